@@ -1,0 +1,1 @@
+"""Carry a plan out: every side effect goes through the journal, once."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen values that know no clock, network, logger or randomness."""

@@ -1,0 +1,25 @@
+"""One spelling for every GPU model, whatever a market or an operator calls it."""
+
+import re
+from functools import lru_cache
+from typing import NewType
+
+GpuModel = NewType("GpuModel", str)
+"""The canonical name of a GPU model, such as "RTX 4090" or "H100 SXM"."""
+
+_VENDOR_WORDS = re.compile(r"\b(nvidia|geforce|amd|radeon|tesla|quadro)\b", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s_\-]+")
+_TI = re.compile(r"(\d)TI\b")
+_LETTERS_THEN_DIGITS = re.compile(r"^(RTX|GTX|RX)(\d)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def model(text: str) -> GpuModel:
+    """Return the canonical model of a free spelling.
+
+    "rtx_4090", "RTX4090", "NVIDIA GeForce RTX 4090" and "RTX 4090" are all "RTX 4090"; "RTX 3090Ti" is "RTX 3090 TI".
+    Names are upper case, words are separated by one space.
+    """
+    words = _SEPARATORS.sub(" ", _VENDOR_WORDS.sub(" ", text.replace("_", " "))).strip()
+    words = _LETTERS_THEN_DIGITS.sub(r"\1 \2", words)
+    return GpuModel(_TI.sub(r"\1 TI", " ".join(words.upper().split())))

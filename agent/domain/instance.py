@@ -1,0 +1,81 @@
+"""An instance: the market's object behind a lease, as its listing shows it."""
+
+from datetime import datetime
+from enum import Enum
+
+import msgspec
+
+from agent.domain.gpu import GpuModel
+from agent.domain.money import FREE, UsdPerHour
+from agent.domain.tenure import Tenure
+
+
+class InstanceState(Enum):
+    """What an instance does, in our words; the adapter's status table maps the market's fields to these."""
+
+    PENDING = "pending"
+    """Accepted, nothing runs yet."""
+    LOADING = "loading"
+    """The image is being pulled or the container made."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    """The GPU is not ours now, the disk is: outbid, displaced, stopped, refused and out of credit all look like this."""
+    FAILED = "failed"
+    """Stopped after the host gave up while booting; the message says why."""
+    EXITED = "exited"
+    """The container ended although the contract holds the GPU."""
+    OFFLINE = "offline"
+    """The host does not answer the market."""
+    UNKNOWN = "unknown"
+    """A combination nobody has seen; ignorance, never an interruption."""
+
+
+HOLDS_GPU = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
+
+
+class Instance(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a market's complete listing.
+
+    `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
+    it), `disk_rate` what the disk costs per hour in every state. `floor` is the host's floor on the instance's own record.
+    `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter.
+    """
+
+    market: str
+    instance_id: str
+    label: str
+    host_id: str
+    owner_id: str
+    tenure: Tenure
+    state: InstanceState
+    gpu: GpuModel
+    gpus: int
+    gpu_rate: UsdPerHour
+    disk_rate: UsdPerHour
+    disk_gb: float
+    created_at: datetime | None
+    ends_at: datetime | None
+    floor: UsdPerHour | None = None
+    dlperf: float = 0.0
+    reliability: float = 0.0
+    inet_down_mbps: float = 0.0
+    traffic_down_gb: float = 0.0
+    traffic_up_gb: float = 0.0
+    traffic_down_micros_per_gb: int = 0
+    traffic_up_micros_per_gb: int = 0
+    is_wanted_running: bool = False
+    message: str = ""
+    address: str = ""
+    gpu_util: float | None = None
+
+    @property
+    def bid(self) -> UsdPerHour | None:
+        """The standing bid, or None when the instance is not interruptible."""
+        return self.gpu_rate if self.tenure is Tenure.INTERRUPTIBLE else None
+
+    @property
+    def billing_rate(self) -> UsdPerHour:
+        """What it costs per hour in its present state: GPU only while running, nothing while the host is offline."""
+        if self.state is InstanceState.OFFLINE:
+            return FREE
+        return self.disk_rate + self.gpu_rate if self.state is InstanceState.RUNNING else self.disk_rate

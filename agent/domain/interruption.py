@@ -1,0 +1,58 @@
+"""An interruption: loss of a running lease that we did not ask for, with the evidence for its cause."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from agent.domain.money import UsdPerHour
+
+
+class Cause(Enum):
+    """Why a lease stopped running."""
+
+    OUTBID = "outbid"
+    DISPLACED = "displaced"
+    HOST_OFFLINE = "host_offline"
+    HOST_GONE = "host_gone"
+    CONTAINER_EXIT = "container_exit"
+    OUT_OF_CREDIT = "out_of_credit"
+    CONTRACT_END = "contract_end"
+    EXTERNAL_STOP = "external_stop"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class MarketEvent:
+    """A row of a market's own record about one of our instances: evidence, never a state.
+
+    `kind` is one of outbid, started, resumed, stopped, offline, online, low_credit, other.
+    """
+
+    event_id: str
+    market: str
+    kind: str
+    instance_id: str
+    at: datetime
+    your_bid: UsdPerHour | None = None
+    new_floor: UsdPerHour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a cause rests on: the rule that decided and what it saw, in one sentence."""
+
+    rule: str
+    sentence: str
+    floor: UsdPerHour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """One loss of a running lease. `at` is when it happened as well as we know, `seen_at` when we saw it."""
+
+    lease_id: str
+    cause: Cause
+    evidence: Evidence
+    at: datetime
+    seen_at: datetime
+    bid: UsdPerHour | None

@@ -1,0 +1,100 @@
+"""A lease: our durable record of capacity we pay for, and the transitions it may make."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from agent.domain.gpu import GpuModel
+from agent.domain.interruption import Cause
+from agent.domain.money import FREE, UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+
+
+class LeaseState(Enum):
+    """What we know of a lease."""
+
+    STARTING = "starting"
+    """Rented or resumed; the instance does not run yet."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    """It does not run, its disk is kept and billed."""
+    EXITED = "exited"
+    """The container ended although the GPU is held."""
+    OFFLINE = "offline"
+    MISSING = "missing"
+    """Not in the last complete listing; it counts as spend until the market proves it gone."""
+    RELEASING = "releasing"
+    """We want it gone; released again and again until the market says it is."""
+    ENDED = "ended"
+
+
+ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
+    state: frozenset(LeaseState) - {state} for state in LeaseState if state not in {LeaseState.RELEASING, LeaseState.ENDED}
+} | {
+    # A release is a promise: nothing but the market's word that it is gone may end it.
+    LeaseState.RELEASING: frozenset({LeaseState.ENDED}),
+    LeaseState.ENDED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Capacity we pay for.
+
+    `gpu_rate` while running, `disk_rate` in every state but offline. `accrued_until` is how far its cost stands in the
+    ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are bids we made on it lately, newest first: the
+    market echoes them as its floor.
+    """
+
+    lease_id: str
+    market: str
+    instance_id: str
+    slot: Slot
+    tenure: Tenure
+    state: LeaseState
+    host_id: str
+    owner_id: str
+    offer_id: str
+    gpu: GpuModel
+    gpus: int
+    dlperf: float
+    gpu_rate: UsdPerHour
+    disk_rate: UsdPerHour
+    disk_gb: float
+    opened_at: datetime
+    state_since: datetime
+    accrued_until: datetime
+    intent_id: str
+    ask: UsdPerHour | None = None
+    host_floor: UsdPerHour | None = None
+    ends_at: datetime | None = None
+    has_run: bool = False
+    paused_by_us: bool = False
+    interrupted_by: Cause | None = None
+    rival_floor: UsdPerHour | None = None
+    recent_bids: tuple[UsdPerHour, ...] = ()
+    traffic_down_gb: float = 0.0
+    traffic_up_gb: float = 0.0
+    ended_at: datetime | None = None
+    end_reason: str = ""
+    spec_digest: str = ""
+
+    @property
+    def billing_rate(self) -> UsdPerHour:
+        """What we reckon it costs per hour in its present state; doubt counts as running."""
+        if self.state in {LeaseState.ENDED, LeaseState.OFFLINE}:
+            return FREE
+        if self.state in {LeaseState.RUNNING, LeaseState.MISSING}:
+            return self.gpu_rate + self.disk_rate
+        return self.disk_rate
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still cost money."""
+        return self.state is not LeaseState.ENDED
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it runs or is on its way to run."""
+        return self.state in {LeaseState.STARTING, LeaseState.RUNNING}

@@ -1,0 +1,44 @@
+"""An offer: what a market would rent now."""
+
+from datetime import datetime
+
+import msgspec
+
+from agent.domain.gpu import GpuModel
+from agent.domain.money import UsdPerHour
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One slice of a host as a market offers it.
+
+    `ask` and `floor` are for the whole slice (all its GPUs), GPU part only; disk and traffic come on top. `ask` is None
+    where the search did not tell it; `floor` is None where the slice cannot be bid for. `vram_mb` is of one GPU, `dlperf`
+    of the whole slice, `reliability` 0 to 1 as advertised. Rates of traffic are micro-dollars per gigabyte.
+    """
+
+    market: str
+    offer_id: str
+    host_id: str
+    owner_id: str
+    gpu: GpuModel
+    gpus: int
+    vram_mb: int
+    dlperf: float
+    reliability: float
+    is_verified: bool
+    region: str
+    inet_down_mbps: float
+    inet_up_mbps: float
+    disk_gb: float
+    ask: UsdPerHour | None
+    floor: UsdPerHour | None
+    storage_micros_per_gb_month: int
+    traffic_down_micros_per_gb: int
+    traffic_up_micros_per_gb: int
+    ends_at: datetime | None
+    seen_at: datetime
+    is_rentable: bool = True
+
+    def disk_rate(self, disk_gb: float) -> UsdPerHour:
+        """Return what `disk_gb` of disk cost per hour: the market counts a month as 720 hours."""
+        return UsdPerHour(round(self.storage_micros_per_gb_month * disk_gb / 720))

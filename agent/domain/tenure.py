@@ -1,0 +1,11 @@
+"""On which terms capacity is held."""
+
+from enum import Enum
+
+
+class Tenure(Enum):
+    """The terms of a lease."""
+
+    ON_DEMAND = "on_demand"
+    INTERRUPTIBLE = "interruptible"
+    RESERVED = "reserved"

@@ -1,0 +1,83 @@
+"""A workload: what must run, on what, and what its interruption costs."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+
+from agent.domain.gpu import GpuModel
+from agent.domain.money import UsdPerHour
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """One of the places of a workload; a slot holds one lease, two only while it moves."""
+
+    workload: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.workload}/{self.index}"
+
+
+class CheckpointPlace(Enum):
+    """Where the workload keeps its checkpoints."""
+
+    DISK = "disk"
+    REMOTE = "remote"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The workload's promise about its checkpoints.
+
+    `interval` between two checkpoints, `restore` from container start to useful work, `size_gb` fetched on a new host.
+    """
+
+    interval: timedelta = timedelta(minutes=15)
+    restore: timedelta = timedelta(seconds=60)
+    size_gb: float = 0.0
+    place: CheckpointPlace = CheckpointPlace.DISK
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What an offer must have; an empty tuple or None asks nothing.
+
+    `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search grammar,
+    already checked by the adapter that will send them.
+    """
+
+    gpus: int = 1
+    gpu_models: tuple[GpuModel, ...] = ()
+    min_vram_mb: int | None = None
+    min_reliability: float | None = None
+    verified_only: bool = True
+    regions: tuple[str, ...] = ()
+    min_inet_down_mbps: float | None = None
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What must run. `max_price` is the most one slot may cost per hour, disk included."""
+
+    name: str
+    image: str
+    max_price: UsdPerHour
+    strategy: str
+    requirements: Requirements
+    market: str = "vast"
+    slots: int = 1
+    disk_gb: float = 20.0
+    image_gb: float = 5.0
+    command: str = ""
+    onstart: str = ""
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    checkpoint: Checkpoint = Checkpoint()
+    may_lose_disk: bool = False
+
+    @property
+    def places(self) -> tuple[Slot, ...]:
+        """All slots of the workload, in order."""
+        return tuple(Slot(self.name, index) for index in range(self.slots))

@@ -1,0 +1,1 @@
+"""The SQLite ledger: the only place with SQLAlchemy."""

@@ -1,0 +1,1 @@
+"""Adapters: vendor words stop here."""

@@ -1,0 +1,71 @@
+"""What can go wrong between us and a market; each error says what is known about the request.
+
+Invariants:
+1. `Rejected` and its kin mean proof: the market did not do it. Everything that is not proof is `Ambiguous` for a write.
+2. A read that fails is ignorance: `Throttled`, `Unavailable` or `Malformed`, never an empty answer.
+"""
+
+from datetime import datetime
+
+
+class MarketError(Exception):
+    """A market call failed. `code` is for machines, the text tells the operator what to do."""
+
+    code = "market_error"
+
+
+class Throttled(MarketError):
+    """Refused for calling too often; nothing was done. `until` is when to call again, as far as the market said."""
+
+    code = "throttled"
+
+    def __init__(self, sentence: str, until: datetime | None = None) -> None:
+        super().__init__(sentence)
+        self.until = until
+
+
+class Unavailable(MarketError):
+    """A read got no usable answer: connection, deadline, 5xx or an HTML page."""
+
+    code = "unavailable"
+
+
+class Malformed(MarketError):
+    """A read's answer was not what the market documents."""
+
+    code = "malformed"
+
+
+class Rejected(MarketError):
+    """The market refused a write, and its code proves it. `leftover_id` is an instance that it left all the same."""
+
+    code = "rejected"
+
+    def __init__(self, reason: str, sentence: str, leftover_id: str = "") -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        self.leftover_id = leftover_id
+
+
+class NotFound(MarketError):
+    """The market says by its own code that there is no such instance."""
+
+    code = "not_found"
+
+
+class Unauthorized(MarketError):
+    """The key is missing, unknown or may not do this."""
+
+    code = "unauthorized"
+
+
+class OutOfFunds(Rejected):
+    """The market refused a write because the account lacks credit."""
+
+    code = "out_of_funds"
+
+
+class Ambiguous(MarketError):
+    """A write left and nobody knows whether it was done."""
+
+    code = "ambiguous"

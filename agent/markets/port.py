@@ -1,0 +1,154 @@
+"""The one port to every market: what may be asked of it, and what each answer promises.
+
+Invariants every adapter keeps:
+1. `instances` is complete or raises; a partial listing is never returned.
+2. A writing method sends at most one request. It returns only on the market's positive word, raises `Rejected` (or
+   `OutOfFunds`, `NotFound`, `Throttled`, `Unauthorized`) only on proof that nothing was done, and `Ambiguous` otherwise.
+3. No vendor word and no vendor unit leaves an adapter; text is bounded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Protocol
+
+from agent.domain.gpu import GpuModel
+from agent.domain.instance import Instance
+from agent.domain.interruption import MarketEvent
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Requirements
+
+
+class Capability(Enum):
+    """What a market can do beyond the common ground."""
+
+    INTERRUPTIBLE = "interruptible"
+    REBID = "rebid"
+    EVENTS = "events"
+    CREDIT = "credit"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferQuery:
+    """A question for offers; narrow by design, since rows are rationed.
+
+    `disk_gb` is priced into nothing but checked against the host's space. `host_ids` and `offer_ids` narrow to those.
+    `max_rows` bounds what one search may return.
+    """
+
+    requirements: Requirements
+    disk_gb: float
+    tenures: frozenset[Tenure] = frozenset({Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND})
+    max_price: UsdPerHour | None = None
+    gpu_models: tuple[GpuModel, ...] = ()
+    host_ids: tuple[str, ...] = ()
+    offer_ids: tuple[str, ...] = ()
+    max_rows: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms to rent: `bid` is None for on-demand. `environment` values may be secret and are never logged."""
+
+    tenure: Tenure
+    bid: UsdPerHour | None
+    disk_gb: float
+    image: str
+    command: str = ""
+    onstart: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who the key belongs to, what it can still spend, and the market's own clock as its answer told it."""
+
+    account_id: str
+    credit: Usd | None
+    market_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A line of the market's own bill."""
+
+    instance_id: str
+    amount: Usd
+    day: datetime
+
+
+class Market(Protocol):
+    """A vendor whose API rents GPUs."""
+
+    name: str
+
+    async def offers(self, query: OfferQuery) -> Sequence[Offer]:
+        """Return offers that may fit; a sample, so absence proves nothing.
+
+        Raises: Throttled, Unavailable, Malformed, Unauthorized.
+        """
+        ...
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every instance of the account.
+
+        Raises: Throttled, Unavailable, Malformed, Unauthorized; never a part.
+        """
+        ...
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one instance.
+
+        Raises: NotFound on the market's own word that there is none; else as `instances`.
+        """
+        ...
+
+    async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
+        """Rent and return the instance id.
+
+        Raises: Rejected (with `leftover_id` where the market left a stopped instance), OutOfFunds, Throttled,
+            Unauthorized, Ambiguous.
+        """
+        ...
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Change the bid. Raises: Rejected, NotFound, Throttled, Unauthorized, Ambiguous."""
+        ...
+
+    async def resume(self, instance_id: str) -> bool:
+        """Start again; True when accepted at once, False when the market queued the start.
+
+        Raises: Rejected, OutOfFunds, NotFound, Throttled, Unauthorized, Ambiguous.
+        """
+        ...
+
+    async def pause(self, instance_id: str) -> None:
+        """Stop, keep the disk, cancel a queued start. Raises: as `rebid`."""
+        ...
+
+    async def release(self, instance_id: str) -> None:
+        """End for good; returns also when the market says it is already gone. Raises: Throttled, Unauthorized, Ambiguous."""
+        ...
+
+    async def account(self) -> Account:
+        """Return the account. Raises: Throttled, Unavailable, Malformed, Unauthorized."""
+        ...
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
+        """Return the market's bill by instance and UTC day. Raises: as `account`."""
+        ...
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return what the market recorded about our instances; empty where it keeps no such record. Raises: as `account`."""
+        ...
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return what this market can do."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...

@@ -1,0 +1,1 @@
+"""Vast.ai: the only folder that knows its words."""

@@ -1,0 +1,1 @@
+"""Strategies: pairs of code and numbers with one stem."""
