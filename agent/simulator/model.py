@@ -1,0 +1,296 @@
+"""The nouns of the simulated market: what a host, a slice, a contract, a rival, a notice and a charge are.
+
+1. Times are epoch seconds as floats, money is float dollars: this is the vendor's world, not ours.
+2. The names here are the project's own words; the vendor's field names exist only in the HTTP surface.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+
+class Container(enum.Enum):
+    """Name what the container of a contract does, as its host would report it."""
+
+    NONE = "none"  # nothing reported yet: the seconds after a create
+    LOADING = "loading"  # image being pulled or unpacked
+    CREATED = "created"  # the host gave up before the first start; see Contract.pull_error
+    RUNNING = "running"
+    EXITED = "exited"  # ran once and does not now
+    REBOOTING = "rebooting"
+    RECYCLING = "recycling"
+
+
+class StopCause(enum.Enum):
+    """Name why a contract lost or never got its GPUs. The vendor shows none of this; only /truth and tests may."""
+
+    UNDERBID = "underbid"  # created below the floor
+    OUTBID = "outbid"
+    DISPLACED = "displaced"  # an on-demand renter took the GPUs
+    FLOOR_RAISED = "floor_raised"  # the host raised its floor above the bid
+    USER = "user"
+    CREDIT = "credit"
+    EXPIRED = "expired"
+    RACE = "race"  # the create/start race: stopped until start is sent again
+    PULL_FAILED = "pull_failed"
+
+
+class EndCause(enum.Enum):
+    """Name why a contract ceased to exist."""
+
+    DESTROYED = "destroyed"
+    HOST_GONE = "host_gone"
+    EXPIRED = "expired"
+
+
+class NoticeKind(enum.Enum):
+    """Name the events of which the market tells its renter."""
+
+    CREATED = "created"
+    STARTED = "started"  # once per contract, when its container first runs
+    STOPPED = "stopped"
+    RESUMED = "resumed"
+    OUTBID = "outbid"
+    DELETED = "deleted"
+    OFFLINE = "offline"
+    ONLINE = "online"
+    LOW_CREDIT = "low_credit"
+    CONTAINER_ERROR = "container_error"
+
+
+class Refusal(Exception):  # noqa: N818 - the market refuses; nothing is in error here
+    """Tell that the market refused a call. `code` is one of the class constants, `sentence` is for people."""
+
+    NO_SUCH_ASK = "no_such_ask_404"
+    ASK_TAKEN = "no_such_ask_410"
+    INSUFFICIENT_CREDIT = "insufficient_credit"
+    BAD_PRICE = "bad_price"
+    BAD_DISK = "bad_disk"
+    NOT_A_BID = "not_a_bid"
+    NO_SUCH_CONTRACT = "no_such_contract"
+    EXPIRED = "expired"
+    NO_SUCH_HOST = "no_such_host"
+
+    def __init__(self, code: str, sentence: str) -> None:
+        """Keep the machine code and the sentence."""
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gpu:
+    """Describe one model of GPU: the figures that every card of it shares."""
+
+    name: str
+    arch: str
+    vram_mb: int
+    compute_cap: int
+    dlperf: float  # median of one card
+    tflops: float
+    memory_bw: float  # GB/s
+    nvlink_bw: float  # GB/s, 0 without
+    max_power: float  # W
+    price: float  # median host price of one card, $/h, before the market's fee
+
+
+@dataclasses.dataclass(slots=True)
+class Host:
+    """Hold a machine: what it is made of, what it asks, and whether it answers. Prices are what a renter pays."""
+
+    machine_id: int
+    owner_id: int
+    gpu: Gpu
+    gpu_count: int
+    first_gpu_id: int  # the fleet-wide id of the first card; the others follow
+    ask_per_gpu: float  # $/h, before the price walk and the climate's spikes
+    floor_per_gpu: float  # $/h, likewise
+    storage_price: float  # $/GB/month
+    up_price: float  # $/GB
+    down_price: float  # $/GB
+    inet_up: float  # Mb/s
+    inet_down: float  # Mb/s
+    reliability: float  # as advertised, 0-1
+    true_reliability: float  # what it really keeps, 0-1
+    verification: str  # "verified", "unverified" or "deverified"
+    is_datacenter: bool | None
+    is_static_ip: bool
+    geolocation: str  # "Texas, US", ", US", "Czechia, CZ"
+    public_ip: str
+    listed_since: float | None
+    end_time: float  # when the host's listing, and every contract on it, ends
+    dlperf_per_gpu: float
+    tflops_per_gpu: float
+    memory_bw: float  # GB/s of one card
+    driver: str
+    cuda: float
+    cpu_name: str
+    cpu_cores: int
+    cpu_ghz: float
+    ram_mb: int
+    disk_gb: float
+    disk_bw: float
+    disk_name: str
+    board: str
+    os_version: str
+    pci_gen: float
+    pcie_bw: float
+    pcie_lanes: int
+    direct_ports: int
+    has_avx: bool
+    credit_discount: float
+    churn: float = 0.0  # rivals that want some slice of it, per hour
+    price_factor: float = 1.0  # the price walk
+    offline_until: float | None = None  # None: online; inf: nobody knows
+    is_gone: bool = False
+
+    @property
+    def is_online(self) -> bool:
+        """Tell whether the market hears from it."""
+        return self.offline_until is None and not self.is_gone
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    """Hold an offer: some GPUs of a host under an id that never changes. No GPUs at all means disk only."""
+
+    offer_id: int
+    machine_id: int
+    host: Host
+    gpus: tuple[int, ...]  # indices on the host; slices of one host overlap
+
+    @property
+    def num_gpus(self) -> int:
+        """Count its GPUs."""
+        return len(self.gpus)
+
+    @property
+    def share(self) -> float:
+        """Give the share of the host's GPUs, 0 for a disk-only slice."""
+        return len(self.gpus) / self.host.gpu_count
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Rival:
+    """Hold another renter on a host. A bid of None rents on demand, which nothing displaces."""
+
+    rival_id: int
+    slice: Slice
+    bid: float | None  # $/h for its whole slice
+    since: float
+    until: float  # when it leaves by itself; inf for one put there by hand
+    is_running: bool = False
+    is_ours: bool = False  # put there through the control API: waits instead of going elsewhere
+
+    @property
+    def is_bid(self) -> bool:
+        """Tell whether it can be displaced."""
+        return self.bid is not None
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Contract:
+    """Hold what one accepted create made: a disk, a claim on GPUs, a container.
+
+    `holds_gpu` is the control plane's state (the vendor's current state), `is_intended` what the control plane wants,
+    `is_queued` a start that waits for its GPUs, `wants_gpu` whether it takes part in the auction at all.
+    """
+
+    contract_id: int
+    slice: Slice
+    host: Host
+    bid: float | None  # standing bid, $/h for the slice; None is on demand
+    locked_ask: float  # $/h for the slice when it was created
+    disk_gb: float
+    image: str
+    image_gb: float
+    label: str | None
+    created: float
+    end_time: float
+    onstart: str | None = None
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    runtype: str = "ssh"
+    template: str | None = None
+    container: Container = Container.NONE
+    holds_gpu: bool = False
+    wants_gpu: bool = True
+    is_intended: bool = False
+    is_queued: bool = False
+    is_underbid: bool = False  # the create itself was below the floor: the call answers with a refusal
+    is_offline: bool = False  # its host does not answer
+    is_unknown: bool = False  # weather: the host's heartbeat is lost, the state unknown
+    stop_cause: StopCause | None = None
+    pulled_share: float = 0.0  # of the image, 1 when complete
+    pull_error: str | None = None
+    is_stuck: bool = False
+    loading_until: float | None = None
+    first_started: float | None = None  # container's first run
+    running_since: float | None = None
+    held_since: float | None = None
+    stopped_since: float | None = None
+    down_gb: float = 0.0
+    up_gb: float = 0.0
+    ended: float | None = None
+    end_cause: EndCause | None = None
+    charged: dict[str, float] = dataclasses.field(
+        default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0}
+    )
+
+    @property
+    def is_bid(self) -> bool:
+        """Tell interruptible from on demand."""
+        return self.bid is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the image is complete on its disk."""
+        return self.pulled_share >= 1.0
+
+    @property
+    def status(self) -> str:
+        """Say in one of our own words what it does now."""
+        if self.ended is not None:
+            return "ended"
+        if self.is_offline:
+            return "offline"
+        if self.holds_gpu:
+            return "running" if self.container is Container.RUNNING else self._preparing()
+        if self.is_queued:
+            return "queued"
+        return "stopped"
+
+    def _preparing(self) -> str:
+        if self.container is Container.NONE:
+            return "loading"
+        return self.container.value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Notice:
+    """Hold one event the market told its renter of."""
+
+    event_id: str
+    kind: NoticeKind
+    at: float
+    contract_id: int | None
+    machine_id: int | None
+    image: str = ""
+    price: float | None = None  # what is being charged, or the bid that was beaten
+    new_floor: float | None = None  # for OUTBID: what the winner bids or the ask
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Charge:
+    """Hold what one contract cost on one UTC day for one thing at one rate."""
+
+    contract_id: int
+    label: str | None
+    machine_id: int
+    day: float  # midnight UTC that opens the day
+    kind: str  # "gpu", "disk", "download", "upload"
+    rate: float  # $/h, or $/GB for traffic
+    quantity: float  # hours, or GB for traffic
+    amount: float
+    start: float
+    end: float
