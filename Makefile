@@ -1,0 +1,87 @@
+# Everything a developer does here; `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(BIN)/python
+STAMP := $(VENV)/.installed
+TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml)
+TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
+PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
+WORKERS ?= 2
+# What decides and what pays.
+COVERED := agent/domain/*,agent/decide/*,agent/act/*
+
+.PHONY: help
+help: ## Say what each target does
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: $(STAMP) ## Create .venv with everything, at the locked versions; nothing to do when it is up to date
+	@:
+
+$(STAMP): requirements.lock pyproject.toml
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "gpubid needs Python 3.11 or newer; python3 here is $$(python3 -V)" >&2; exit 1; }
+	@if ! [ -x $(PYTHON) ]; then \
+		if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then \
+			if [ "$$(id -u)" = 0 ]; then apt-get install -qq -y python3-venv; \
+			elif command -v sudo >/dev/null; then sudo apt-get install -qq -y python3-venv; \
+			else echo "run as root: apt-get install python3-venv" >&2; exit 1; fi; \
+		fi; \
+		echo "creating $(VENV)"; python3 -m venv $(VENV); \
+	fi
+	@echo "installing the locked dependencies; the first time they are downloaded"
+	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: demo
+demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
+	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 7
+
+.PHONY: check
+check: setup ## Style, types, import contracts and the pure tests; under a minute
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo >/tmp/gpubid-lint-imports.$$$$ || { cat /tmp/gpubid-lint-imports.$$$$; rm /tmp/gpubid-lint-imports.$$$$; exit 1; }; rm /tmp/gpubid-lint-imports.$$$$
+	@RUST_LOG=error $(BIN)/taplo fmt --check $(TAPLO_FORMAT) $(TOML)
+	@RUST_LOG=error $(BIN)/taplo lint $(TOML)
+	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
+
+.PHONY: test
+test: check ## check, then everything else that CI runs, with branch coverage of what decides and pays
+	@rm -f .coverage .coverage.*
+	@$(PYTHON) -m coverage run -m pytest --quiet --numprocesses $(WORKERS) -m "not soak and not nightly"
+	@$(PYTHON) -m coverage combine --quiet
+	@$(PYTHON) -m coverage report --include='$(COVERED)' --fail-under=95
+
+.PHONY: bench
+bench: setup ## Measure speed and memory, each beside what it is compared to
+	@$(PYTHON) -m tests.bench
+
+.PHONY: soak
+soak: setup ## A day in every climate under three seeds; no orphan, no double rent, the right spend
+	@$(PYTHON) -m pytest --quiet -m soak
+
+.PHONY: nightly
+nightly: setup ## Second opinions that take minutes: pyright, slow tests, mutants of what decides
+	@$(BIN)/pyright agent strategies migrations
+	@$(PYTHON) -m pytest --quiet -m nightly
+	@$(BIN)/mutmut run
+	@$(BIN)/mutmut results
+
+.PHONY: format
+format: setup ## Put code and TOML in the shape that check asks for
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+	@RUST_LOG=error $(BIN)/taplo fmt $(TAPLO_FORMAT) $(TOML)
+
+.PHONY: lock
+lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions that fit
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --group dev --output-file requirements.lock pyproject.toml
