@@ -29,6 +29,14 @@ class LeaseState(Enum):
     ENDED = "ended"
 
 
+class Bills(Enum):
+    """What of a lease is being charged now, as far as the market has shown."""
+
+    GPU_AND_DISK = "gpu_and_disk"
+    DISK = "disk"
+    NOTHING = "nothing"
+
+
 ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
     state: frozenset(LeaseState) - {state} for state in LeaseState if state not in {LeaseState.RELEASING, LeaseState.ENDED}
 } | {
@@ -42,9 +50,12 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
 class Lease:
     """Capacity we pay for.
 
-    `gpu_rate` while running, `disk_rate` in every state but offline. `accrued_until` is how far its cost stands in the
-    ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are bids we made on it lately, newest first: the
-    market echoes them as its floor.
+    `gpu_rate` while running, `disk_rate` in every state but offline. `bills` is what is charged since `accrued_until`,
+    which is how far its cost stands in the ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are bids
+    we made on it lately, newest first: the market echoes them as its floor; `bid_since` is when we last changed it. `rival_floor` is what a rival bid when we last
+    lost it. `has_failed` marks a start that came to nothing, or an instance that is not what
+    we asked for. `run_since` is when the present stretch of running began. A held lease is metered and never acted on until a
+    person adopts or releases it.
     """
 
     lease_id: str
@@ -64,16 +75,21 @@ class Lease:
     disk_gb: float
     opened_at: datetime
     state_since: datetime
+    bills: Bills
     accrued_until: datetime
     intent_id: str
     ask: UsdPerHour | None = None
     host_floor: UsdPerHour | None = None
     ends_at: datetime | None = None
     has_run: bool = False
+    has_failed: bool = False
+    run_since: datetime | None = None
+    is_held: bool = False
     paused_by_us: bool = False
     interrupted_by: Cause | None = None
     rival_floor: UsdPerHour | None = None
     recent_bids: tuple[UsdPerHour, ...] = ()
+    bid_since: datetime | None = None
     traffic_down_gb: float = 0.0
     traffic_up_gb: float = 0.0
     ended_at: datetime | None = None
@@ -82,12 +98,17 @@ class Lease:
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """What we reckon it costs per hour in its present state; doubt counts as running."""
-        if self.state in {LeaseState.ENDED, LeaseState.OFFLINE}:
+        """What it costs per hour, as far as the market has shown."""
+        if self.bills is Bills.NOTHING:
             return FREE
-        if self.state in {LeaseState.RUNNING, LeaseState.MISSING}:
-            return self.gpu_rate + self.disk_rate
-        return self.disk_rate
+        return self.gpu_rate + self.disk_rate if self.bills is Bills.GPU_AND_DISK else self.disk_rate
+
+    @property
+    def committed_rate(self) -> UsdPerHour:
+        """What it may come to cost per hour without another word from us: a start counts as running, a loss as a return."""
+        if not self.is_open:
+            return FREE
+        return self.disk_rate if self.paused_by_us else self.gpu_rate + self.disk_rate
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,60 @@
+"""Arithmetic that strategies share: opening bids, ceilings, and what a quoted floor may be worth.
+
+Invariants:
+1. A bid is never above the ceiling and never at or above the known ask: there on-demand is the better buy.
+2. A floor that equals one of our own recent bids on the same slice is our echo and never a price to beat.
+"""
+
+from collections.abc import Iterable
+
+from agent.domain import lease, money
+
+BID_PLACES = 4
+"""Markets keep a standing bid to four decimals of a dollar; a bid is rounded up to that."""
+
+ECHO_TOLERANCE = money.per_hour("0.0006")
+"""The market echoes a bid rounded to three decimals: within half of the third, plus the fourth we round up to."""
+
+LEAST_STEP = money.per_hour("0.001")
+"""The smallest raise that can change anything: quotes carry three decimals."""
+
+
+def ceiling(
+    max_price: money.UsdPerHour, disk_rate: money.UsdPerHour, ask: money.UsdPerHour | None, share_of_ask: float
+) -> money.UsdPerHour:
+    """Return the most the GPUs may be bid per hour: the workload's price less disk, and a share of the ask."""
+    most = max(money.FREE, max_price - disk_rate)
+    if ask is None:
+        return most
+    return min(most, money.UsdPerHour(int(ask.micros * share_of_ask)))
+
+
+def opening(floor: money.UsdPerHour, headroom: float, most: money.UsdPerHour) -> money.UsdPerHour | None:
+    """Return the bid to open with: the floor plus headroom, capped; None when even the floor is above the ceiling."""
+    least = money.rounded_up(floor, BID_PLACES)
+    if least > most:
+        return None
+    return min(money.rounded_up(floor.scaled(1.0 + headroom), BID_PLACES), max(least, rounded(most)))
+
+
+def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:
+    """Return the price that holds `held` down now, or None when nobody told it.
+
+    What the market reported of the winner counts first; a quoted floor counts only when it is no echo of our own bids.
+    """
+    if held.rival_floor is not None:
+        others = [quote for quote in quotes if not is_echo(held, quote)]
+        return min([held.rival_floor, *others]) if others else held.rival_floor
+    return min((quote for quote in quotes if not is_echo(held, quote)), default=None)
+
+
+def is_echo(held: lease.Lease, quote: money.UsdPerHour) -> bool:
+    """Tell whether a quoted floor of the slice that `held` holds is the market repeating our own bid."""
+    own = (held.gpu_rate, *held.recent_bids)
+    return any(abs(quote.micros - bid.micros) <= ECHO_TOLERANCE.micros for bid in own)
+
+
+def rounded(rate: money.UsdPerHour) -> money.UsdPerHour:
+    """Return the rate rounded down to the places a market keeps: for bids that may be lower, never higher."""
+    step = 10 ** (6 - BID_PLACES)
+    return money.UsdPerHour(rate.micros // step * step)

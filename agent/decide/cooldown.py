@@ -1,0 +1,22 @@
+"""Offers and hosts refused lately, from facts of the ledger and now."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from agent.domain.cooldown import Cooldown
+
+OFFER_TAKEN = timedelta(minutes=3)
+"""After the market says that an offer was just taken: long enough for its listing to notice."""
+UNDERBID = timedelta(minutes=2)
+"""After a bid was too low: the floor that was quoted is stale, a new quote is needed."""
+START_FAILED = timedelta(hours=2)
+"""After a host could not start the container: the cause is seldom gone sooner."""
+HOST_LOST = timedelta(hours=1)
+"""After a host went offline, vanished or ended the container."""
+HOST_LEFT = timedelta(minutes=30)
+"""After we left a host for another: coming straight back pays the loading twice."""
+
+
+def cooling(cooldowns: Iterable[Cooldown], now: datetime) -> Mapping[str, str]:
+    """Return {"scope:key": why} of what still rests at `now`."""
+    return {f"{rest.scope}:{rest.key}": rest.code for rest in cooldowns if rest.until > now}

@@ -1,0 +1,55 @@
+"""What happened since the last cycle, as values: reconcile finds them, the recorder writes them down."""
+
+from dataclasses import dataclass
+
+from agent.decide.meter import Charge
+from agent.domain.cooldown import Cooldown
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent, IntentState
+from agent.domain.interruption import Cause, Evidence
+from agent.domain.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseChanged:
+    """A lease is not what it was. `kind` is the event's name; an empty kind only meters it."""
+
+    before: Lease
+    after: Lease
+    kind: str
+    charges: tuple[Charge, ...] = ()
+    cause: Cause | None = None
+    evidence: Evidence | None = None
+    cooldown: Cooldown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntentSettled:
+    """Doubt is over: the market's own listing showed the intent done, or grace passed without it."""
+
+    intent: Intent
+    state: IntentState
+    outcome: str
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFound:
+    """An instance of ours without a lease. `verdict` is adopt, hold, release or second_daemon; `lease` is the record made."""
+
+    instance: Instance
+    verdict: str
+    lease: Lease | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something a person should hear of. `key` names what it is about, so that it is said once."""
+
+    code: str
+    key: str
+    sentence: str
+
+
+Fact = LeaseChanged | IntentSettled | InstanceFound | Alert

@@ -1,0 +1,37 @@
+"""What reconcile remembers from cycle to cycle; a restart forgets it and looks again, which is the safe side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.domain.lease import LeaseState
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A lease seen once in a state it should not be in. `previous` is when it was last seen as it should be."""
+
+    state: LeaseState
+    seen_at: datetime
+    previous: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Something the listings have not shown since: monotonic seconds and how many complete listings there had been."""
+
+    monotonic: float
+    listings: int
+    in_fault: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Suspicions and absences by lease, doubt by intent, sightings of strangers by instance, the last listing by market."""
+
+    suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
+    absences: Mapping[str, Absence] = field(default_factory=dict)
+    doubts: Mapping[str, Absence] = field(default_factory=dict)
+    strangers: Mapping[str, int] = field(default_factory=dict)
+    last_listed: Mapping[str, datetime] = field(default_factory=dict)
+    last_seen: Mapping[str, datetime] = field(default_factory=dict)

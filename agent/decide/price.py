@@ -1,0 +1,185 @@
+"""The cost of a useful hour: price, storage, traffic, loading, and what an interruption is expected to lose.
+
+Theory: renewal-reward over one stay on a host. A stay ends at a loss with hazard h per hour or at the horizon T, so its
+expected length is L = (1 - exp(-hT)) / h and it ends in a loss with probability q = 1 - exp(-hT). Of L hours the restore
+and, on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
+checkpoints (Young, CACM 17(9), 1974).
+
+Invariants:
+1. Figures here are estimates in dollars and hours, never sums that are paid.
+2. The cost rises with the price, the storage rate, the hazard and the loading time, all else equal.
+"""
+
+import math
+from dataclasses import dataclass
+
+from agent.domain import money, offer, tenure, workload
+from agent.domain.decision import Term
+from agent.domain.host import HostRecord
+
+HORIZON_HOURS = 6.0
+"""How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is about the workday of a lease."""
+
+MARKET_HAZARD_PRIOR = (0.6, 4.0)
+"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
+field's .1 and .5 an hour (reference of bidding theory, Vast section); a day of own record outweighs it."""
+
+HOST_PRIOR_HOURS = 24.0
+"""Weight of a host's advertised reliability, in hours of record. Assumed; a week of own hours outweighs it."""
+
+OUTAGE_HOURS = 2.0
+"""Mean length of a host outage, which turns an advertised share of uptime into failures an hour. Assumed."""
+
+START_PRIOR = (9.0, 1.0)
+"""Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed, see README."""
+
+CONTAINER_SECONDS = 30.0
+"""From a pulled image to a running container. Assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to hold an offer: its tenure and the price per hour of its GPUs. `hazard_scale` scales the market's hazard."""
+
+    tenure: tenure.Tenure
+    rate: money.UsdPerHour
+    hazard_scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What a stay costs and yields, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour."""
+
+    gpu_dollars: float
+    disk_dollars: float
+    traffic_dollars: float
+    idle_dollars: float
+    loading_hours: float
+    restore_hours: float
+    lost_hours: float
+    useful_hours: float
+    hazard: float
+    dlperf: float
+
+    @property
+    def dollars(self) -> float:
+        """What the whole stay is expected to cost, idle time included at the workload's own worth."""
+        return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.idle_dollars
+
+    @property
+    def per_useful_hour(self) -> float:
+        """Dollars per useful hour."""
+        return self.dollars / self.useful_hours
+
+    @property
+    def per_useful(self) -> float:
+        """Dollars per useful DLPerf-hour; the score is its inverse."""
+        return self.dollars / (self.useful_hours * self.dlperf)
+
+    @property
+    def score(self) -> float:
+        """Expected DLPerf-hours of useful work per dollar."""
+        return 1.0 / self.per_useful
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return every figure with its name and unit, for explanations."""
+        return (
+            Term("gpu", self.gpu_dollars, "$"),
+            Term("disk", self.disk_dollars, "$"),
+            Term("traffic", self.traffic_dollars, "$"),
+            Term("idle while loading", self.idle_dollars, "$"),
+            Term("loading", self.loading_hours, "h"),
+            Term("restore", self.restore_hours, "h"),
+            Term("work lost", self.lost_hours, "h"),
+            Term("useful", self.useful_hours, "h"),
+            Term("interruptions", self.hazard, "/h"),
+            Term("per useful hour", self.per_useful_hour, "$/h"),
+            Term("score", self.score, "DLPerf h/$"),
+        )
+
+
+def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
+    """Return (expected hours of a stay, probability that it ends in a loss) for a hazard per hour.
+
+    Source: mean and distribution function of an exponential lifetime cut at the horizon.
+    """
+    exponent = hazard * horizon_hours
+    if exponent < 1e-9:
+        return horizon_hours, exponent
+    loss = -math.expm1(-exponent)
+    return loss / hazard, loss
+
+
+def host_hazard(reliability: float, record: HostRecord | None) -> float:
+    """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
+
+    The prior mean is what the advertised share of uptime implies when an outage lasts `OUTAGE_HOURS`; its weight is
+    `HOST_PRIOR_HOURS`. Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6).
+    """
+    up = min(max(reliability, 0.5), 0.9999)
+    prior = (1.0 - up) / (up * OUTAGE_HOURS)
+    if record is None:
+        return prior
+    return (prior * HOST_PRIOR_HOURS + record.interruptions) / (HOST_PRIOR_HOURS + record.running_seconds / 3600)
+
+
+def market_hazard(losses: float, hours: float) -> float:
+    """Return losses to the market per hour over the fleet's own interruptible record: posterior mean, as `host_hazard`."""
+    prior_losses, prior_hours = MARKET_HAZARD_PRIOR
+    return (prior_losses + losses) / (prior_hours + hours)
+
+
+def start_success(record: HostRecord | None) -> float:
+    """Return the chance that a start on a host succeeds: posterior mean of a Beta prior (same source, section 2.4)."""
+    successes, failures = START_PRIOR
+    if record is not None:
+        successes, failures = successes + record.starts_ok, failures + record.starts_failed
+    return successes / (successes + failures)
+
+
+def loading_hours(image_gb: float, inet_down_mbps: float) -> float:
+    """Return hours to pull an image of `image_gb` gigabytes over `inet_down_mbps` megabits a second and start it."""
+    return (image_gb * 8000.0 / max(inet_down_mbps, 1.0) + CONTAINER_SECONDS) / 3600
+
+
+def reckon(
+    candidate: offer.Offer, way: Way, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
+) -> Reckoning:
+    """Return what a stay on `candidate` held this `way` is expected to cost and yield.
+
+    Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much.
+    """
+    hazard = host_hazard(candidate.reliability, record)
+    if way.tenure is tenure.Tenure.INTERRUPTIBLE:
+        hazard += market_loss_rate * way.hazard_scale
+    hours, loss = stay(hazard, HORIZON_HOURS)
+    checkpoint = work.checkpoint
+    tries = 1.0 / start_success(record)
+    loading = loading_hours(work.image_gb, candidate.inet_down_mbps) * tries
+    restore = min(checkpoint.restore.total_seconds() / 3600, 0.9 * hours)
+    unsaved = hours if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval.total_seconds() / 3600
+    lost = loss * min(unsaved / 2, (hours - restore) / 2)
+    fetched = work.image_gb + (checkpoint.size_gb if checkpoint.place is workload.CheckpointPlace.REMOTE else 0.0)
+    return Reckoning(
+        gpu_dollars=way.rate.dollars * hours,
+        disk_dollars=candidate.disk_rate(work.disk_gb).dollars * (hours + loading),
+        traffic_dollars=fetched * tries * candidate.traffic_down_micros_per_gb / money.MICROS,
+        idle_dollars=work.max_price.dollars * loading,
+        loading_hours=loading,
+        restore_hours=restore,
+        lost_hours=lost,
+        useful_hours=max(hours - restore - lost, 1e-6),
+        hazard=hazard,
+        dlperf=max(candidate.dlperf, 1e-6),
+    )
+
+
+def least_per_dlperf(candidate: offer.Offer) -> float:
+    """Return a lower bound on dollars per useful DLPerf-hour of an offer, whatever the workload and the way to hold it.
+
+    It is the cheaper of ask and floor per DLPerf: every other term of `reckon` only adds dollars or takes hours.
+    """
+    rates = [rate.micros for rate in (candidate.ask, candidate.floor) if rate is not None]
+    if not rates or candidate.dlperf <= 0:
+        return math.inf
+    return min(rates) / money.MICROS / candidate.dlperf

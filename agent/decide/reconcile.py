@@ -1,0 +1,318 @@
+"""Market listing x leases x open intents -> what happened.
+
+Invariants:
+1. A view that is not fresh yields nothing: ignorance is never an interruption.
+2. A loss needs two looks: the first makes a suspicion, the second a fact.
+3. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
+   `GONE_AFTER` apart lack it. Several vanishing at once are the market's fault, not theirs.
+4. An unchanged world yields no fact but the periodic metering.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide import cause, cooldown, doubt, meter, strangers
+from agent.decide.facts import Alert, Fact, LeaseChanged
+from agent.decide.memory import Absence, Memory, Suspicion
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint
+
+GONE_AFTER = 120.0
+"""Seconds between the two complete listings that must lack an instance."""
+FAULT_PATIENCE = 3600.0
+"""Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
+METER_EVERY = timedelta(minutes=5)
+"""How much unmetered cost a crash may have to reckon again from the listing."""
+
+STATES = {
+    InstanceState.PENDING: LeaseState.STARTING,
+    InstanceState.LOADING: LeaseState.STARTING,
+    InstanceState.RUNNING: LeaseState.RUNNING,
+    InstanceState.PAUSED: LeaseState.PAUSED,
+    InstanceState.FAILED: LeaseState.PAUSED,
+    InstanceState.EXITED: LeaseState.EXITED,
+    InstanceState.OFFLINE: LeaseState.OFFLINE,
+}
+LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """What happened, what to remember, which leases need a second look, and which markets lie."""
+
+    facts: tuple[Fact, ...]
+    memory: Memory
+    suspects: frozenset[str] = frozenset()
+    to_probe: frozenset[str] = frozenset()
+    faulty: frozenset[str] = frozenset()
+
+
+def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
+    """Return what the fresh listings of `fleet` say happened."""
+    result = Reconciliation((), memory)
+    for name in sorted(fleet.markets):
+        view = fleet.markets[name]
+        if view.is_fresh and view.listed_at is not None:
+            result = _market(fleet, view, view.listed_at, result)
+    return result
+
+
+def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:
+    memory = so_far.memory
+    held = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
+    rows = {row.instance_id: row for row in view.instances}
+    present = [lease for lease in held if lease.instance_id in rows]
+    lacking = [lease for lease in held if lease.instance_id not in rows]
+    suspicions: dict[str, Suspicion] = {}
+    facts: list[Fact] = []
+    for lease in present:
+        fact, suspicion = _present(fleet, view, listed_at, memory, lease, rows[lease.instance_id])
+        if suspicion is not None:
+            suspicions[lease.lease_id] = suspicion
+        if fact is not None:
+            facts.append(fact)
+    absent_facts, absences, is_faulty = _absent(view, listed_at, memory, lacking)
+    settled, doubts = doubt.settle(fleet, view, memory)
+    found, seen = strangers.find(fleet, view, memory, held, settled)
+    others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
+    return Reconciliation(
+        facts=so_far.facts + tuple(facts) + absent_facts + settled + found,
+        memory=Memory(
+            suspicions={key: kept for key, kept in memory.suspicions.items() if key in others} | suspicions,
+            absences={key: kept for key, kept in memory.absences.items() if key in others} | absences,
+            doubts=doubts,
+            strangers=seen,
+            last_listed={**memory.last_listed, view.market: listed_at},
+            last_seen={**memory.last_seen, **dict.fromkeys((lease.lease_id for lease in present), listed_at)},
+        ),
+        suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
+        to_probe=so_far.to_probe | {lease.instance_id for lease in lacking},
+        faulty=so_far.faulty | ({view.market} if is_faulty else set()),
+    )
+
+
+def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
+    return frozenset(key for key in suspicions if key not in memory.suspicions)
+
+
+def _present(
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
+) -> tuple[LeaseChanged | None, Suspicion | None]:
+    seen = STATES.get(row.state)
+    if seen is None:
+        return None, None
+    target = held.state if held.state is LeaseState.RELEASING else seen
+    previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
+    doubted = memory.suspicions.get(held.lease_id)
+    if _is_loss(held, target):
+        if doubted is None or doubted.state is not target:
+            return None, Suspicion(target, listed_at, previous)
+        previous, listed_at = doubted.previous, doubted.seen_at
+        return _lost(fleet, view, held, row, target, (previous, listed_at)), None
+    return _updated(fleet, view, held, row, target, (previous, listed_at)), None
+
+
+def _is_loss(held: Lease, target: LeaseState) -> bool:
+    return held.state in LIVE and target not in LIVE and not held.paused_by_us
+
+
+def _lost(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> LeaseChanged:
+    why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now)
+    was_running = held.state is LeaseState.RUNNING
+    has_failed = row.state is InstanceState.FAILED and not held.has_run
+    after, charges = _metered(fleet, view, held, row, target, between)
+    after = replace(
+        after,
+        interrupted_by=why,
+        rival_floor=evidence.floor if why is Cause.OUTBID else held.rival_floor,
+        has_failed=has_failed,
+        end_reason="start_failed" if has_failed else held.end_reason,
+        is_held=held.is_held,
+    )
+    kind = "lease.failed" if has_failed else "lease.interrupted" if was_running else "lease.start_lost"
+    return LeaseChanged(held, after, kind, charges, why, evidence, _rest(held, why, fleet.now, has_failed=has_failed))
+
+
+def _rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
+    if has_failed:
+        return Cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
+    if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
+        return Cooldown("host", held.host_id, now + cooldown.HOST_LOST, why.value)
+    return None
+
+
+def _updated(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> LeaseChanged | None:
+    kind = _kind(held, target)
+    bills = _bills(row)
+    is_due = fleet.now - held.accrued_until >= METER_EVERY
+    is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
+    if held.state is target and bills is held.bills and is_same_price and not is_due:
+        return None
+    after, charges = _metered(fleet, view, held, row, target, between)
+    if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
+        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
+    return LeaseChanged(held, after, kind, charges)
+
+
+def _kind(held: Lease, target: LeaseState) -> str:
+    if held.state is target:
+        return ""
+    if target is LeaseState.RUNNING:
+        return "lease.resumed" if held.has_run else "lease.running"
+    return {
+        LeaseState.PAUSED: "lease.paused",
+        LeaseState.OFFLINE: "lease.offline",
+        LeaseState.EXITED: "lease.exited",
+        LeaseState.STARTING: "lease.starting",
+    }.get(target, "")
+
+
+def _bills(row: Instance) -> Bills:
+    if row.state is InstanceState.OFFLINE:
+        return Bills.NOTHING
+    return Bills.GPU_AND_DISK if row.state is InstanceState.RUNNING else Bills.DISK
+
+
+def _metered(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> tuple[Lease, tuple[meter.Charge, ...]]:
+    """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
+    bills = _bills(row)
+    turns = _turns(held, view, bills, between, fleet.now)
+    charges = list(meter.accrue(held, fleet.now, turns))
+    paid = meter.traffic(
+        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
+    )
+    if paid.micros:
+        charges.append(meter.Charge(held.lease_id, fleet.now.date(), traffic=paid))
+    turned = turns[-1][0] if turns else between[1]
+    run_since = held.run_since if held.bills is Bills.GPU_AND_DISK else turned
+    if held.bills is Bills.GPU_AND_DISK and bills is not Bills.GPU_AND_DISK and held.run_since is not None:
+        is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
+        charges.append(stretch_end(fleet, held, turned, is_lost=is_lost))
+    after = replace(
+        held,
+        state=target,
+        state_since=held.state_since if held.state is target else turned,
+        bills=bills,
+        accrued_until=fleet.now,
+        gpu_rate=row.gpu_rate,
+        disk_rate=row.disk_rate,
+        recent_bids=_recent(held, row),
+        host_floor=row.floor or held.host_floor,
+        ends_at=row.ends_at or held.ends_at,
+        run_since=run_since if bills is Bills.GPU_AND_DISK else None,
+        traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
+        traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
+    )
+    return after, tuple(charges)
+
+
+def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
+    if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
+        return held.recent_bids
+    return (held.gpu_rate, *held.recent_bids)[:6]
+
+
+def _turns(
+    held: Lease, view: MarketView, bills: Bills, between: tuple[datetime, datetime], now: datetime
+) -> list[meter.Turn]:
+    """Return when billing changed: by the market's own record where it has one, else halfway between two looks."""
+    told = {"outbid": Bills.DISK, "stopped": Bills.DISK, "offline": Bills.NOTHING}
+    told |= {"started": Bills.GPU_AND_DISK, "resumed": Bills.GPU_AND_DISK}
+    turns = [
+        (event.at, told[event.kind])
+        for event in sorted(view.events, key=lambda event: event.at)
+        if event.instance_id == held.instance_id and event.kind in told and held.accrued_until < event.at <= now
+    ]
+    if (turns[-1][1] if turns else held.bills) is not bills:
+        first = max(between[0], held.accrued_until, *(at for at, _ in turns[-1:]))
+        turns.append((first + max(between[1] - first, timedelta()) / 2, bills))
+    return turns
+
+
+def stretch_end(fleet: Fleet, held: Lease, at: datetime, *, is_lost: bool) -> meter.Charge:
+    """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
+    work = fleet.workload(held.slot.workload)
+    ran = (at - held.run_since).total_seconds() if held.run_since else 0.0
+    useful = meter.useful_seconds(max(ran, 0.0), work.checkpoint if work else Checkpoint(), is_lost=is_lost)
+    return meter.Charge(held.lease_id, at.date(), useful_seconds=useful)
+
+
+def _absent(
+    view: MarketView, listed_at: datetime, memory: Memory, lacking: Iterable[Lease]
+) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
+    facts: list[Fact] = []
+    absences: dict[str, Absence] = {}
+    lacking = list(lacking)
+    unconfirmed = [lease for lease in lacking if not _is_released(lease)]
+    vanished = [lease for lease in unconfirmed if lease.lease_id not in memory.absences]
+    is_fault = len(vanished) > 1
+    for lease in lacking:
+        known = memory.absences.get(lease.lease_id)
+        absence = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault)
+        fact = _absence_fact(view, listed_at, memory, lease, absence, is_first=known is None)
+        if fact is None or fact.after.is_open:
+            absences[lease.lease_id] = absence
+        if fact is not None:
+            facts.append(fact)
+    if is_fault:
+        names = ", ".join(sorted(lease.instance_id for lease in vanished))
+        sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
+        facts.append(Alert("market_fault", view.market, sentence))
+    return tuple(facts), absences, any(absence.in_fault for absence in absences.values())
+
+
+def _is_released(held: Lease) -> bool:
+    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+
+
+def _absence_fact(
+    view: MarketView, listed_at: datetime, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
+) -> LeaseChanged | None:
+    if _is_released(held):
+        return LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")
+    waited = view.listed_monotonic - absence.monotonic
+    patience = FAULT_PATIENCE if absence.in_fault else GONE_AFTER
+    if waited >= patience and held.instance_id in view.absent_ids and view.is_key_proven:
+        return _gone(held, memory.last_seen.get(held.lease_id, held.accrued_until), listed_at)
+    if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
+        return None
+    return LeaseChanged(held, replace(held, state=LeaseState.MISSING, state_since=listed_at), "lease.missing")
+
+
+def _gone(held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
+    """It is gone: what it cost after it was last seen is not owed."""
+    if held.state is LeaseState.RELEASING:
+        charges = meter.accrue(held, max(last_seen, held.accrued_until))
+        after = replace(held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=now)
+        return LeaseChanged(held, after, "lease.released", charges)
+    why, evidence = cause.of_absence(held, now)
+    charges = meter.accrue(held, max(last_seen, held.accrued_until))
+    if held.run_since is not None:
+        lost = meter.useful_seconds((last_seen - held.run_since).total_seconds(), Checkpoint(), is_lost=True)
+        charges = (*charges, meter.Charge(held.lease_id, last_seen.date(), useful_seconds=lost))
+    after = replace(
+        held,
+        state=LeaseState.ENDED,
+        ended_at=now,
+        state_since=now,
+        bills=Bills.NOTHING,
+        accrued_until=now,
+        interrupted_by=why,
+        end_reason=why.value,
+        run_since=None,
+    )
+    kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
+    return LeaseChanged(held, after, kind, charges, why, evidence, _rest(held, why, now, has_failed=False))

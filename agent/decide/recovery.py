@@ -1,0 +1,199 @@
+"""After an interruption: resume, raise the bid, wait, or move; each way priced in dollars over one horizon.
+
+A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful. The worth is the
+workload's own `max_price`: the operator said an hour of it is worth that much. The choice is made again each cycle.
+
+Invariants:
+1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, and its work is priced.
+2. A move first cancels whatever could start the old lease again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide import bidding, price
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.decision import Option, Reason, Term
+from agent.domain.intent import IntentKind
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import CheckpointPlace, Workload
+
+HORIZON_HOURS = 2.0
+"""How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
+
+EARLY_RESUME = timedelta(minutes=8, seconds=6)
+EARLY_RESUME_CHANCE = 9 / 48
+"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes)."""
+LATE_RESUME_PER_HOUR = 0.05
+"""After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
+NEVER_STARTED_RESUME_PER_HOUR = 0.62
+"""Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(1 - .605) / 1.5 h."""
+RAISE_SUCCESS = 0.8
+"""Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
+COOL_OFF = timedelta(minutes=10)
+"""A container that ended, or a stop by somebody else's hand, is not started again sooner."""
+
+OWN_HANDS = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP})
+NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a strategy tunes of a recovery: see its own Params."""
+
+    ceiling: UsdPerHour
+    raise_headroom: float
+    least_gain: float
+    may_move: bool
+    may_raise: bool
+
+
+def recover(
+    slot: SlotView, work: Workload, best: Candidate | None, market_loss_rate: float, numbers: Numbers, now: datetime
+) -> Proposal:
+    """Return the cheapest way out for a slot whose lease is paused or offline.
+
+    `best` is the best offer elsewhere, or None. Doing nothing wins unless another way is cheaper by `least_gain` of it.
+    """
+    held = slot.lease
+    if held is None or slot.down is None:
+        raise ValueError("recover needs a slot whose lease is down")
+    if held.interrupted_by in OWN_HANDS and now - slot.down.since < COOL_OFF:
+        return _hold(slot, "cool_off", f"stopped by {held.interrupted_by.value}; started again after {COOL_OFF}")
+    ways = [_stay(slot, held, work, now)]
+    ways += _raise(slot, held, work, market_loss_rate, numbers)
+    ways += _move(slot, held, work, best, numbers)
+    return _cheapest(ways, numbers.least_gain)
+
+
+def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Proposal:
+    rest, cheapest = ways[0], min(ways, key=lambda way: way[0].dollars)
+    gain = rest[0].dollars - cheapest[0].dollars
+    chosen = cheapest if gain > least_gain * rest[0].dollars else rest
+    options = tuple(option for option, _ in ways)
+    others = ", ".join(f"{option.name} ${option.dollars:.3f}" for option, _ in ways if option is not chosen[0])
+    proposal = chosen[1]
+    sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {HORIZON_HOURS:g} h"
+    sentence += f" against {others}" if others else ""
+    return Proposal(
+        slot=proposal.slot,
+        kind=proposal.kind,
+        reason=Reason(proposal.reason.code, sentence, options),
+        candidate=proposal.candidate,
+        lease=proposal.lease,
+        bid=proposal.bid,
+    )
+
+
+def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
+    """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
+    if held.paused_by_us or held.interrupted_by in OWN_HANDS or held.interrupted_by is Cause.OUT_OF_CREDIT:
+        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, held.dlperf, price.CONTAINER_SECONDS / 3600, 0.1)
+        reason = Reason("resume", "start it again where it stands")
+        return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
+    per_hour = _resume_rate(held, now - held.state_since)
+    waiting, _ = price.stay(per_hour, HORIZON_HOURS)
+    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, held.dlperf, waiting, 0.0)
+    return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({per_hour:.2f} an hour)")
+
+
+def _resume_rate(held: Lease, down_for: timedelta) -> float:
+    if held.interrupted_by in NO_RETURN:
+        return 0.0
+    if not held.has_run:
+        return NEVER_STARTED_RESUME_PER_HOUR
+    if down_for >= EARLY_RESUME:
+        return LATE_RESUME_PER_HOUR
+    left = (EARLY_RESUME - down_for) / timedelta(hours=1)
+    return EARLY_RESUME_CHANCE * min(left, 0.135) / 0.135 / max(left, 0.02)
+
+
+def _raise(
+    slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
+) -> list[tuple[Option, Proposal]]:
+    if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in NO_RETURN:
+        return []
+    quotes = slot.down.quotes if slot.down else ()
+    beat = bidding.to_beat(held, quotes)
+    if beat is None:
+        return []
+    bid = bidding.opening(max(beat, held.host_floor or beat) + bidding.LEAST_STEP, numbers.raise_headroom, numbers.ceiling)
+    if bid is None or bid <= held.gpu_rate:
+        return []
+    start = price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
+    option = _over_horizon("raise", work, bid, held.disk_rate, held.dlperf, start, market_loss_rate)
+    reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
+    return [(option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid))]
+
+
+def _move(
+    slot: SlotView, held: Lease, work: Workload, best: Candidate | None, numbers: Numbers
+) -> list[tuple[Option, Proposal]]:
+    if best is None or not numbers.may_move or not may_leave(held, work):
+        return []
+    reckoning = best.reckoning
+    option = _over_horizon(
+        "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
+        work,
+        best.way.rate,
+        best.offer.disk_rate(work.disk_gb),
+        best.offer.dlperf,
+        reckoning.loading_hours,
+        reckoning.hazard,
+        once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
+    )
+    sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
+    if held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us and held.interrupted_by not in {Cause.HOST_OFFLINE}:
+        reason = Reason("cancel_start", f"{sentence}; first make sure that the old lease cannot start by itself")
+        return [(option, Proposal(slot.slot, IntentKind.PAUSE, reason, lease=held))]
+    return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
+
+
+def may_leave(held: Lease, work: Workload) -> bool:
+    """Tell whether the lease's disk may be given up: it never ran, its checkpoints are elsewhere, or it may be lost."""
+    return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
+
+
+def _lost_work_dollars(held: Lease, work: Workload) -> float:
+    """Return what doing the work on a left disk again would cost: the whole stretch since it was opened, at its rate."""
+    if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
+        return 0.0
+    hours = (held.state_since - held.opened_at) / timedelta(hours=1)
+    return hours * held.gpu_rate.dollars
+
+
+def _over_horizon(
+    name: str,
+    work: Workload,
+    rate: UsdPerHour,
+    disk_rate: UsdPerHour,
+    dlperf: float,
+    start_hours: float,
+    hazard: float,
+    once: float = 0.0,
+) -> Option:
+    """Price one way over the horizon: start, restore, run until lost or the horizon, lose half an interval on a loss."""
+    left = max(HORIZON_HOURS - start_hours, 0.0)
+    running, loss = price.stay(hazard, left) if left > 0 else (0.0, 0.0)
+    restore = min(work.checkpoint.restore.total_seconds() / 3600, running)
+    lost = loss * min(work.checkpoint.interval.total_seconds() / 7200, (running - restore) / 2)
+    useful = running - restore - lost
+    worth = work.max_price.dollars * (HORIZON_HOURS - useful)
+    dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + once + worth
+    terms = (
+        Term("gpu", rate.dollars * running, "$"),
+        Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
+        Term("traffic and lost work", once, "$"),
+        Term("not useful", HORIZON_HOURS - useful, "h"),
+        Term("worth of those hours", worth, "$"),
+        Term("DLPerf", dlperf, ""),
+    )
+    return Option(name, dollars, terms)
+
+
+def _hold(slot: SlotView, code: str, sentence: str) -> Proposal:
+    return Proposal(slot.slot, None, Reason(code, sentence))

@@ -1,0 +1,141 @@
+"""What a strategy sees and what it may return."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar, Protocol, TypeVar
+
+import pydantic
+
+from agent.decide import price
+from agent.domain.decision import Reason
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.workload import Slot, Workload
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+NEVER = timedelta.max
+_CENTURY = timedelta(days=36525)
+
+
+def duration(text: object) -> timedelta:
+    """Return the span of "90s", "15m", "1h30m", "2d" or "never".
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if isinstance(text, timedelta):
+        return text
+    if text == "never":
+        return NEVER
+    match_ = _DURATION.fullmatch(text) if isinstance(text, str) and text and len(text) < 32 else None
+    if match_ is None or not any(match_.groups()):
+        raise ValueError('write a duration such as "90s", "15m", "1h30m", "2d" or "never"')
+    days, hours, minutes, seconds = (int(part or 0) for part in match_.groups())
+    if days + hours / 24 > _CENTURY.days:
+        raise ValueError('longer than a century; write "never"')
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+Duration = Annotated[timedelta, pydantic.BeforeValidator(duration)]
+
+
+class Params(pydantic.BaseModel):
+    """The numbers of a strategy: frozen, bounded, and each with a description that its TOML repeats for operators."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice that others set."""
+
+    since: datetime
+    quotes: tuple[UsdPerHour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is."""
+
+    slot: Slot
+    lease: Lease | None
+    arriving: Lease | None = None
+    down: Down | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One workload, its slots, and what the market has for it.
+
+    `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
+    `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is losses
+    to the market per hour over the fleet's own record.
+    """
+
+    workload: Workload
+    slots: tuple[SlotView, ...]
+    now: datetime
+    has_offers: bool
+    ranking: Callable[["Pricing"], Iterator["Candidate"]]
+    market_hazard: float
+
+
+class Pricing(Protocol):
+    """How a strategy would pay for an offer: the ways, each as (tenure, bid or ask per hour)."""
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return the ways to hold the offer, or none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An offer that fits, the way to hold it, and what a useful hour on it costs."""
+
+    offer: Offer
+    way: price.Way
+    reckoning: price.Reckoning
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One move a strategy would make for a slot. Limits have the last word.
+
+    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too.
+    """
+
+    slot: Slot
+    kind: IntentKind | None
+    reason: Reason
+    candidate: Candidate | None = None
+    lease: Lease | None = None
+    bid: UsdPerHour | None = None
+
+
+P_contra = TypeVar("P_contra", bound=Params, contravariant=True)
+
+
+class Strategy(Protocol[P_contra]):
+    """A pure method from a view and numbers to proposals, at most one a slot."""
+
+    params: ClassVar[type[Params]]
+
+    def propose(self, view: View, params: P_contra, /) -> Sequence[Proposal]:
+        """Return what to do for each slot of the view; a slot not named is held."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A strategy with the numbers it runs on; `digest` names those numbers in the ledger."""
+
+    name: str
+    strategy: Strategy[Params]
+    params: Params
+    digest: str
+    source: str = ""
+

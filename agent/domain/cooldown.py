@@ -1,0 +1,14 @@
+"""A cooldown: time in which a refused offer or host is not tried again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cooldown:
+    """`key` of `scope` ("offer", "host", "slot" or "market") rests until `until`; `code` says after what."""
+
+    scope: str
+    key: str
+    until: datetime
+    code: str

@@ -1,0 +1,87 @@
+"""The fleet: everything known at one instant, with the age of each part."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.host import HostRecord
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent
+from agent.domain.interruption import MarketEvent
+from agent.domain.label import Label
+from agent.domain.lease import Lease
+from agent.domain.money import ZERO, Usd
+from agent.domain.offer import Offer
+from agent.domain.workload import Slot, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class MarketView:
+    """What one market has told us.
+
+    `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`); `is_fresh`
+    tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by
+    instance id. `listings` counts complete listings since the start. `absent_ids` are instances
+    that it declared non-existent by its own code in this cycle; `is_key_proven` tells whether the key answered in it too.
+    `offers` are rows not older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours.
+    """
+
+    market: str
+    instances: tuple[Instance, ...] = ()
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    listed_at: datetime | None = None
+    listed_monotonic: float = 0.0
+    is_fresh: bool = False
+    listings: int = 0
+    absent_ids: frozenset[str] = frozenset()
+    is_key_proven: bool = False
+    may_spend: bool = False
+    credit: Usd | None = None
+    account_id: str = ""
+    clock_skew_seconds: float = 0.0
+    events: tuple[MarketEvent, ...] = ()
+    offers: tuple[Offer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What the ledger has counted, in UTC days and months."""
+
+    today: Usd = ZERO
+    month: Usd = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Everything known at `now`; `monotonic` is the same instant in seconds that never go back.
+
+    `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names.
+    """
+
+    fleet_id: str
+    now: datetime
+    monotonic: float
+    started_at: datetime
+    workloads: tuple[Workload, ...]
+    markets: Mapping[str, MarketView]
+    leases: tuple[Lease, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    spend: Spend = Spend()
+    cooldowns: tuple[Cooldown, ...] = ()
+    past_leases: Mapping[str, Lease] = field(default_factory=dict)
+    past_intents: Mapping[str, Intent] = field(default_factory=dict)
+    hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+
+    def workload(self, name: str) -> Workload | None:
+        """Return the workload of that name, or None when the configuration has none."""
+        return next((workload for workload in self.workloads if workload.name == name), None)
+
+    def leases_of(self, slot: Slot) -> tuple[Lease, ...]:
+        """Return the open leases that count for a slot, oldest first; held ones do not."""
+        return tuple(
+            sorted(
+                (lease for lease in self.leases if lease.slot == slot and lease.is_open and not lease.is_held),
+                key=lambda lease: (lease.opened_at, lease.lease_id),
+            )
+        )

@@ -1,0 +1,131 @@
+"""One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from agent.decide import bidding, price, recovery
+from agent.decide.strategy import Candidate, Duration, Params, Pricing, Proposal, SlotView, View, duration
+from agent.domain.decision import Option, Reason
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+
+
+class PatientParams(Params):
+    """The numbers of `patient`; patient.toml says of each what it does at both ends."""
+
+    headroom: float = Field(default=0.1, ge=0, le=4)
+    """Bid above the floor by this share of it."""
+    ceiling: float = Field(default=0.9, gt=0, le=1)
+    """Never bid more than this share of the same slice's ask."""
+    raise_headroom: float = Field(default=0.05, ge=0, le=4)
+    """When a rival must be beaten, bid above its price by this share of it."""
+    least_gain: float = Field(default=0.05, ge=0, le=1)
+    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    may_raise: bool = True
+    """Whether a lost lease's bid may be raised."""
+    may_move: bool = True
+    """Whether a lost lease may be left for another host."""
+    on_demand_if_cheaper: bool = True
+    """Whether on-demand may be rented where a useful hour of it is cheaper."""
+    lower_after: Duration = duration("45m")
+    """After this long without trouble, lower a raised bid."""
+    lower_step: float = Field(default=0.5, ge=0, le=1)
+    """Each time by this share of the way down to the host's floor plus headroom."""
+
+
+class Patient:
+    """Bid a little over the floor; wait out spikes; pay more only where it costs less than waiting."""
+
+    params: ClassVar[type[Params]] = PatientParams
+
+    def propose(self, view: View, params: Params) -> Sequence[Proposal]:
+        """Return a rent for an empty slot, a way out for a lost lease, and now and then a lower bid for a calm one."""
+        if not isinstance(params, PatientParams):
+            raise TypeError("patient runs on PatientParams")
+        ranked = view.ranking(_ways(view, params))
+        return [self._decide(slot, view, ranked, params) for slot in view.slots]
+
+    def _decide(self, slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal:
+        held = slot.lease
+        if held is None:
+            return _fill(slot, view, ranked)
+        if slot.arriving is not None:
+            return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+        if slot.down is not None:
+            best = next(ranked, None) if params.may_move else None
+            return recovery.recover(slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now)
+        return _calm(slot, view, held, params)
+
+
+def _ways(view: View, params: PatientParams) -> Pricing:
+    work = view.workload
+
+    def ways(candidate: Offer) -> Sequence[price.Way]:
+        disk = candidate.disk_rate(work.disk_gb)
+        found = []
+        if candidate.floor is not None:
+            most = bidding.ceiling(work.max_price, disk, candidate.ask, params.ceiling)
+            bid = bidding.opening(candidate.floor, params.headroom, most)
+            if bid is not None:
+                found.append(price.Way(Tenure.INTERRUPTIBLE, bid))
+        if params.on_demand_if_cheaper and candidate.ask is not None and candidate.ask + disk <= work.max_price:
+            found.append(price.Way(Tenure.ON_DEMAND, candidate.ask))
+        return found
+
+    return ways
+
+
+def _fill(slot: SlotView, view: View, ranked: Iterator[Candidate]) -> Proposal:
+    best = next(ranked, None)
+    if best is None:
+        code = "no_offer" if view.has_offers else "no_view"
+        sentence = "no offer fits within the price" if view.has_offers else "the market has not been asked lately"
+        return Proposal(slot.slot, None, Reason(code, sentence))
+    offer, way = best.offer, best.way
+    terms = "on demand" if way.tenure is Tenure.ON_DEMAND else f"bid over a floor of {offer.floor}"
+    sentence = (
+        f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} at {way.rate} {terms}: "
+        f"{best.reckoning.score:.0f} DLPerf h/$, {best.reckoning.per_useful_hour:.3f} $ per useful hour"
+    )
+    options = (Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
+
+
+def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers:
+    return recovery.Numbers(
+        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        raise_headroom=params.raise_headroom,
+        least_gain=params.least_gain,
+        may_move=params.may_move,
+        may_raise=params.may_raise,
+    )
+
+
+def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
+    """Hold, or lower a bid that was raised: a premium is paid every hour, a rival seldom stays."""
+    lower = _lower(held, params)
+    calm_since = max(held.state_since, held.bid_since or held.state_since)
+    if lower is None or held.state is not LeaseState.RUNNING or view.now - calm_since < params.lower_after:
+        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
+    reason = Reason("lower_bid", f"calm for {params.lower_after}; lower the bid from {held.gpu_rate} to {lower}")
+    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
+
+
+def _lower(held: Lease, params: PatientParams) -> UsdPerHour | None:
+    """Return a lower bid for a raised one, or None.
+
+    The aim is the host's own floor plus headroom: it stands on the instance's record, which never echoes our bid.
+    """
+    if held.tenure is not Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
+        return None
+    aim = bidding.opening(held.host_floor, params.headroom, held.gpu_rate)
+    if aim is None or held.gpu_rate - aim < bidding.LEAST_STEP:
+        return None
+    gap = held.gpu_rate - aim
+    step = max(gap.scaled(params.lower_step), bidding.LEAST_STEP)
+    return max(aim, bidding.rounded(held.gpu_rate - step))
