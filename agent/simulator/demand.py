@@ -1,0 +1,78 @@
+"""Demand: how the rivals on a host are drawn - when they come, what they want, what they bid, how long they stay.
+
+Every draw takes the same number of values from its stream whatever the market looks like, so what we do on a host does
+not change who comes there next.
+"""
+
+import dataclasses
+import math
+import random
+
+from agent.simulator import figures
+from agent.simulator.climate import Climate
+
+_HOUR = 3600.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """Hold what a rival that comes wants, before it has seen a price."""
+
+    which: float  # 0-1, among the host's slices
+    is_on_demand: bool
+    over_floor: float  # its bid over the host's floor
+    stay: float  # seconds
+
+
+def churn(rng: random.Random, climate: Climate) -> float:
+    """Draw how many rivals per hour want some slice of a host."""
+    shape = figures.CHURN_SHAPE
+    return rng.gammavariate(shape, figures.CHURN_MEAN / shape) * climate.demand.arrivals
+
+
+def gap(rng: random.Random, per_hour: float) -> float:
+    """Draw the seconds until the next of a Poisson stream; inf where nothing ever comes."""
+    waited = rng.expovariate(1.0)
+    return waited / per_hour * _HOUR if per_hour > 0 else math.inf
+
+
+def wish(rng: random.Random, climate: Climate) -> Wish:
+    """Draw one rival."""
+    which, tenure, kind, size = rng.random(), rng.random(), rng.random(), rng.gauss(0.0, 1.0)
+    median, deviation = figures.TIMID_BID if kind < figures.TIMID_SHARE else figures.BOLD_BID
+    return Wish(
+        which=which,
+        is_on_demand=tenure < climate.demand.on_demand_share,
+        over_floor=max(median * math.exp(deviation * size), 1.0),
+        stay=stay(rng),
+    )
+
+
+def stay(rng: random.Random) -> float:
+    """Draw how long a rival stays, seconds."""
+    drawn, size = rng.random(), rng.gauss(0.0, 1.0)
+    for share, minutes, deviation in figures.HOLDS:
+        if drawn < share:
+            break
+        drawn -= share
+    return 60.0 * minutes * math.exp(deviation * size)
+
+
+def residence(rng: random.Random) -> float:
+    """Draw how long a long on-demand renter stays, seconds."""
+    median, deviation = figures.RESIDENT_HOURS
+    return _HOUR * median * math.exp(deviation * rng.gauss(0.0, 1.0))
+
+
+def outage(rng: random.Random) -> float:
+    """Draw how long a host is silent, seconds; inf if it never comes back."""
+    median, deviation = figures.OUTAGE_MINUTES
+    seconds = 60.0 * median * math.exp(deviation * rng.gauss(0.0, 1.0))
+    return math.inf if rng.random() < figures.GONE_SHARE else seconds
+
+
+def outages_per_hour(true_reliability: float, climate: Climate) -> float:
+    """Give how often a host must fall silent to be as reliable as it truly is."""
+    median, deviation = figures.OUTAGE_MINUTES
+    mean_hours = median / 60.0 * math.exp(deviation**2 / 2)
+    return (1.0 - true_reliability) / true_reliability / mean_hours * climate.failures
