@@ -1,0 +1,139 @@
+"""The faults a tester may declare: their names, what each takes besides route and duration, and what is refused.
+
+| fault | strikes | what it does | further keys (default) |
+|---|---|---|---|
+| throttle_text | before | 429, plain text | |
+| throttle_json | before | 429, JSON with `detail` | `retry_after` in the body (none) |
+| throttle_retry_after | before | 429, JSON, header Retry-After | `retry_after` (5) |
+| search_quota | searches | 429 search_quota_exceeded until midnight UTC | |
+| html_403 | before | 403, a proxy's HTML page | |
+| server_error_before | before | 503, nothing applied | `status` (503) |
+| server_error_after | after | 503, although the call was applied | `status` (503) |
+| slow | before | waits, then answers as usual | `delay` simulated seconds (30) |
+| truncated | after | the body ends half way | |
+| malformed | after | the body is no JSON | |
+| reset | either | the connection is dropped without a reply | `when` "before" or "after" ("after") |
+| empty_list | lists | a complete-looking list without rows | |
+| partial_list | lists | a complete-looking list of some rows | `keep` share of the rows (0.5) |
+| stale_list | lists | instances as they stood when the fault began | |
+| unknown_status | reads | instances report a status of no meaning | `status` ("unknown") |
+| host_offline | world | hosts fall silent for `seconds` | `machine_id` (the hosts we rent on) |
+| host_gone | world | hosts vanish with their contracts | `machine_id` (the hosts we rent on) |
+| stuck_loading | world | image pulls hang | `contract_id` (all) |
+| pull_failure | world | image pulls fail | `contract_id` (all) |
+| no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
+| wrong_account | calls | the key belongs to somebody else | |
+| clock_skew | replies | the Date header is off | `skew` seconds (120) |
+
+Every fault takes `route` ("*", "PUT", "/asks", "PUT /asks": a prefix of the path behind /api/vN), `probability`
+(1.0, drawn per call; world faults draw once) and `seconds` (none: until cleared). A world fault heeds no route.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+WORLD_FAULTS = frozenset({"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit"})
+
+_NUMBER = "a number"
+_WORD = "a string"
+# Per fault: the keys it takes beside the common ones, and what each must be.
+PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "throttle_text": {},
+    "throttle_json": {"retry_after": _NUMBER},
+    "throttle_retry_after": {"retry_after": _NUMBER},
+    "search_quota": {},
+    "html_403": {},
+    "server_error_before": {"status": _NUMBER},
+    "server_error_after": {"status": _NUMBER},
+    "slow": {"delay": _NUMBER},
+    "truncated": {},
+    "malformed": {},
+    "reset": {"when": _WORD},
+    "empty_list": {},
+    "partial_list": {"keep": _NUMBER},
+    "stale_list": {},
+    "unknown_status": {"status": _WORD},
+    "host_offline": {"machine_id": _NUMBER},
+    "host_gone": {"machine_id": _NUMBER},
+    "stuck_loading": {"contract_id": _NUMBER},
+    "pull_failure": {"contract_id": _NUMBER},
+    "no_credit": {"credit": _NUMBER},
+    "wrong_account": {},
+    "clock_skew": {"skew": _NUMBER},
+}
+_COMMON = frozenset({"fault", "route", "probability", "seconds", "at_seconds"})
+_METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "*"})
+_VERSION = re.compile(r"^/api/v\d+")
+
+
+class BadFaultError(ValueError):
+    """Tell that a declaration cannot be understood; the text says which key and what it should be."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Fault:
+    """Hold one declaration. `method` and `prefix` are its route taken apart; inf seconds last until cleared."""
+
+    name: str
+    method: str = "*"
+    prefix: str = ""
+    probability: float = 1.0
+    seconds: float = math.inf
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def matches(self, method: str, path: str) -> bool:
+        """Tell whether a call of `method` on `path` (without /api/vN) is on its route."""
+        return self.method in ("*", method) and path.startswith(self.prefix)
+
+    def number(self, key: str, default: float) -> float:
+        """Give one of its own numbers."""
+        return float(self.extra.get(key, default))
+
+
+def parse(declaration: Mapping[str, Any]) -> Fault:
+    """Read a declaration in the shape of POST /weather; raise BadFaultError with a sentence."""
+    name = declaration.get("fault")
+    if not isinstance(name, str) or name not in PARAMETERS:
+        raise BadFaultError(f"fault: {name!r} is unknown; the names are {', '.join(sorted(PARAMETERS))}.")
+    allowed = PARAMETERS[name]
+    known = _COMMON | allowed.keys()
+    for key in declaration.keys() - known:
+        raise BadFaultError(f"{key}: no key of {name}; it takes {', '.join(sorted(known))}.")
+    method, prefix = _route(declaration.get("route", "*"))
+    probability = _number(declaration, "probability", 1.0)
+    if not 0.0 <= probability <= 1.0:
+        raise BadFaultError("probability: must lie between 0 and 1.")
+    seconds = _number(declaration, "seconds", math.inf) if declaration.get("seconds") is not None else math.inf
+    extra = {key: declaration[key] for key in allowed if declaration.get(key) is not None}
+    _check_extra(name, extra)
+    return Fault(name, method, prefix, probability, seconds, extra)
+
+
+def _check_extra(name: str, extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if (PARAMETERS[name][key] == _NUMBER) != is_number or (not is_number and not isinstance(value, str)):
+            raise BadFaultError(f"{key}: must be {PARAMETERS[name][key]}.")
+    if extra.get("when", "after") not in ("before", "after"):
+        raise BadFaultError('when: must be "before" or "after".')
+
+
+def _number(declaration: Mapping[str, Any], key: str, default: float) -> float:
+    value = declaration.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value < 0:
+        raise BadFaultError(f"{key}: must be a number of at least 0.")
+    return float(value)
+
+
+def _route(text: object) -> tuple[str, str]:
+    if not isinstance(text, str):
+        raise BadFaultError('route: must be a string such as "*", "PUT /asks" or "/instances".')
+    words = text.split()
+    method = words.pop(0) if words and not words[0].startswith("/") else "*"
+    prefix = words.pop(0) if words else ""
+    if words or method not in _METHODS or prefix == "*":
+        raise BadFaultError(f'route: {text!r} is not "*", a method, a path or a method and a path.')
+    return method, _VERSION.sub("", prefix)

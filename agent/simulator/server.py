@@ -1,0 +1,64 @@
+"""The simulated market as a server: the vendor's API on one port, the control API on another, both on loopback.
+
+In one process with a test or a rehearsal, or alone behind `gpubid simulate`.
+"""
+
+import asyncio
+from typing import Self
+
+from aiohttp import web
+
+from agent.simulator.clock import Clock
+from agent.simulator.control import Control
+from agent.simulator.gate import Gate
+from agent.simulator.vast_api import VastApi
+from agent.simulator.vast_surface import Surface
+from agent.simulator.weather import Weather
+from agent.simulator.world import World
+
+ADDRESS = "127.0.0.1"
+
+
+class Simulator:
+    """Serve one world. Everything about it may be looked at and steered directly as well."""
+
+    def __init__(
+        self, world: World, clock: Clock, *, seed: int = 7, weather: Weather | None = None, gate: Gate | None = None
+    ) -> None:
+        """Put a surface before a world; without `weather` the climate's own blows."""
+        self.world = world
+        self.clock = clock
+        self.weather = weather if weather is not None else Weather(world, seed, world.climate.weather)
+        self.gate = gate if gate is not None else Gate()
+        self.surface = Surface(world, self.weather, self.gate, seed)
+        self.api = VastApi(self.surface, clock)
+        self.control = Control(self.surface, clock, self.api.calls)
+        self.vast_url = ""
+        self.control_url = ""
+        self._running: list[tuple[asyncio.Server, web.Server]] = []
+
+    async def start(self, vast_port: int = 0, control_port: int = 0) -> None:
+        """Listen on loopback; port 0 takes a free one."""
+        self.vast_url = await self._listen(web.Server(self.api.handle, access_log=None), vast_port)
+        self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
+
+    async def stop(self) -> None:
+        """Close both ports and every connection."""
+        while self._running:
+            listener, server = self._running.pop()
+            listener.close()
+            await server.shutdown(timeout=1.0)
+
+    async def __aenter__(self) -> Self:
+        """Start on free ports."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    async def _listen(self, server: web.Server, port: int) -> str:
+        listener = await asyncio.get_running_loop().create_server(server, ADDRESS, port)
+        self._running.append((listener, server))
+        return f"http://{ADDRESS}:{listener.sockets[0].getsockname()[1]}"

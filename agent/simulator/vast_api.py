@@ -1,0 +1,279 @@
+"""The vendor's HTTP API: which endpoint answers what, and the way of a call through weather, gate and endpoint.
+
+1. Before a call is answered the world is moved to the clock's present; the answer itself awaits nothing, so a call is
+   applied whole or not at all.
+2. Faults "before" leave the world untouched, faults "after" come when the call was applied.
+3. Every call is written down with its status; 0 stands for a dropped connection.
+"""
+
+import collections
+import email.utils
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from agent.simulator import (
+    gate,
+    vast_calls,
+    vast_create,
+    vast_inbox,
+    vast_list,
+    vast_manage,
+    vast_money,
+    vast_sundry,
+)
+from agent.simulator.clock import Clock
+from agent.simulator.faults import Fault
+from agent.simulator.vast_calls import Call, Reply
+from agent.simulator.vast_surface import Surface
+
+Endpoint = Callable[[Surface, Call], Reply]
+
+MOST_CALLS_KEPT = 200_000
+_PATH = re.compile(r"^/api/v(\d+)(/.*?)/?$")
+_NUMBER = re.compile(r"(?<=/)\d+(?=/|$)")
+_FORBIDDEN_PAGE = b"<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1>nginx</body></html>\r\n"
+
+
+def _search(surface: Surface, call: Call) -> Reply:
+    return surface.search.answer(call)
+
+
+ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
+    ("POST", "/bundles"): _search,
+    ("GET", "/bundles"): _search,
+    ("PUT", "/bundles"): _search,
+    ("PUT", "/search/asks"): _search,
+    ("GET", "/search/asks"): _search,
+    ("POST", "/search/asks"): _search,
+    ("GET", "/gpu_names/unique"): vast_sundry.gpu_names,
+    ("PUT", "/asks/{id}"): vast_create.rent,
+    ("POST", "/asks/bulk"): vast_create.rent_many,
+    ("PUT", "/launch_instance"): vast_create.launch,
+    ("GET", "/instances"): vast_list.show_all,
+    ("GET", "/instances/filters"): vast_list.show_filters,
+    ("GET", "/instances/{id}"): vast_list.show_one,
+    ("PUT", "/instances/{id}"): vast_manage.manage,
+    ("DELETE", "/instances/{id}"): vast_manage.destroy,
+    ("PUT", "/instances"): vast_manage.manage_many,
+    ("DELETE", "/instances"): vast_manage.destroy_many,
+    ("PUT", "/instances/bid_price/{id}"): vast_manage.change_bid,
+    ("PUT", "/instances/reboot/{id}"): vast_manage.reboot,
+    ("PUT", "/instances/recycle/{id}"): vast_manage.recycle,
+    ("PUT", "/instances/request_logs/{id}"): vast_manage.request_logs,
+    ("PUT", "/instances/command/{id}"): vast_manage.execute,
+    ("GET", "/instances/balance/{id}"): vast_money.show_balance,
+    ("PUT", "/instances/prepay/{id}"): vast_money.prepay,
+    ("PUT", "/instances/update_template/{id}"): vast_sundry.on_instance,
+    ("POST", "/instances/take_snapshot/{id}"): vast_sundry.on_instance,
+    ("GET", "/instances/{id}/ssh"): vast_sundry.on_instance,
+    ("POST", "/instances/{id}/ssh"): vast_sundry.on_instance,
+    ("DELETE", "/instances/{id}/ssh/{id}"): vast_sundry.on_instance,
+    ("GET", "/instances/pending-price-increases"): vast_sundry.show_price_increases,
+    ("PUT", "/instances/accept-price-increase"): vast_sundry.no_price_increase,
+    ("PUT", "/instances/reject-price-increase"): vast_sundry.no_price_increase,
+    ("GET", "/users/current"): vast_money.show_user,
+    ("GET", "/charges"): vast_money.show_charges,
+    ("GET", "/invoices"): vast_money.show_invoices,
+    ("GET", "/notifications/inbox"): vast_inbox.show_inbox,
+    ("PUT", "/notifications/inbox"): vast_inbox.mark_seen,
+    ("GET", "/notification-types"): vast_inbox.show_types,
+    ("GET", "/webhooks"): vast_inbox.show_webhooks,
+    ("POST", "/webhooks"): vast_inbox.add_webhook,
+    ("PUT", "/webhooks/{id}"): vast_inbox.change_webhook,
+    ("DELETE", "/webhooks/{id}"): vast_inbox.remove_webhook,
+    ("GET", "/ssh"): vast_sundry.show_ssh_keys,
+    ("POST", "/ssh"): vast_sundry.add_ssh_key,
+    ("PUT", "/ssh/{id}"): vast_sundry.change_ssh_key,
+    ("DELETE", "/ssh/{id}"): vast_sundry.remove_ssh_key,
+    ("GET", "/volumes"): vast_sundry.show_volumes,
+    ("PUT", "/volumes"): vast_sundry.no_volume,
+    ("DELETE", "/volumes"): vast_sundry.no_volume,
+    ("PUT", "/commands/copy_direct"): vast_sundry.copy,
+    ("DELETE", "/commands/copy_direct"): vast_sundry.accepted,
+    ("PUT", "/commands/rsync"): vast_sundry.copy,
+    ("DELETE", "/commands/rsync"): vast_sundry.accepted,
+    ("POST", "/commands/rclone"): vast_sundry.copy,
+    ("GET", "/commands/schedule_job"): vast_sundry.empty("scheduled_jobs"),
+    ("POST", "/commands/schedule_job"): vast_sundry.accepted,
+    ("PUT", "/commands/schedule_job/{id}"): vast_sundry.accepted,
+    ("DELETE", "/commands/schedule_job/{id}"): vast_sundry.accepted,
+    ("GET", "/template"): vast_sundry.empty("templates"),
+}
+# The only routes that have a second version, and what answers there: the old list is gone, all else is version 0.
+SECOND_VERSION = frozenset({("GET", "/instances"), ("GET", "/invoices")})
+
+
+class VastApi:
+    """Answer requests to one market."""
+
+    def __init__(self, surface: Surface, clock: Clock) -> None:
+        """Stand between a surface and a clock."""
+        self._surface = surface
+        self._clock = clock
+        self._count = 0
+        self._date = (0, "")
+        self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        body = await request.read() if request.method != "GET" else b""
+        surface, path = self._surface, request.path
+        surface.weather.advance_to(self._clock.time())
+        version, route, numbers = take_apart(path)
+        struck = surface.weather.struck(request.method, route)
+        if (slow := struck.get("slow")) is not None:
+            await self._clock.sleep(slow.number("delay", 30.0))
+            surface.weather.advance_to(self._clock.time())
+        self._count += 1
+        now = surface.world.now
+        call = _call(request, route, version, numbers, body, now, self._count, struck)
+        reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
+        self.calls.append((now, request.method, path, 0 if reply is DROPPED else reply.status))
+        return await self._send(request, reply, struck)
+
+    def _answer(self, call: Call, path: str) -> Reply:
+        if path.startswith("/s3/"):
+            return self._surface.file(path)
+        if path == "/static/jvastai_root.cer":
+            return vast_sundry.root_certificate()
+        endpoint = ENDPOINTS.get((call.method, call.route))
+        if endpoint is None or not _is_spoken(call):
+            return vast_calls.refuse(404, "not_found", f"There is no {call.method} {path} here.")
+        return self._surface.gate.challenge(call) or self._surface.gate.pace(call) or endpoint(self._surface, call)
+
+    def _after(self, call: Call, reply: Reply) -> Reply:
+        struck = call.struck
+        if not struck:
+            return reply
+        if "reset" in struck:
+            return DROPPED
+        if (fault := struck.get("server_error_after")) is not None:
+            return _server_error(fault)
+        if "malformed" in struck:
+            return Reply(b'{"success": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
+        return reply
+
+    async def _send(self, request: web.BaseRequest, reply: Reply, struck: Mapping[str, Fault]) -> web.StreamResponse:
+        if reply is DROPPED:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        skew = struck.get("clock_skew")
+        now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
+        headers = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
+        if "truncated" in struck and len(reply.body) > 1:
+            return await _send_half(request, reply, headers)
+        return web.Response(body=reply.body, status=reply.status, headers=headers)
+
+    def _http_date(self, second: int) -> str:
+        if self._date[0] != second:
+            self._date = (second, email.utils.formatdate(second, usegmt=True))
+        return self._date[1]
+
+
+DROPPED = Reply(b"", 0)
+
+
+def _is_spoken(call: Call) -> bool:
+    if call.version == 1:
+        return (call.method, call.route) in SECOND_VERSION
+    return call.version == 0 and call.route != "/invoices"
+
+
+def take_apart(path: str) -> tuple[int, str, tuple[int, ...]]:
+    """Take a path apart: version (-1 outside the API), route with {id} for numbers, the numbers."""
+    match = _PATH.match(path)
+    if match is None:
+        return -1, path, ()
+    route = match.group(2)
+    numbers = tuple(int(digits) for digits in _NUMBER.findall(route))
+    return int(match.group(1)), _NUMBER.sub("{id}", route) if numbers else route, numbers
+
+
+def _call(  # noqa: PLR0913, PLR0917 - one call, told apart once
+    request: web.BaseRequest,
+    route: str,
+    version: int,
+    numbers: tuple[int, ...],
+    body: bytes,
+    now: float,
+    number: int,
+    struck: Mapping[str, Fault],
+) -> Call:
+    query = request.query if request.query_string else {}
+    header = request.headers.get("Authorization", "")
+    key = header[7:].strip() if header.startswith("Bearer ") else query.get("api_key")
+    decoded, is_broken = _decode(body)
+    return Call(
+        method=request.method,
+        route=route,
+        version=version,
+        numbers=numbers,
+        query=query,
+        body=decoded,
+        is_body_broken=is_broken,
+        key=key or None,
+        peer=request.remote or "",
+        base_url=f"http://{request.host}",
+        now=now,
+        number=number,
+        struck=struck,
+    )
+
+
+def _decode(body: bytes) -> tuple[Any, bool]:
+    if not body:
+        return None, False
+    try:
+        return msgspec.json.decode(body), False
+    except msgspec.DecodeError:
+        return None, True
+
+
+def _before(call: Call) -> Reply | None:
+    struck = call.struck
+    if "html_403" in struck:
+        return Reply(_FORBIDDEN_PAGE, 403, "text/html")
+    if "search_quota" in struck and call.route in gate.SEARCH_ROUTES:
+        return gate.quota_exceeded(call.now)
+    if (fault := struck.get("server_error_before")) is not None:
+        return _server_error(fault)
+    return _throttled(struck)
+
+
+def _throttled(struck: Mapping[str, Fault]) -> Reply | None:
+    if "throttle_text" in struck:
+        return vast_calls.plain(429, "API requests too frequent")
+    if (fault := struck.get("throttle_json")) is not None:
+        fields: dict[str, Any] = {"detail": "API requests too frequent endpoint threshold=1.0"}
+        if "retry_after" in fault.extra:
+            fields["retry_after"] = fault.extra["retry_after"]
+        return Reply(msgspec.json.encode(fields), 429)
+    if (fault := struck.get("throttle_retry_after")) is not None:
+        reply = vast_calls.refuse(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=1.0")
+        reply.headers = {"Retry-After": f"{fault.number('retry_after', 5.0):g}"}
+        return reply
+    return None
+
+
+def _dropped_before(struck: Mapping[str, Fault]) -> Reply | None:
+    fault = struck.get("reset")
+    return DROPPED if fault is not None and fault.extra.get("when") == "before" else None
+
+
+def _server_error(fault: Fault) -> Reply:
+    status = int(fault.number("status", 503.0))
+    return vast_calls.plain(status, f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>")
+
+
+async def _send_half(request: web.BaseRequest, reply: Reply, headers: Mapping[str, str]) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status, headers={**headers, "Content-Length": str(len(reply.body))})
+    await response.prepare(request)
+    await response.write(reply.body[: len(reply.body) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    return response

@@ -1,0 +1,73 @@
+"""A call and a reply of the vendor's API as values, and the shapes that its replies take."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent.simulator.faults import Fault
+
+JSON = "application/json"  # exactly: the vendor's own program shows no offers when a charset follows
+TEXT = "text/plain"
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """Hold one request, taken apart. `route` is its path without /api/vN and final slash, numbers as {id}."""
+
+    method: str
+    route: str
+    version: int
+    numbers: tuple[int, ...]
+    query: Mapping[str, str]
+    body: Any  # decoded JSON; None without one
+    is_body_broken: bool
+    key: str | None
+    peer: str
+    base_url: str
+    now: float
+    number: int  # of this call since the start
+    struck: Mapping[str, Fault]
+
+    @property
+    def id(self) -> int:
+        """Give the number in its path."""
+        return self.numbers[0]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Give its JSON object, an empty one for anything else."""
+        return self.body if isinstance(self.body, dict) else {}
+
+
+@dataclasses.dataclass(slots=True)
+class Reply:
+    """Hold one answer. `headers` are beside Content-Type and Date."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = JSON
+    headers: Mapping[str, str] | None = None
+
+
+def ok(fields: Mapping[str, Any]) -> Reply:
+    """Answer 200 with an object."""
+    return Reply(_encode(fields))
+
+
+def success(**fields: Any) -> Reply:  # noqa: ANN401 - JSON is any
+    """Answer 200 with success and more."""
+    return Reply(_encode({"success": True, **fields}))
+
+
+def refuse(status: int, code: str | None, text: str, **fields: Any) -> Reply:  # noqa: ANN401 - JSON is any
+    """Answer a refusal in the common shape; at 200 it is a soft one."""
+    return Reply(_encode({"success": False, "error": code, "msg": text, **fields}), status)
+
+
+def plain(status: int, text: str) -> Reply:
+    """Answer something that is no JSON."""
+    return Reply(text.encode(), status, TEXT)

@@ -1,0 +1,120 @@
+"""The endpoints around renting: keys, volumes, copies, templates, price increases, names, certificates.
+
+They keep what they are told as long as the simulator runs and change nothing of the market.
+"""
+
+from typing import Any
+
+from agent.simulator import vast_calls, vast_refusals
+from agent.simulator.model import Refusal
+from agent.simulator.vast_calls import Call, Reply
+from agent.simulator.vast_surface import Surface
+
+# A root certificate of nobody: its key was thrown away. The vendor's asynchronous client wants to load one.
+ROOT_CERTIFICATE = b"""-----BEGIN CERTIFICATE-----
+MIIBlzCCAT2gAwIBAgIUB1myIL+Wq92BkT7CRiO8EKNtRwswCgYIKoZIzj0EAwIw
+IDEeMBwGA1UEAwwVU2ltdWxhdGVkIG1hcmtldCByb290MCAXDTI2MTEyMTAyMTAx
+MloYDzIxMjYxMDI4MDIxMDEyWjAgMR4wHAYDVQQDDBVTaW11bGF0ZWQgbWFya2V0
+IHJvb3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAThI/o/1cIK7BHYKOkw/p3O
+uxqgfqy8MzvM1mH91RjFrOTSMGCPvv9VEty2NqrWj59oES3J8mIMQpzo8V2MCklI
+o1MwUTAdBgNVHQ4EFgQUbvE4F4ZN9aI7DoXsWgDE7HBil8cwHwYDVR0jBBgwFoAU
+bvE4F4ZN9aI7DoXsWgDE7HBil8cwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQD
+AgNIADBFAiEAgJlOcOXU897Yk7ixBgmjtYKEpU5THEwtlGVX0GC0FxoCIGviAb0d
+dPwlWQn9+NH0S+i6udZ/Is7sQRDQiuRO7E+h
+-----END CERTIFICATE-----
+"""
+
+
+def root_certificate() -> Reply:
+    """Answer a certificate that may be loaded and trusts nothing."""
+    return Reply(ROOT_CERTIFICATE, 200, "application/x-x509-ca-cert")
+
+
+def gpu_names(surface: Surface, _: Call) -> Reply:
+    """Answer the names of the GPUs on the market."""
+    return vast_calls.success(gpu_names=sorted({host.gpu.name for host in surface.world.hosts.values()}))
+
+
+def show_ssh_keys(surface: Surface, call: Call) -> Reply:
+    """Answer the keys of the account; none is a refusal."""
+    if not surface.ssh_keys:
+        return vast_calls.refuse(404, "not_found", "No SSH keys found for the user.")
+    keys = [{**row, "user_id": surface.account_id(call)} for row in surface.ssh_keys.values()]
+    return vast_calls.success(keys=keys)
+
+
+def add_ssh_key(surface: Surface, call: Call) -> Reply:
+    """Answer a new key."""
+    text = call.fields.get("ssh_key")
+    if not isinstance(text, str) or not text:
+        return vast_calls.refuse(400, "no_ssh_key", "No ssh key provided")
+    number = max(surface.ssh_keys, default=0) + 1
+    row = {"id": number, "key": text, "public_key": text, "created_at": call.now, "deleted_at": None}
+    surface.ssh_keys[number] = row
+    return vast_calls.success(key={**row, "user_id": surface.account_id(call)})
+
+
+def change_ssh_key(surface: Surface, call: Call) -> Reply:
+    """Answer a changed key."""
+    text = call.fields.get("ssh_key")
+    if call.id not in surface.ssh_keys or not isinstance(text, str):
+        return vast_calls.refuse(404, "not_found", "SSH key not found")
+    surface.ssh_keys[call.id].update(key=text, public_key=text)
+    return vast_calls.success()
+
+
+def remove_ssh_key(surface: Surface, call: Call) -> Reply:
+    """Answer that a key is gone."""
+    if surface.ssh_keys.pop(call.id, None) is None:
+        return vast_calls.refuse(404, "not_found", "SSH key not found")
+    return vast_calls.success()
+
+
+def on_instance(surface: Surface, call: Call) -> Reply:
+    """Answer success for an instance that is there: keys attached, templates changed, snapshots taken."""
+    try:
+        surface.contract(call, call.id)
+    except Refusal:
+        return vast_refusals.no_such_instance()
+    return vast_calls.success()
+
+
+def accepted(_: Surface, __: Call) -> Reply:
+    """Answer success to what has no effect here."""
+    return vast_calls.success()
+
+
+def copy(_: Surface, call: Call) -> Reply:
+    """Answer that a copy has begun; nothing is copied."""
+    return vast_calls.success(
+        result_url=None, src_addr=None, dst_addr=None, msg="Remote to Remote copy initiated.", id=call.number
+    )
+
+
+def show_volumes(_: Surface, __: Call) -> Reply:
+    """Answer no volumes."""
+    return vast_calls.success(volumes=[])
+
+
+def no_volume(_: Surface, __: Call) -> Reply:
+    """Answer that no volume is for rent."""
+    return vast_calls.refuse(404, "no_such_ask", "No volume offer of that id is available.")
+
+
+def show_price_increases(_: Surface, __: Call) -> Reply:
+    """Answer no pending price increases: the simulated hosts do not ask for any."""
+    return vast_calls.success(pending_price_increases=[], results=[], count=0)
+
+
+def no_price_increase(_: Surface, __: Call) -> Reply:
+    """Answer that there is nothing to accept or reject."""
+    return vast_calls.refuse(404, "not_found", "No pending price increase of that id.")
+
+
+def empty(name: str) -> Any:  # noqa: ANN401 - an endpoint, see vast_api
+    """Make an endpoint that answers an empty list under a name."""
+
+    def answer(_: Surface, __: Call) -> Reply:
+        return vast_calls.success(**{name: []})
+
+    return answer

@@ -1,0 +1,74 @@
+"""What the endpoints share: the world, the weather, who may call, and the little that lives only in the surface."""
+
+import hashlib
+from typing import Any
+
+from agent.simulator import vast_calls
+from agent.simulator.faults import Fault
+from agent.simulator.gate import Gate
+from agent.simulator.model import Contract, Refusal
+from agent.simulator.vast_calls import Call, Reply
+from agent.simulator.vast_records import Records
+from agent.simulator.vast_search import Search
+from agent.simulator.weather import Weather
+from agent.simulator.world import World
+
+MOST_FILES = 200
+
+
+class Surface:
+    """Hold one market's surface. Endpoints are functions of it and a call."""
+
+    def __init__(self, world: World, weather: Weather, gate: Gate, seed: int) -> None:
+        """Stand before a world."""
+        self.world = world
+        self.weather = weather
+        self.gate = gate
+        self.records = Records(world)
+        self.search = Search(world, gate, seed)
+        self.opened_at = world.now
+        self.opening_credit = world.credit
+        self.seen_through = 0.0
+        self.last_seen: float | None = None
+        self.ssh_keys: dict[int, dict[str, Any]] = {}
+        self.webhooks: dict[int, dict[str, Any]] = {}
+        self.prepaid: dict[int, float] = {}
+        self.files: dict[str, bytes] = {}
+        self._frozen: dict[Fault, list[dict[str, Any]]] = {}
+        weather.on_begin = self._freeze
+
+    def contracts(self, call: Call) -> list[Contract]:
+        """Give the contracts that the caller's account holds."""
+        return [] if "wrong_account" in call.struck else self.world.live_contracts()
+
+    def contract(self, call: Call, contract_id: int) -> Contract:
+        """Give one of them or raise Refusal."""
+        if "wrong_account" in call.struck:
+            raise Refusal(Refusal.NO_SUCH_CONTRACT, "It belongs to another account.")
+        return self.world.contract(contract_id)
+
+    def account_id(self, call: Call) -> int:
+        """Give the id of the account that the key belongs to."""
+        return self.world.account_id + (1 if "wrong_account" in call.struck else 0)
+
+    def frozen(self, fault: Fault) -> list[dict[str, Any]]:
+        """Give the records as they stood when a stale_list began."""
+        return self._frozen.get(fault, [])
+
+    def publish(self, call: Call, text: str, folder: str) -> str:
+        """Put a text where anybody may fetch it; give its address."""
+        name = hashlib.sha256(f"{folder}/{call.number}".encode()).hexdigest()[:32]
+        path = f"/s3/{folder}/{name}.log"
+        self.files[path] = text.encode()
+        while len(self.files) > MOST_FILES:
+            del self.files[next(iter(self.files))]
+        return call.base_url + path
+
+    def file(self, path: str) -> Reply:
+        """Give such a text."""
+        body = self.files.get(path)
+        return vast_calls.plain(404, "NoSuchKey") if body is None else Reply(body, 200, vast_calls.TEXT)
+
+    def _freeze(self, fault: Fault) -> None:
+        if fault.name == "stale_list":
+            self._frozen[fault] = [self.records.record(contract) for contract in self.world.live_contracts()]

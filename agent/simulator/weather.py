@@ -1,0 +1,165 @@
+"""The weather: which declared faults blow now, which of them strike a call, and what they do to the world.
+
+1. Faults of the climate begin at their second; those of POST /weather begin at once.
+2. A fault that ends, by time or by hand, gives back what it took: silent hosts answer, hanging pulls go on, credit
+   returns. A host that is gone stays gone.
+3. Seeded: the same declarations and the same calls are struck alike.
+"""
+
+import dataclasses
+import heapq
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agent.simulator import faults
+from agent.simulator.faults import Fault
+from agent.simulator.model import Contract, Refusal
+from agent.simulator.world import World
+
+CALM: Mapping[str, Fault] = {}
+
+
+@dataclasses.dataclass(slots=True)
+class Blow:
+    """Hold a fault that blows, from when to when, and what it took from the world."""
+
+    fault_id: int
+    fault: Fault
+    since: float
+    until: float
+    dice: random.Random
+    hosts: tuple[int, ...] = ()
+    credit: float = 0.0
+    is_waiting: bool = False  # a fault of hosts that found none of ours yet
+
+
+class Weather:
+    """Hold the faults of one market and drive its world through their beginnings and ends."""
+
+    def __init__(self, world: World, seed: int, declarations: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Schedule the climate's declarations, `at_seconds` counted from the world's present."""
+        self._world = world
+        self._seed = seed
+        self._blows: dict[int, Blow] = {}
+        self._next_id = 1
+        self._due: list[tuple[float, int, Fault]] = []
+        self.on_begin: Callable[[Fault], None] | None = None
+        for order, declaration in enumerate(declarations):
+            at = world.now + float(declaration.get("at_seconds", 0.0))
+            heapq.heappush(self._due, (at, order, faults.parse(declaration)))
+
+    def names(self) -> list[tuple[int, str]]:
+        """Give id and name of the faults that blow now."""
+        return [(blow.fault_id, blow.fault.name) for blow in self._blows.values()]
+
+    def add(self, fault: Fault) -> int:
+        """Let a fault blow from now on; give its id. Raises Refusal for a host or contract that is not there."""
+        try:
+            return self._begin(fault, self._world.now)
+        except Refusal:
+            del self._blows[self._next_id - 1]
+            raise
+
+    def clear(self, fault_id: int) -> bool:
+        """End one fault; False if none of that id blows."""
+        blow = self._blows.pop(fault_id, None)
+        if blow is None:
+            return False
+        self._end(blow)
+        return True
+
+    def clear_all(self) -> int:
+        """End every fault and forget those the climate still holds; give how many ended."""
+        blows = list(self._blows.values())
+        self._blows.clear()
+        self._due.clear()
+        for blow in blows:
+            self._end(blow)
+        return len(blows)
+
+    def advance_to(self, now: float) -> None:
+        """Move the world to `now`, stopping at every beginning and end of a fault on the way."""
+        while (edge := self._next_edge()) <= now:
+            self._world.advance_to(edge)
+            for blow in [blow for blow in self._blows.values() if blow.until <= edge]:
+                self.clear(blow.fault_id)
+            while self._due and self._due[0][0] <= edge:
+                _, _, fault = heapq.heappop(self._due)
+                self._begin(fault, edge)
+        self._world.advance_to(now)
+        for blow in self._blows.values():
+            if blow.is_waiting:
+                self._strike_hosts(blow)
+
+    def struck(self, method: str, path: str) -> Mapping[str, Fault]:
+        """Give the faults that strike this call, by name; the newest of a name wins."""
+        if not self._blows:
+            return CALM
+        return {
+            blow.fault.name: blow.fault
+            for blow in self._blows.values()
+            if blow.fault.matches(method, path)
+            and (blow.fault.probability >= 1.0 or blow.dice.random() < blow.fault.probability)
+        }
+
+    def _next_edge(self) -> float:
+        first_due = self._due[0][0] if self._due else math.inf
+        return min([first_due, *(blow.until for blow in self._blows.values())])
+
+    def _begin(self, fault: Fault, now: float) -> int:
+        fault_id = self._next_id
+        self._next_id += 1
+        dice = random.Random(f"{self._seed}/weather/{fault_id}")
+        blow = Blow(fault_id, fault, now, now + fault.seconds, dice)
+        self._blows[fault_id] = blow
+        if fault.name in faults.WORLD_FAULTS:
+            self._strike_world(blow)
+        if self.on_begin is not None:
+            self.on_begin(fault)
+        return fault_id
+
+    def _strike_world(self, blow: Blow) -> None:
+        fault = blow.fault
+        contract_id = int(fault.extra["contract_id"]) if "contract_id" in fault.extra else None
+        if fault.name == "no_credit":
+            left = fault.number("credit", 0.0)
+            blow.credit = self._world.credit - left
+            self._world.set_credit(left)
+        elif fault.name == "stuck_loading":
+            self._world.stick_loading(contract_id, probability=fault.probability)
+        elif fault.name == "pull_failure":
+            self._world.fail_pull(contract_id, probability=fault.probability)
+        else:
+            self._strike_hosts(blow)
+
+    def _strike_hosts(self, blow: Blow) -> None:
+        if "machine_id" in blow.fault.extra:
+            found = [int(blow.fault.extra["machine_id"])]
+        else:
+            found = sorted({contract.host.machine_id for contract in self._held()})
+        blow.is_waiting = not found
+        # A fault that waits for a host of ours lasts its seconds from the moment it finds one.
+        blow.until = math.inf if blow.is_waiting else self._world.now + blow.fault.seconds
+        share = blow.fault.probability
+        blow.hosts = tuple(machine for machine in found if share >= 1.0 or blow.dice.random() < share)
+        for machine_id in blow.hosts:
+            if blow.fault.name == "host_gone":
+                self._world.set_host_gone(machine_id)
+            else:
+                self._world.set_host_offline(machine_id, None)
+
+    def _held(self) -> list[Contract]:
+        return [contract for contract in self._world.live_contracts() if contract.holds_gpu]
+
+    def _end(self, blow: Blow) -> None:
+        name = blow.fault.name
+        if name == "no_credit":
+            self._world.set_credit(self._world.credit + blow.credit)
+        elif name == "host_offline":
+            for machine_id in blow.hosts:
+                if not self._world.hosts[machine_id].is_gone:
+                    self._world.set_host_online(machine_id)
+        elif name in ("stuck_loading", "pull_failure"):
+            self._world.calm_pulls()
