@@ -65,6 +65,15 @@ class OutOfFunds(Rejected):
     code = "out_of_funds"
 
 
+class Unreachable(Rejected):
+    """No connection could be made for a write, so nothing of it left us."""
+
+    code = "unreachable"
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__("unreachable", sentence)
+
+
 class Ambiguous(MarketError):
     """A write left and nobody knows whether it was done."""
 

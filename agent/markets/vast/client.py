@@ -1,0 +1,137 @@
+"""The market's endpoints, one method each: the request goes out, the answer comes back checked.
+
+Invariants:
+1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
+2. Every refusal for calling too often closes the lane it was met on, until the time the market named.
+"""
+
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent import clock as clocks
+from agent.markets import errors, pace, transport
+from agent.markets.vast import refusals
+from agent.markets.vast.refusals import Answer, Route
+
+PAGE_ROWS = 25
+"""The most instances the market puts on one page."""
+CHARGE_ROWS = 100
+
+LANES: Mapping[str, pace.Lane] = {
+    # Published thresholds, read as seconds between calls. A search costs rows as well, so it rarely waits here: ten a
+    # minute are allowed; four at once and one every ten seconds stay under that in every minute.
+    "search": pace.Lane(10.0, burst=4, penalty=10.0),
+    "list": pace.Lane(1.0, penalty=5.0),
+    "one": pace.Lane(2.0, penalty=5.0),
+    "create": pace.Lane(4.5, penalty=12.0),
+    "change_bid": pace.Lane(5.5, penalty=11.0),
+    "state": pace.Lane(1.0, penalty=5.0),
+    "destroy": pace.Lane(3.0, penalty=5.0),
+    "charges": pace.Lane(1.0, penalty=5.0),
+    "account": pace.Lane(0.0, penalty=5.0),
+    "inbox": pace.Lane(0.0, penalty=5.0),
+    "names": pace.Lane(0.0, penalty=60.0),
+}
+
+
+class VastClient:
+    """Thin: knows paths, bodies and lanes; what the answers mean is for others."""
+
+    def __init__(self, link: transport.Transport, lanes: pace.Pace, rows: pace.RowBudget, clock: clocks.Clock) -> None:
+        self._link = link
+        self._pace = lanes
+        self._rows = rows
+        self._clock = clock
+
+    async def search(self, question: Mapping[str, Any]) -> bytes:
+        """Return the offers that match, a sample."""
+        return (await self._read("search", "POST", "/api/v0/bundles/", question)).body
+
+    async def page(self, token: str = "") -> bytes:
+        """Return one page of the listing, the first one without a token."""
+        question = {"select_filters": "{}", "order_by": '[{"col":"id","dir":"asc"}]', "limit": str(PAGE_ROWS)}
+        if token:
+            question["after_token"] = token
+        return (await self._read("list", "GET", f"/api/v1/instances/?{urllib.parse.urlencode(question)}")).body
+
+    async def one(self, instance_id: str) -> bytes:
+        """Return the record of one instance."""
+        return (await self._read("one", "GET", f"/api/v0/instances/{_part(instance_id)}/?owner=me")).body
+
+    async def account(self) -> transport.Reply:
+        """Return the account's record, with the headers of the answer."""
+        return await self._read("account", "GET", "/api/v0/users/current")
+
+    async def inbox(self) -> bytes:
+        """Return the last notifications."""
+        return (await self._read("inbox", "GET", "/api/v0/notifications/inbox/")).body
+
+    async def gpu_names(self) -> bytes:
+        """Return how the market spells its models."""
+        return (await self._read("names", "GET", "/api/v0/gpu_names/unique/")).body
+
+    async def charges(self, since: int, until: int, token: str = "") -> bytes:
+        """Return one page of the bill between two moments in epoch seconds."""
+        span = msgspec.json.encode({"day": {"gte": since, "lte": until}}).decode()
+        question = {"select_filters": span, "latest_first": "false", "limit": str(CHARGE_ROWS), "format": "table"}
+        if token:
+            question["after_token"] = token
+        return (await self._read("charges", "GET", f"/api/v0/charges/?{urllib.parse.urlencode(question)}")).body
+
+    async def create(self, offer_id: str, body: Mapping[str, Any]) -> Answer:
+        """Rent an offer."""
+        return await self._write(Route.CREATE, "create", "PUT", f"/api/v0/asks/{_part(offer_id)}/", body)
+
+    async def change_bid(self, instance_id: str, dollars: float) -> Answer:
+        """Change the standing bid."""
+        path = f"/api/v0/instances/bid_price/{_part(instance_id)}/"
+        return await self._write(Route.REBID, "change_bid", "PUT", path, {"client_id": "me", "price": dollars})
+
+    async def set_state(self, instance_id: str, wanted: str, *, is_urgent: bool = False) -> Answer:
+        """Ask for a state, "running" or "stopped"."""
+        path = f"/api/v0/instances/{_part(instance_id)}/"
+        return await self._write(Route.STATE, "state", "PUT", path, {"state": wanted}, is_urgent=is_urgent)
+
+    async def destroy(self, instance_id: str) -> Answer:
+        """End an instance for good."""
+        path = f"/api/v0/instances/{_part(instance_id)}/"
+        return await self._write(Route.DESTROY, "destroy", "DELETE", path, {}, is_urgent=True)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._link.close()
+
+    async def _read(
+        self, lane: str, method: str, path: str, question: Mapping[str, Any] | None = None
+    ) -> transport.Reply:
+        body = None if question is None else msgspec.json.encode(question)
+        reply = await self._link.read(transport.Call(lane, method, path, body))
+        self._refuse_throttled(lane, reply)
+        refusals.check_read(reply)
+        return reply
+
+    async def _write(  # noqa: PLR0913 - a request has that many parts
+        self, route: Route, lane: str, method: str, path: str, body: Mapping[str, Any], *, is_urgent: bool = False
+    ) -> Answer:
+        call = transport.Call(lane, method, path, msgspec.json.encode(body), is_urgent)
+        reply = await self._link.write(call)
+        self._refuse_throttled(lane, reply)
+        return refusals.check_write(route, reply)
+
+    def _refuse_throttled(self, lane: str, reply: transport.Reply) -> None:
+        if not refusals.is_throttled(reply):
+            return
+        until = refusals.reopening(reply, self._clock.now())
+        if refusals.answer(reply).code == refusals.QUOTA:
+            until = until or self._rows.midnight()
+            self._rows.spend_all(until)
+            raise errors.Throttled(f"vast's daily quota of search rows is used up until {until:%H:%M} UTC.", until)
+        until = self._pace.close(lane, until)
+        raise errors.Throttled(f"vast was called too often on {lane!r}; it takes calls again at {until:%H:%M:%S} UTC.", until)
+
+
+def _part(identifier: str) -> str:
+    return urllib.parse.quote(identifier, safe="")

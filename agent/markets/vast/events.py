@@ -1,0 +1,146 @@
+"""Inbox rows and signed webhooks: the market's own record of what happened, which is evidence and never a state."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.interruption import MarketEvent
+from agent.domain.money import UsdPerHour
+from agent.markets import errors
+from agent.markets.vast import text
+
+MARKET = "vast"
+MAX_WEBHOOK_AGE_SECONDS = 300.0
+"""A signed delivery older than this may be a recording that somebody plays back."""
+
+_KINDS = {
+    "outbid": "outbid",
+    "instance_started": "started",
+    "instance_resumed": "resumed",
+    "instance_stopped": "stopped",
+    "instance_offline": "offline",
+    "instance_online": "online",
+    "low_credit": "low_credit",
+}
+_INSTANCE = re.compile(r"\binstance #?(\d{1,18})\b", re.IGNORECASE)
+_OUTBID = re.compile(r"your bid was \$([\d.]{1,12})/hr.{0,40}?minimum bid is \$([\d.]{1,12})/hr", re.IGNORECASE)
+_MOST = 100_000.0
+
+
+class _Subject(msgspec.Struct):
+    instance_id: int | None = None
+    your_bid: float | None = None
+    new_min_bid: float | None = None
+
+
+class _Row(msgspec.Struct):
+    event_id: str
+    notif_type: str
+    created_at: float
+    associated_id: _Subject | None = None
+    message: str | None = None
+
+
+class _Inbox(msgspec.Struct):
+    notifications: list[msgspec.Raw]
+
+
+class _Delivery(msgspec.Struct):
+    event_id: str
+    notif_type: str
+    timestamp: float
+    message: str | None = None
+
+
+_INBOX = msgspec.json.Decoder(_Inbox)
+_ROW = msgspec.json.Decoder(_Row, strict=False)
+_DELIVERY = msgspec.json.Decoder(_Delivery, strict=False)
+
+
+def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
+    """Return the usable rows after `since`, oldest first, each event once; a row that cannot be read proves nothing.
+
+    Raises:
+        Malformed: the body is no inbox.
+    """
+    try:
+        rows = _INBOX.decode(raw).notifications
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The inbox is not what vast documents: {text.clean(str(error))}") from None
+    found = {event.event_id: event for event in _readable(rows) if event.at > since}
+    return sorted(found.values(), key=lambda event: (event.at, event.event_id))
+
+
+def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: datetime) -> MarketEvent | None:
+    """Return the event of a delivery, or None unless it is signed with our secret and fresh.
+
+    A delivery names no ids but in its sentence, so they are read from there.
+    """
+    if not is_signed(raw, timestamp, signature, secret):
+        return None
+    try:
+        age = now.timestamp() - float(timestamp)
+        delivery = _DELIVERY.decode(raw)
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        return None
+    if not abs(age) <= MAX_WEBHOOK_AGE_SECONDS:
+        return None
+    return _event(_Row(delivery.event_id, delivery.notif_type, delivery.timestamp, None, delivery.message))
+
+
+def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool:
+    """Tell whether the signature over timestamp and raw body is made with our secret; compared in constant time."""
+    wanted = "sha256=" + hmac.new(secret, timestamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
+    return bool(secret) and hmac.compare_digest(wanted.encode(), signature.encode())
+
+
+def _readable(rows: Iterable[msgspec.Raw]) -> Iterable[MarketEvent]:
+    for row in rows:
+        try:
+            event = _event(_ROW.decode(row))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if event is not None:
+            yield event
+
+
+def _event(row: _Row) -> MarketEvent | None:
+    if not 0 < row.created_at < datetime(2100, 1, 1, tzinfo=UTC).timestamp():
+        return None
+    subject = row.associated_id or _subject(row.message or "")
+    kind = row.notif_type.removeprefix("client:")
+    return MarketEvent(
+        event_id=text.clean(row.event_id, 64),
+        market=MARKET,
+        kind=_KINDS.get(kind, "other"),
+        instance_id="" if subject.instance_id is None else str(subject.instance_id),
+        at=datetime.fromtimestamp(row.created_at, UTC),
+        your_bid=_rate(subject.your_bid),
+        new_floor=_rate(subject.new_min_bid),
+    )
+
+
+def _subject(message: str) -> _Subject:
+    named = _INSTANCE.search(message[:1000])
+    prices = _OUTBID.search(message[:1000])
+    return _Subject(
+        int(named[1]) if named else None,
+        _decimal(prices[1]) if prices else None,
+        _decimal(prices[2]) if prices else None,
+    )
+
+
+def _decimal(digits: str) -> float | None:
+    try:
+        return float(digits.rstrip("."))
+    except ValueError:
+        return None
+
+
+def _rate(dollars: float | None) -> UsdPerHour | None:
+    return money.per_hour(dollars) if dollars is not None and 0.0 <= dollars <= _MOST else None

@@ -1,0 +1,46 @@
+"""Canonical GPU models -> the market's own spellings; a filter in any other spelling matches nothing."""
+
+from collections.abc import Iterable
+
+from agent.domain import gpu
+from agent.domain.gpu import GpuModel
+from agent.markets.vast import text
+
+# Spellings that upper case, or the loss of a maker's name, would hide.
+_KNOWN = (
+    "RTX 2080 Ti, RTX 3060 Ti, RTX 3060 laptop, RTX 3070 Ti, RTX 3070 laptop, RTX 3080 Ti, RTX 3090 Ti, RTX 4060 Ti, "
+    "RTX 4060 laptop, RTX 4070 Ti, RTX 4070S Ti, RTX 4070 laptop, RTX 4080 laptop, RTX 4090 Ti, RTX 5060 Ti, RTX 5070 Ti, "
+    "RTX 5090 Ti, GTX 1050 Ti, GTX 1070 Ti, GTX 1080 Ti, GTX 1650 Ti, GTX 1660 Ti, Titan RTX, Titan V, Titan X, Titan Xp, "
+    "RTX 2000Ada, RTX 4000Ada, RTX 4500Ada, RTX 5000Ada, RTX 5880Ada, RTX 6000Ada, RTX PRO 4000 Mobile, "
+    "RTX PRO 6000 Max-Q, Tesla K80, Tesla P4, Tesla P40, Tesla P100, Tesla T4, Tesla V100, Quadro P2000, Quadro P4000, "
+    "Quadro P5000, Quadro P6000, Quadro GP100, Quadro GV100, InstinctMI50, InstinctMI100, InstinctMI210, InstinctMI250X, "
+    "Pro V620, Radeon VII, Radeon Pro VII, P104-100, P106-100"
+).split(", ")
+
+_MAX_SPELLINGS = 4096
+"""The market knows about 150 models; a list that grows past this is no list of models."""
+
+
+class GpuNames:
+    """The spellings known so far: a built-in table, corrected by whatever the market itself has written."""
+
+    def __init__(self) -> None:
+        self._spellings: dict[GpuModel, tuple[str, ...]] = {}
+        self.learn(_KNOWN)
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Remember how the market spells these models."""
+        for name in names:
+            spelling = text.clean(name, 64)
+            known = self._spellings.get(gpu.model(spelling), ())
+            if spelling and spelling not in known and len(self._spellings) < _MAX_SPELLINGS:
+                self._spellings[gpu.model(spelling)] = (*known, spelling)
+
+    def is_known(self, model: GpuModel) -> bool:
+        """Tell whether the market has been seen to write this model."""
+        return model in self._spellings
+
+    def spellings(self, models: Iterable[GpuModel]) -> tuple[str, ...]:
+        """Return every spelling to ask for, the canonical one included: most models are spelled so."""
+        found = (name for model in models for name in (*self._spellings.get(model, ()), str(model)))
+        return tuple(dict.fromkeys(found))

@@ -1,0 +1,377 @@
+"""The market's JSON -> our nouns; only the fields used are named, the rest is skipped by the decoder.
+
+Invariants:
+1. Numbers may come as numbers, as strings or as null; what is not finite, negative or absurd is refused with its row.
+2. A bad row of offers is dropped and counted: a search is a sample anyway. A bad row of instances refuses the listing,
+   since half a listing would look like lost instances.
+3. A floor is rounded up to the micro-dollar, never down.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from agent.domain import gpu, money
+from agent.domain.instance import Instance
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.markets import errors, labels
+from agent.markets.vast import states, text
+
+MARKET = "vast"
+HOURS_A_MONTH = 720
+"""The market's month, in storage prices."""
+
+_MICROS = money.MICROS
+_MOST = 100_000.0
+"""Dollars per hour, or per gigabyte, that nobody asks for."""
+_HUGE = 1e12
+_MOST_GPUS = 4096
+_LATEST_SECONDS = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+_ROUNDING = 1e-6
+"""Micro-dollars forgiven when rounding up: binary fractions of decimal prices are off by less."""
+
+
+class OfferRow(msgspec.Struct, gc=False):
+    """One row of a search."""
+
+    id: int
+    machine_id: int
+    host_id: int | None = None
+    num_gpus: int | None = None
+    gpu_name: str | None = None
+    gpu_ram: float | None = None
+    dlperf: float | None = None
+    reliability2: float | None = None
+    reliability: float | None = None
+    verification: str | None = None
+    verified: bool | None = None
+    geolocation: str | None = None
+    inet_down: float | None = None
+    inet_up: float | None = None
+    disk_space: float | None = None
+    dph_base: float | None = None
+    min_bid: float | None = None
+    storage_cost: float | None = None
+    inet_down_cost: float | None = None
+    inet_up_cost: float | None = None
+    end_date: float | None = None
+    rentable: bool | None = None
+    resource_type: str | None = None
+
+
+class _OfferPage(msgspec.Struct):
+    offers: list[OfferRow]
+
+
+class InstanceRow(msgspec.Struct):
+    """One row of a listing."""
+
+    id: int
+    machine_id: int
+    is_bid: bool
+    dph_base: float
+    num_gpus: int
+    actual_status: str | None = None
+    cur_state: str | None = None
+    intended_status: str | None = None
+    status_msg: str | None = None
+    label: str | None = None
+    host_id: int | None = None
+    gpu_name: str | None = None
+    storage_total_cost: float | None = None
+    storage_cost: float | None = None
+    disk_space: float | None = None
+    start_date: float | None = None
+    end_date: float | None = None
+    min_bid: float | None = None
+    dlperf: float | None = None
+    reliability2: float | None = None
+    inet_down: float | None = None
+    inet_down_billed: float | None = None
+    inet_up_billed: float | None = None
+    inet_down_cost: float | None = None
+    inet_up_cost: float | None = None
+    ssh_host: str | None = None
+    ssh_port: int | None = None
+    public_ipaddr: str | None = None
+    gpu_util: float | None = None
+
+
+class InstancePage(msgspec.Struct):
+    """One page of a listing."""
+
+    instances: list[InstanceRow]
+    success: bool | None = None
+    total_instances: int | None = None
+    instances_found: int | None = None
+    next_token: str | None = None
+
+
+class _OneInstance(msgspec.Struct):
+    instances: InstanceRow | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class Harvest(msgspec.Struct, frozen=True):
+    """What a search brought: offers, how many rows the market counted, and how many of them were unusable."""
+
+    offers: list[Offer]
+    rows: int
+    dropped: int
+
+
+# `strict=False` takes "0.5" for 0.5 and "null" for null; a row in the documented shape pays nothing for that.
+_OFFERS = msgspec.json.Decoder(_OfferPage, strict=False)
+_PAGE = msgspec.json.Decoder(InstancePage, strict=False)
+_ONE = msgspec.json.Decoder(_OneInstance, strict=False)
+
+
+def offers(raw: bytes, seen_at: datetime) -> list[Offer]:
+    """Return the offers of an on-demand search.
+
+    Raises:
+        Malformed: the body is no list of offers.
+    """
+    return harvest(raw, seen_at).offers
+
+
+def harvest(
+    raw: bytes, seen_at: datetime, *, is_bid_search: bool = False, keep: Callable[[int], bool] | None = None
+) -> Harvest:
+    """Return what a search brought; in a bid search the price asked is the floor again, so the ask stays unknown.
+
+    `keep` is asked with each row's id, for filters that name fields not decoded here.
+
+    Raises:
+        Malformed: the body is no list of offers.
+    """
+    rows, dropped = _rows(raw)
+    found: dict[int, Offer] = {}
+    for row in rows:
+        # Without a model in the question, disks for rent come along: no GPUs, no floor.
+        if not row.num_gpus or row.rentable is False or row.resource_type == "disk":
+            continue
+        if row.id in found or (keep is not None and not keep(row.id)):
+            continue
+        offer = _offer(row, seen_at, is_bid_search=is_bid_search)
+        if offer is None:
+            dropped += 1
+        else:
+            found[row.id] = offer
+    return Harvest(list(found.values()), len(rows) + dropped, dropped)
+
+
+def loose_rows(raw: bytes) -> dict[int, dict[str, Any]]:
+    """Return every row of a search with all its fields, by id, for filters that name fields not decoded above."""
+    try:
+        found = msgspec.json.decode(raw).get("offers")
+    except (msgspec.DecodeError, AttributeError):
+        return {}
+    return {row["id"]: row for row in found or () if isinstance(row, dict) and isinstance(row.get("id"), int)}
+
+
+def page(raw: bytes) -> InstancePage:
+    """Return one page of the listing.
+
+    Raises:
+        Malformed: the body is no page, or any of its rows lacks what an instance must have.
+    """
+    try:
+        decoded = _PAGE.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The listing is not what vast documents: {text.clean(str(error))}") from None
+    if decoded.success is False:
+        raise errors.Malformed("vast answered the listing with success false; it is not taken for an empty one.")
+    return decoded
+
+
+def one(raw: bytes, instance_id: str) -> Instance:
+    """Return the instance of a single look-up.
+
+    Raises:
+        NotFound: the market answered null for this id.
+        Malformed: the body is something else, or the instance of another id.
+    """
+    try:
+        row = _ONE.decode(raw).instances
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The instance is not what vast documents: {text.clean(str(error))}") from None
+    if row is None:
+        raise errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
+    if isinstance(row, msgspec.UnsetType) or str(row.id) != instance_id:
+        raise errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
+    return instance(row)
+
+
+def instance(row: InstanceRow) -> Instance:
+    """Return a row as an instance of ours.
+
+    Raises:
+        Malformed: a figure that money depends on is missing or absurd.
+    """
+    disk_gb = _number(row.disk_space, "disk_space")
+    message = text.clean(row.status_msg or "")
+    intended = text.interned(row.intended_status or "")
+    gpu_name = text.interned(row.gpu_name or "")
+    return Instance(
+        market=MARKET,
+        instance_id=str(row.id),
+        label=text.clean(row.label or "", labels.MAX_LABEL),
+        host_id=str(row.machine_id),
+        owner_id=_id(row.host_id),
+        tenure=Tenure.INTERRUPTIBLE if row.is_bid else Tenure.ON_DEMAND,
+        state=states.state(
+            text.interned(row.actual_status or ""), text.interned(row.cur_state or ""), intended, message
+        ),
+        gpu=gpu.model(gpu_name),
+        gpus=int(_bounded(row.num_gpus, "num_gpus", 0, _MOST_GPUS)),
+        gpu_rate=_rate(row.dph_base, "dph_base"),
+        disk_rate=_disk_rate(row, disk_gb),
+        disk_gb=disk_gb,
+        created_at=_moment(row.start_date),
+        ends_at=_moment(row.end_date),
+        floor=None if row.min_bid is None else money.per_hour_up(_price(row.min_bid, "min_bid")),
+        dlperf=_number(row.dlperf, "dlperf"),
+        reliability=min(1.0, _number(row.reliability2, "reliability2")),
+        inet_down_mbps=_number(row.inet_down, "inet_down"),
+        traffic_down_gb=_number(row.inet_down_billed, "inet_down_billed"),
+        traffic_up_gb=_number(row.inet_up_billed, "inet_up_billed"),
+        traffic_down_micros_per_gb=round(_price(row.inet_down_cost, "inet_down_cost") * _MICROS),
+        traffic_up_micros_per_gb=round(_price(row.inet_up_cost, "inet_up_cost") * _MICROS),
+        is_wanted_running=intended == "running",
+        message=message,
+        address=_address(row),
+        gpu_util=row.gpu_util if row.gpu_util is not None and 0 <= row.gpu_util <= _HUGE else None,
+    )
+
+
+def _rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
+    try:
+        return _OFFERS.decode(raw).offers, 0
+    except (msgspec.DecodeError, RecursionError):
+        return _tolerant_rows(raw)
+
+
+def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
+    """Row by row, for a body with a bad one; the library decoder also reads NaN, which is no JSON but is sent."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise errors.Malformed(f"The search's answer is no JSON: {text.clean(str(error))}") from None
+    found = body.get("offers") if isinstance(body, dict) else None
+    if not isinstance(found, list):
+        raise errors.Malformed("The search's answer holds no list of offers; try again later.")
+    rows = list(_convertible(found))
+    return rows, len(found) - len(rows)
+
+
+def _convertible(found: Iterable[object]) -> Iterable[OfferRow]:
+    for item in found:
+        try:
+            yield msgspec.convert(item, OfferRow, strict=False)
+        except (msgspec.ValidationError, OverflowError, ValueError, RecursionError):
+            continue
+
+
+def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | None:
+    """Return the row as an offer, or None when a figure in it cannot be; written flat, it runs 13,000 times a search."""
+    ask, floor = row.dph_base, row.min_bid
+    storage, down, up = row.storage_cost or 0.0, row.inet_down_cost or 0.0, row.inet_up_cost or 0.0
+    reliability = row.reliability2 if row.reliability2 is not None else row.reliability or 0.0
+    gpus, vram, dlperf = row.num_gpus or 0, row.gpu_ram or 0.0, row.dlperf or 0.0
+    speed_down, speed_up, disk = row.inet_down or 0.0, row.inet_up or 0.0, row.disk_space or 0.0
+    # A comparison with NaN is false, so each chain refuses it too.
+    if not (
+        ask is not None
+        and 0.0 <= ask <= _MOST
+        and (floor is None or 0.0 <= floor <= _MOST)
+        and 0.0 <= storage <= _MOST
+        and 0.0 <= down <= _MOST
+        and 0.0 <= up <= _MOST
+        and 0.0 <= reliability <= 1.0
+        and 0 < gpus <= _MOST_GPUS
+        and 0.0 <= vram <= _HUGE
+        and 0.0 <= dlperf <= _HUGE
+        and 0.0 <= speed_down <= _HUGE
+        and 0.0 <= speed_up <= _HUGE
+        and 0.0 <= disk <= _HUGE
+    ):
+        return None
+    host = row.host_id
+    return Offer(
+        MARKET,
+        str(row.id),
+        str(row.machine_id),
+        "" if host is None else str(host),
+        _model(row.gpu_name or ""),
+        gpus,
+        int(vram),
+        dlperf,
+        reliability,
+        row.verification == "verified" or row.verified is True,
+        text.interned(row.geolocation or ""),
+        speed_down,
+        speed_up,
+        disk,
+        None if is_bid_search else UsdPerHour(int(ask * _MICROS + 0.5)),
+        None if floor is None else UsdPerHour(math.ceil(floor * _MICROS - _ROUNDING)),
+        int(storage * _MICROS + 0.5),
+        int(down * _MICROS + 0.5),
+        int(up * _MICROS + 0.5),
+        _moment(row.end_date),
+        seen_at,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _model(name: str) -> gpu.GpuModel:
+    return gpu.model(text.clean(name))
+
+
+@lru_cache(maxsize=65_536)
+def _moment(seconds: float | None) -> datetime | None:
+    """Return the instant; None also for a date so far off that it stands for none."""
+    if seconds is None or not 0 < seconds < _LATEST_SECONDS:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _disk_rate(row: InstanceRow, disk_gb: float) -> UsdPerHour:
+    if row.storage_total_cost is not None:
+        return _rate(row.storage_total_cost, "storage_total_cost")
+    return _rate(_price(row.storage_cost, "storage_cost") * disk_gb / HOURS_A_MONTH, "storage_cost")
+
+
+def _rate(dollars: float, name: str) -> UsdPerHour:
+    return money.per_hour(_price(dollars, name))
+
+
+def _price(dollars: float | None, name: str) -> float:
+    return _bounded(dollars or 0.0, name, 0.0, _MOST)
+
+
+def _number(figure: float | None, name: str) -> float:
+    # -1 is the market's word for unknown in some columns.
+    return max(_bounded(figure or 0.0, name, -1.0, _HUGE), 0.0)
+
+
+def _bounded(figure: float, name: str, least: float, most: float) -> float:
+    if not least <= figure <= most:
+        raise errors.Malformed(f"An instance's {name} is {figure!r}; the listing is refused.")
+    return figure
+
+
+def _id(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _address(row: InstanceRow) -> str:
+    if row.ssh_host and row.ssh_port:
+        return f"{text.clean(row.ssh_host)}:{row.ssh_port}"
+    return text.clean(row.public_ipaddr or "")

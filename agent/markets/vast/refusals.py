@@ -1,0 +1,229 @@
+"""What an answer proves: done, refused, throttled, or nothing at all.
+
+Invariants:
+1. A refusal is proof only with a code from the closed list of its route, at a status that code is known with.
+2. Whatever else comes back on a write, an HTML page, a 403 without a code, any 5xx, a body without a boolean `success`,
+   is Ambiguous.
+3. A 429 in any of its shapes proves that nothing was done.
+"""
+
+import email.utils
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from agent.markets import errors, transport
+from agent.markets.vast import text
+
+QUOTA = "search_quota_exceeded"
+QUEUED = "resources_unavailable"
+_TOO_MANY = 429
+_OK = 200
+_UNAUTHORIZED = 401
+_NOT_FOUND = 404
+_LONGEST_SECONDS = 25 * 3600.0
+
+
+class Route(Enum):
+    """The endpoints whose refusals differ."""
+
+    CREATE = "create"
+    REBID = "change_bid"
+    STATE = "state"
+    DESTROY = "destroy"
+
+
+_REFUSED = frozenset({200, 400, 403, 404, 410})
+_MISSING = frozenset({200, 400, 404, 410})
+_AUTH = frozenset({401, 403, 404})
+
+_CODES: dict[Route, dict[str, frozenset[int]]] = {
+    Route.CREATE: {
+        "invalid_args": _REFUSED,
+        "invalid_price": _REFUSED,
+        "no_ssh_key_for_vm": frozenset({200, 400}),
+        "no_such_ask": _MISSING,
+        "insufficient_credit": frozenset({200, 400, 402}),
+        "spend_rate_limit": frozenset({200, 400, 403}),
+    },
+    Route.REBID: {
+        "invalid_args": _REFUSED,
+        "invalid_price": _REFUSED,
+        "insufficient_credit": frozenset({200, 400, 402}),
+        "no_such_instance": _MISSING,
+    },
+    Route.STATE: {
+        "invalid_args": _REFUSED,
+        "missing_billing": frozenset({200, 400}),
+        "label_too_long": frozenset({200, 400}),
+        "insufficient_credit": frozenset({200, 400, 402}),
+        "no_such_instance": _MISSING,
+    },
+    Route.DESTROY: {
+        "no_such_instance": _MISSING,
+        "not_found": _MISSING,
+    },
+}
+
+_GONE = frozenset({"no_such_instance", "not_found"})
+_ADVICE = {
+    "invalid_args": "the request is not one vast takes; report it with this sentence",
+    "invalid_price": "the price is out of vast's range of $0.001 to $128 per hour",
+    "no_ssh_key_for_vm": "add an SSH key to the account",
+    "no_such_ask": "the offer is gone; another is chosen",
+    "spend_rate_limit": "new accounts may spend little; verify the e-mail address or wait",
+    "missing_billing": "add billing details to the account",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A write's answer, as far as it could be read: the market's own word and its code."""
+
+    status: int
+    success: bool | None
+    code: str
+    message: str
+    fields: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.code or 'without a code'}{': ' if self.message else ''}{self.message}"
+
+
+def answer(reply: transport.Reply) -> Answer:
+    """Return what an answer says; a body that is no JSON object says nothing."""
+    try:
+        body = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, RecursionError):
+        body = None
+    fields = body if isinstance(body, dict) else {}
+    success = fields.get("success")
+    message = next((fields[key] for key in ("msg", "message", "detail") if isinstance(fields.get(key), str)), "")
+    code = fields.get("error")
+    return Answer(
+        reply.status,
+        success if isinstance(success, bool) else None,
+        text.clean(code, 64) if isinstance(code, str) else "",
+        text.clean(message),
+        fields,
+    )
+
+
+def is_throttled(reply: transport.Reply) -> bool:
+    """Tell whether the market refused for calling too often."""
+    return reply.status == _TOO_MANY
+
+
+def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
+    """Return when the market says to call again, the latest of its hints, or None when it gives none."""
+    fields = answer(reply).fields
+    hints = (
+        _after(reply.headers.get("Retry-After"), now),
+        _after(fields.get("retry_after"), now),
+        _at(reply.headers.get("X-RateLimit-Reset"), now),
+    )
+    return max((hint for hint in hints if hint is not None), default=None)
+
+
+def check_write(route: Route, reply: transport.Reply) -> Answer:
+    """Return the answer of a write that the market says it did, and no other.
+
+    Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
+    """
+    said = answer(reply)
+    if reply.is_ok and said.success is True:
+        return said
+    # Only a 200 that says false, or an error status, can be a refusal: a 2xx without a word is none.
+    may_refuse = said.success is False if reply.is_ok else True
+    if may_refuse and reply.status in _CODES[route].get(said.code, ()):
+        raise _proof(said)
+    if may_refuse and said.code == "auth_error" and reply.status in _AUTH:
+        raise unauthorized(said)
+    raise errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
+
+
+def check_read(reply: transport.Reply) -> bytes:
+    """Return the body of a read that succeeded.
+
+    Raises: Unauthorized, NotFound (by the market's code), Malformed (our question was refused), Unavailable.
+    """
+    if reply.is_ok:
+        return reply.body
+    said = answer(reply)
+    if said.code == "auth_error" and reply.status in _AUTH:
+        raise unauthorized(said)
+    if reply.status == _UNAUTHORIZED or _is_session_over(said):
+        raise unauthorized(said)
+    if said.code in _GONE and reply.status in _MISSING:
+        raise errors.NotFound(f"vast has no such instance ({said}).")
+    if reply.status == 400:  # noqa: PLR2004
+        raise errors.Malformed(f"vast did not take our question ({said}); check the workload's query.")
+    raise errors.Unavailable(f"vast answered {said}; try again later.")
+
+
+def unauthorized(said: Answer) -> errors.Unauthorized:
+    """Return the error for an answer that refuses the key."""
+    return errors.Unauthorized(f"vast does not take the key ({said}); check the credential and its permissions.")
+
+
+def _proof(said: Answer) -> errors.MarketError:
+    if said.code in _GONE:
+        return errors.NotFound(f"vast has no such instance ({said}).")
+    leftover = instance_id(said)
+    if said.code == "insufficient_credit":
+        return errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
+    return errors.Rejected(said.code, f"vast refused ({said}); {_ADVICE[said.code]}.", leftover)
+
+
+def instance_id(said: Answer) -> str:
+    """Return the id of the instance that an answer to a create names, or nothing."""
+    number = said.fields.get("new_contract")
+    if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 20:  # noqa: PLR2004
+        number = int(number)
+    is_id = isinstance(number, int) and not isinstance(number, bool) and number > 0
+    return str(number) if is_id else ""
+
+
+def _is_session_over(said: Answer) -> bool:
+    words = said.message.casefold()
+    return said.status == _NOT_FOUND and words.startswith(("invalid user key", "session expired"))
+
+
+def _after(hint: object, now: datetime) -> datetime | None:
+    if isinstance(hint, bool) or not isinstance(hint, int | float | str):
+        return None
+    try:
+        seconds = float(hint)
+    except ValueError:
+        return _date(str(hint))
+    if not 0 <= seconds:
+        return None
+    return now + timedelta(seconds=min(seconds, _LONGEST_SECONDS))
+
+
+def _at(hint: str | None, now: datetime) -> datetime | None:
+    try:
+        seconds = float(hint or "nan")
+    except ValueError:
+        return None
+    # Some markets put seconds to go where the moment is documented; a moment is far larger.
+    if not now.timestamp() - 60 <= seconds <= now.timestamp() + _LONGEST_SECONDS:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _date(stamp: str) -> datetime | None:
+    try:
+        return email.utils.parsedate_to_datetime(stamp).astimezone(UTC)
+    except (ValueError, TypeError):
+        return None
+
+
+def market_time(reply: transport.Reply) -> datetime | None:
+    """Return the market's own clock, as the answer's Date header tells it."""
+    stamp = reply.headers.get("Date")
+    return _date(stamp) if stamp else None

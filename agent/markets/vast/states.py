@@ -1,0 +1,51 @@
+"""The market's four state fields -> our one state: the status table.
+
+Invariants:
+1. Only combinations somebody has observed mean anything; every other is UNKNOWN, which is ignorance.
+2. The fields never tell why an instance is paused: an outbid, a stop and an empty account show the same four values.
+"""
+
+import re
+from functools import lru_cache
+
+from agent.domain.instance import InstanceState
+
+_BOOTING = frozenset({"", "created", "loading"})
+_ENDED = frozenset({"exited", "stopped"})
+_REMADE = frozenset({"rebooting", "recycling"})
+_SILENT = frozenset({"offline", "unknown"})
+
+_Row = tuple[frozenset[str], str, str, InstanceState]
+
+_ANY = ""
+_TABLE: tuple[_Row, ...] = (
+    # actual_status, cur_state, intended_status, ours. The first row that fits wins.
+    (_SILENT, _ANY, _ANY, InstanceState.OFFLINE),
+    (frozenset({"running"}), "running", _ANY, InstanceState.RUNNING),
+    (frozenset({""}), "running", _ANY, InstanceState.PENDING),
+    (frozenset({"created", "loading"}), "running", _ANY, InstanceState.LOADING),
+    (_REMADE, "running", _ANY, InstanceState.LOADING),
+    (_ENDED, "running", "running", InstanceState.EXITED),
+    # A queued start and the create/start race leave intended at running while the contract holds no GPU.
+    (_BOOTING, "stopped", _ANY, InstanceState.PAUSED),
+    (_ENDED, "stopped", _ANY, InstanceState.PAUSED),
+)
+
+_TROUBLE = re.compile(
+    r"error response from daemon|\boci runtime\b|failed to (create|start|pull)|pull access denied|manifest unknown"
+    r"|no space left|^error\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=1024)
+def state(actual: str, current: str, intended: str, message: str) -> InstanceState:
+    """Return what an instance does; empty text stands for a null field.
+
+    A stopped instance whose container never ran and whose message is a daemon's error is FAILED: the host gave up.
+    """
+    for statuses, contract, wanted, ours in _TABLE:
+        if actual in statuses and contract in {_ANY, current} and wanted in {_ANY, intended}:
+            gave_up = ours is InstanceState.PAUSED and actual in _BOOTING and _TROUBLE.search(message) is not None
+            return InstanceState.FAILED if gave_up else ours
+    return InstanceState.UNKNOWN

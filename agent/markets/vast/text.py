@@ -1,0 +1,18 @@
+"""The market's free text, made safe to store and show: bounded, on one line, without control characters."""
+
+from functools import lru_cache
+
+MAX_TEXT = 200
+
+
+def clean(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text without control, bidirectional and other unprintable characters, at most `limit` long."""
+    # Slicing before the filter bounds the work that a hostile megabyte can cause.
+    kept = (character if character.isprintable() else " " for character in text[: 4 * limit])
+    return " ".join("".join(kept).split())[:limit]
+
+
+@lru_cache(maxsize=16_384)
+def interned(text: str) -> str:
+    """Return the clean text, the same object for the same spelling: thousands of rows share a few places and models."""
+    return clean(text)
