@@ -75,3 +75,69 @@ class Climate:
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
+
+
+_PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit}
+_ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits"}
+
+
+class ClimateError(Exception):
+    """Tell that a climate cannot be had, and what to do about it."""
+
+    code = "bad_climate"
+
+
+def names() -> list[str]:
+    """Give the names of the climates that come along."""
+    folder = importlib.resources.files("agent.simulator") / "climates"
+    return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
+
+
+@functools.cache
+def named(name: str) -> Climate:
+    """Give a climate that comes along, by its name."""
+    if name not in names():
+        raise ClimateError(f"There is no climate {name!r}; there are {', '.join(names())}.")
+    text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, name)
+
+
+def load(path: pathlib.Path) -> Climate:
+    """Read a climate from a file of one's own."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClimateError(f"{path}: cannot be read ({error}); name a climate file in UTF-8.") from error
+    return parse(text, path.stem)
+
+
+def parse(text: str, name: str) -> Climate:
+    """Read a climate from TOML; a key nobody knows is an error."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ClimateError(f"{name}: not TOML ({error}).") from error
+    values: dict[str, Any] = {"name": name}
+    for key, value in table.items():
+        if key == "demand":
+            values[key] = _made(Demand, value, f"{name}: [demand]")
+        elif key in _ONES:
+            part = _PARTS[_ONES[key]]
+            values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)
+        else:
+            values[key] = tuple(value) if isinstance(value, list) else value
+    made = _made(Climate, values, name)
+    assert isinstance(made, Climate)  # noqa: S101 - for the type checker: _made builds what it is given
+    return made
+
+
+def _made(kind: type[Any], values: dict[str, Any], where: str) -> Any:
+    """Build a part from its table, lists as tuples."""
+    known = [field.name for field in dataclasses.fields(kind)]
+    for key in values:
+        if key not in known:
+            raise ClimateError(f"{where}: unknown key {key!r}; there are {', '.join(known)}.")
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    except TypeError as error:
+        raise ClimateError(f"{where}: {error}") from error

@@ -59,9 +59,22 @@ def stay(rng: random.Random) -> float:
 
 
 def residence(rng: random.Random) -> float:
-    """Draw how long a long on-demand renter stays, seconds."""
+    """Draw how long a resident, a long on-demand renter, stays, seconds."""
     median, deviation = figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation * rng.gauss(0.0, 1.0))
+
+
+def residence_left(rng: random.Random) -> float:
+    """Draw how much longer a resident met at some moment stays; long residences are met more often."""
+    median, deviation = figures.RESIDENT_HOURS
+    return _HOUR * median * math.exp(deviation**2 + deviation * rng.gauss(0.0, 1.0)) * rng.random()
+
+
+def residents_per_hour(climate: Climate) -> float:
+    """Give how often residents must come to a free host to hold the climate's share of all hosts."""
+    median, deviation = figures.RESIDENT_HOURS
+    taken = min(climate.demand.taken, 0.95)
+    return taken / (1.0 - taken) / (median * math.exp(deviation**2 / 2))
 
 
 def outage(rng: random.Random) -> float:

@@ -151,8 +151,8 @@ LOWERED_ECHO_FACTOR = _recorded("LOWERED_ECHO_FACTOR", (2.0, 4.0), "times that l
 LONGEST_PULL_SECONDS = _recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest image pull seen (2 h 57 min)", _RARE)
 
 # --- assumed: demand ----------------------------------------------------------------------------------------------------
-CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.45, "shape of the Gamma from which a host's rivals per hour are drawn")
-CHURN_MEAN = _assumed("CHURN_MEAN", 0.9, "its mean, rivals per hour and host")
+CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
+CHURN_MEAN = _assumed("CHURN_MEAN", 1.3, "its mean, rivals per hour and host")
 ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.25, "of the rivals that come, those who rent on demand")
 FIGHT_BACK = _assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
 FIGHT_BACK_SECONDS = _assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")
@@ -160,15 +160,19 @@ FIGHT_BACK_RAISE = _assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "times the bid that
 FIGHT_BACK_LIMIT = _assumed("FIGHT_BACK_LIMIT", 1.0, "times the ask, beyond which it gives up")
 TIMID_SHARE = _assumed("TIMID_SHARE", 0.2, "of the bidding rivals, those who bid barely over the floor")
 TIMID_BID = _assumed("TIMID_BID", (1.12, 0.12), "their bid over the floor: median and log deviation")
-BOLD_BID = _assumed("BOLD_BID", (3.0, 0.5), "the others' bid over the floor: median and log deviation")
+BOLD_BID = _assumed("BOLD_BID", (3.2, 0.5), "the others' bid over the floor: median and log deviation")
 BID_LIMIT = _assumed("BID_LIMIT", 2.5, "times the ask, beyond which nobody bids")
 HOLDS = _assumed(
     "HOLDS",
-    ((0.30, 5.0, 0.6), (0.34, 58.0, 0.55), (0.36, 420.0, 0.8)),
+    ((0.30, 5.0, 0.6), (0.38, 54.0, 0.55), (0.32, 420.0, 0.8)),
     "how long a rival stays: share, median minutes, log deviation of three kinds; fitted to the resumes above",
 )
-RESIDENT_RATE = _assumed("RESIDENT_RATE", 0.008, "long on-demand renters that come, per hour and free host")
-RESIDENT_HOURS = _assumed("RESIDENT_HOURS", (72.0, 0.9), "how long they stay: median and log deviation")
+RESIDENT_HOURS = _assumed(
+    "RESIDENT_HOURS",
+    (96.0, 0.9),
+    "how long those on-demand renters stay that hold TAKEN_SHARE of the hosts: median and log deviation; they come as "
+    "often as keeps that share",
+)
 RESUME_LAG_SECONDS = _assumed("RESUME_LAG_SECONDS", (5.0, 60.0), "between GPUs coming free and a waiting contract's start")
 UNLISTED_SECONDS = _assumed("UNLISTED_SECONDS", (60.0, 240.0), "a slice just taken by a bidder is not listed for so long")
 

@@ -6,11 +6,22 @@
 3. Nothing here knows the vendor's field names or HTTP.
 """
 
+import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agent.simulator import demand, fate, images, truth
 from agent.simulator.climate import Climate
-from agent.simulator.model import Charge, Contract, Host, Notice, Rival, Slice
+from agent.simulator.contracts import Desk
+from agent.simulator.hosts import draw_hosts, draw_slices
+from agent.simulator.model import Charge, Container, Contract, EndCause, Host, Notice, Refusal, Rival, Slice
+from agent.simulator.prices import Prices
+from agent.simulator.timeline import Timeline
+from agent.simulator.yard import Yard
+
+LOWEST_BID = 0.001
+HIGHEST_BID = 128.0  # of a create
+HIGHEST_REBID_PER_GPU = 32.0
 
 
 class World:
@@ -18,76 +29,130 @@ class World:
 
     hosts: dict[int, Host]
     slices: dict[int, Slice]
-    contracts: dict[int, Contract]  # by id, in order of creation; ended ones stay
     rivals: dict[int, Rival]  # those put there by hand; the market's own come and go unseen
-    inbox: list[Notice]  # oldest first
-    account_id: int
-    climate: Climate
-    now: float
 
     def __init__(
         self, climate: Climate, *, seed: int, start: float, hosts: int | None = None, credit: float | None = None
     ) -> None:
         """Draw the hosts and stand at `start` (epoch seconds). `hosts` and `credit` override the climate's."""
-        raise NotImplementedError
+        self.climate = climate
+        self.seed = seed
+        self.start_time = start
+        self._timeline = Timeline(start)
+        self._prices = Prices(climate, start)
+        drawing = random.Random(f"{seed}/hosts")
+        drawn = draw_hosts(drawing, climate.hosts if hosts is None else hosts, start)
+        self.hosts = {host.machine_id: host for host in drawn}
+        self.slices = draw_slices(drawing, drawn)
+        self._slices_of: dict[int, list[Slice]] = {machine_id: [] for machine_id in self.hosts}
+        for slice_ in self.slices.values():
+            self._slices_of[slice_.machine_id].append(slice_)
+        churning = random.Random(f"{seed}/churn")
+        for host in drawn:
+            host.churn = demand.churn(churning, climate)
+        self._residents = fate.draw_residents(random.Random(f"{seed}/residents"), drawn, climate, start)
+        self._yards: dict[int, Yard] = {}
+        self.rivals = {}
+        self._rival_count = 0
+        self._account = random.Random(f"{seed}/account")
+        self.account_id = self._account.randrange(100_000, 999_999)
+        self._next_contract = self._account.randrange(48_000_000, 60_000_000)
+        self._desk = Desk(
+            self._timeline,
+            climate,
+            self._prices,
+            seed=str(seed),
+            credit=climate.credit if credit is None else credit,
+            yard_of=self.yard_of,
+        )
+        fate.plan(self, self._timeline, self._prices, random.Random(f"{seed}/strikes"))
 
     # --- time -------------------------------------------------------------------------------------------------------
+    @property
+    def now(self) -> float:
+        """Give the market's time, epoch seconds."""
+        return self._timeline.now
+
     def advance_to(self, now: float) -> None:
         """Let everything due until `now` happen, in order. Going back is ignored; microseconds when nothing is due."""
-        raise NotImplementedError
+        self._timeline.advance_to(now)
 
     # --- looking ----------------------------------------------------------------------------------------------------
     @property
+    def contracts(self) -> dict[int, Contract]:
+        """Give every contract there ever was, by id, in order of creation."""
+        return self._desk.contracts
+
+    @property
+    def inbox(self) -> list[Notice]:
+        """Give every notice, the oldest first."""
+        return self._desk.inbox
+
+    @property
     def credit(self) -> float:
         """Give what the account can still spend, to the second."""
-        raise NotImplementedError
+        return self._desk.till.credit(self.now)
 
     def listed(self) -> Iterator[Slice]:
         """Yield every slice of a host that is online and not gone, in a fixed order, each host brought up to now."""
-        raise NotImplementedError
+        now = self.now
+        for machine_id, host in self.hosts.items():
+            self._yard(machine_id).sync(now)
+            if host.is_online and now < host.end_time:
+                yield from self._slices_of[machine_id]
+
+    def is_listed(self, slice_: Slice) -> bool:
+        """Tell whether listed() would yield the slice."""
+        self._looked_at(slice_.machine_id)
+        return slice_.host.is_online and self.now < slice_.host.end_time
 
     def ask(self, slice_: Slice) -> float:
         """Give the on-demand price of the whole slice, $/h as a renter pays it, without disk."""
-        raise NotImplementedError
+        self._looked_at(slice_.machine_id)
+        return self._prices.ask(slice_, self.now)
 
     def host_floor(self, slice_: Slice) -> float:
         """Give the host's own lowest bid for the slice, whoever holds it now."""
-        raise NotImplementedError
+        self._looked_at(slice_.machine_id)
+        return self._prices.floor(slice_, self.now)
 
     def true_floor(self, slice_: Slice) -> float | None:
-        """Give the lowest bid that would run now, None while an on-demand renter or nobody's host stands in the way."""
-        raise NotImplementedError
+        """Give the lowest bid that would run now; None while an on-demand renter stands in the way or nobody answers."""
+        yard = self._looked_at(slice_.machine_id)
+        if not slice_.gpus or not slice_.host.is_online:
+            return None
+        return yard.price_to_win(slice_, self.now)
 
     def quoted_floor(self, slice_: Slice) -> float | None:
         """Give the floor that a search shows: late, and the holder's own bid while it is held (the echo trap).
 
-        None for disk-only slices and while an on-demand renter holds any of its GPUs.
+        None for disk-only slices, while an on-demand renter holds any of its GPUs, and for minutes after a rival took it.
         """
-        raise NotImplementedError
+        return self._looked_at(slice_.machine_id).quote(slice_, self.now)
 
     def is_rentable(self, slice_: Slice) -> bool:
         """Tell whether a search shows the slice as free to rent."""
-        raise NotImplementedError
+        return self.is_listed(slice_) and (not slice_.gpus or self.quoted_floor(slice_) is not None)
 
     def is_rented_by_us(self, slice_: Slice) -> bool:
-        """Tell whether a contract of this account holds GPUs of exactly this slice."""
-        raise NotImplementedError
+        """Tell whether a contract of this account holds the GPUs of exactly this slice."""
+        return any(contract.holds_gpu and contract.slice is slice_ for contract in self._desk.live.values())
 
     def gpu_rate(self, contract: Contract) -> float:
         """Give the $/h its GPUs cost while it runs: the bid, capped at the ask, or the ask agreed at the start."""
-        raise NotImplementedError
+        return self._desk.gpu_rate(contract)
 
     def disk_rate(self, contract: Contract) -> float:
         """Give the $/h its disk costs."""
-        raise NotImplementedError
+        return self._desk.disk_rate(contract)
 
     def running_seconds(self, contract: Contract) -> float:
         """Give how long its container has run since it last started, 0 when it does not."""
-        raise NotImplementedError
+        return 0.0 if contract.running_since is None else self.now - contract.running_since
 
     def log_lines(self, contract_id: int, tail: int = 1000) -> list[str]:
         """Give the last lines its container printed."""
-        raise NotImplementedError
+        return truth.log_lines(self.contract(contract_id), self.now)[-tail:]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
     def create(
@@ -109,102 +174,212 @@ class World:
 
         Such a contract has `is_underbid`, bills its disk, and runs later if the floor comes down to its bid.
         """
-        raise NotImplementedError
+        slice_ = self._rentable_slice(offer_id, bid, cancels=bool(cancel_unavailable))
+        if bid is not None and not LOWEST_BID <= bid <= HIGHEST_BID:
+            raise Refusal(Refusal.BAD_PRICE, f"The bid must lie between {LOWEST_BID} and {HIGHEST_BID}.")
+        if not 0 < disk_gb <= slice_.host.disk_gb:
+            raise Refusal(Refusal.BAD_DISK, f"The host has {slice_.host.disk_gb:g} GB of disk.")
+        self._desk.require_credit()
+        self._next_contract += self._account.randrange(1, 40)
+        contract = Contract(
+            contract_id=self._next_contract,
+            slice=slice_,
+            host=slice_.host,
+            bid=bid,
+            locked_ask=self.ask(slice_),
+            disk_gb=disk_gb,
+            image=image,
+            image_gb=images.size_gb(image),
+            label=label,
+            created=self.now,
+            end_time=slice_.host.end_time,
+            onstart=onstart,
+            env=dict(env or {}),
+            args=args,
+            runtype=runtype,
+            template=template,
+        )
+        self._attend(self._yard(slice_.machine_id))
+        self._desk.open(contract)
+        return contract
 
     def contract(self, contract_id: int) -> Contract:
         """Give a contract that still exists, or raise Refusal."""
-        raise NotImplementedError
+        contract = self._desk.live.get(contract_id)
+        if contract is None:
+            raise Refusal(Refusal.NO_SUCH_CONTRACT, f"There is no contract {contract_id}.")
+        return contract
 
     def live_contracts(self) -> list[Contract]:
         """Give the contracts that exist now, in order of creation."""
-        raise NotImplementedError
+        return list(self._desk.live.values())
 
     def start(self, contract_id: int) -> bool:
         """Start it; False means that its GPUs are taken and the start is queued."""
-        raise NotImplementedError
+        return self._desk.start(self.contract(contract_id))
 
     def stop(self, contract_id: int) -> None:
         """Stop it and cancel a queued start; the disk stays and bills."""
-        raise NotImplementedError
+        self._desk.stop(self.contract(contract_id))
 
     def destroy(self, contract_id: int) -> None:
         """End it and its disk."""
-        raise NotImplementedError
+        contract = self.contract(contract_id)
+        self._desk.end(contract, EndCause.DESTROYED)
+        self._neglect(self._yard(contract.slice.machine_id))
 
     def change_bid(self, contract_id: int, price: float | None) -> float:
         """Set the standing bid (None: one that wins now) and give it back; takes effect at once."""
-        raise NotImplementedError
+        contract = self.contract(contract_id)
+        highest = HIGHEST_REBID_PER_GPU * max(contract.slice.num_gpus, 1)
+        if price is not None and not LOWEST_BID <= price <= highest:
+            raise Refusal(Refusal.BAD_PRICE, f"Please set a bid price >= {LOWEST_BID} and <= {highest:g}.")
+        return self._desk.change_bid(contract, price)
 
     def set_label(self, contract_id: int, text: str) -> None:
         """Put another label on it."""
-        raise NotImplementedError
+        self.contract(contract_id).label = text
 
     def reboot(self, contract_id: int) -> None:
         """Restart its container without giving up the GPUs."""
-        raise NotImplementedError
+        self._desk.containers.restart(self.contract(contract_id), Container.REBOOTING)
 
     def recycle(self, contract_id: int) -> None:
         """Make its container anew from the image without giving up the GPUs."""
-        raise NotImplementedError
+        self._desk.containers.restart(self.contract(contract_id), Container.RECYCLING)
 
     # --- the hand of fate -------------------------------------------------------------------------------------------
-    def add_rival(self, machine_id: int, gpus: int | None = None, bid: float | None = None, *,
-                  on_demand: bool = False) -> int:
+    def add_rival(
+        self, machine_id: int, gpus: int | None = None, bid: float | None = None, *, on_demand: bool = False
+    ) -> int:
         """Put a competitor on a host until it is removed: on our slice where the size fits, else on the cheapest.
 
         `bid` is $/h for the slice of `gpus` cards; without `gpus` it wants the whole host.
         """
-        raise NotImplementedError
+        if on_demand != (bid is None) or (bid is not None and bid <= 0):
+            raise Refusal(Refusal.BAD_PRICE, "A rival either bids more than nothing or rents on demand.")
+        yard = self._looked_at(machine_id)
+        slice_ = fate.rivals_slice(self, yard, gpus or yard.host.gpu_count)
+        self._rival_count += 1
+        rival = Rival(self._rival_count, slice_, bid, self.now, float("inf"), is_ours=True)
+        self.rivals[rival.rival_id] = rival
+        self._attend(yard)
+        yard.add(rival, self.now)
+        return rival.rival_id
 
     def remove_rival(self, rival_id: int) -> bool:
         """Take a competitor away; False if there is none of that id."""
-        raise NotImplementedError
+        rival = self.rivals.pop(rival_id, None)
+        if rival is None:
+            return False
+        yard = self._looked_at(rival.slice.machine_id)
+        yard.remove(rival, self.now)
+        self._neglect(yard)
+        return True
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
         """Let a host fall silent until then (None: until set_host_online). Its contracts cost nothing meanwhile."""
-        raise NotImplementedError
+        self._looked_at(machine_id).fall_silent(self.now, until)
 
     def set_host_online(self, machine_id: int) -> None:
         """Let a silent host answer again."""
-        raise NotImplementedError
+        self._looked_at(machine_id).speak(self.now)
 
     def set_host_gone(self, machine_id: int) -> None:
         """Remove a host for good, with every contract on it."""
-        raise NotImplementedError
+        self._looked_at(machine_id).die(self.now)
 
     def set_credit(self, dollars: float) -> None:
         """Set what the account can spend; at or below nothing everything stops, above it nothing starts by itself."""
-        raise NotImplementedError
+        self._desk.grant(dollars - self.credit)
 
     def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
-        """Let image pulls fail, of one contract or of all, until calm_pulls. A pull that runs now fails at once."""
-        raise NotImplementedError
+        """Let image pulls fail, of one contract or of all, until calm_pulls. A pull of the one named fails at once."""
+        self._desk.containers.fail(self._maybe(contract_id), probability)
 
     def stick_loading(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
-        """Let image pulls hang, of one contract or of all, until calm_pulls."""
-        raise NotImplementedError
+        """Let image pulls hang, of one contract or of all, until calm_pulls. A pull of the one named hangs at once."""
+        self._desk.containers.stick(self._maybe(contract_id), probability)
 
     def calm_pulls(self) -> None:
         """End fail_pull and stick_loading; a pull that hangs goes on."""
-        raise NotImplementedError
+        self._desk.containers.calm(self.live_contracts())
 
     def exit_container(self, contract_id: int, *, restarts_after: float | None = None) -> None:
         """Let the container end by itself while the contract keeps its GPUs."""
-        raise NotImplementedError
+        self._desk.containers.exit(self.contract(contract_id), restarts_after)
 
     # --- money and truth --------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
-        """Give what was charged on the UTC days that touch the span, by contract, day, kind and rate, oldest first."""
-        raise NotImplementedError
+        """Give what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
+        return self._desk.till.charges(since, until, self.now)
 
     def charged_total(self) -> float:
         """Give every dollar charged so far."""
-        raise NotImplementedError
+        return self._desk.till.charged(self.now)
 
     def billing_now(self) -> list[int]:
         """Give the ids of the contracts that cost money this second."""
-        raise NotImplementedError
+        return self._desk.till.billing()
 
     def truth(self) -> dict[str, Any]:
         """Give everything as it really is, in JSON shapes: the control API's GET /truth without the calls."""
-        raise NotImplementedError
+        return truth.as_json(self)
+
+    # --- yards ------------------------------------------------------------------------------------------------------
+    def yard_of(self, contract: Contract) -> Yard:
+        """Give the yard a contract stands in, as it was last looked at."""
+        return self._yard(contract.slice.machine_id)
+
+    def attended(self) -> list[Yard]:
+        """Give the yards in which something of ours may happen, brought up to now."""
+        watched = [yard for yard in self._yards.values() if yard.alarm is not None]
+        for yard in watched:
+            yard.sync(self.now)
+        return watched
+
+    def _yard(self, machine_id: int) -> Yard:
+        yard = self._yards.get(machine_id)
+        if yard is None:
+            host = self.hosts.get(machine_id)
+            if host is None:
+                raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
+            yard = self._yards[machine_id] = Yard(
+                host,
+                self._slices_of[machine_id],
+                climate=self.climate,
+                prices=self._prices,
+                tenant=self._desk,
+                seed=f"{self.seed}/{machine_id}",
+                start=self.start_time,
+                resident_until=self._residents.get(machine_id),
+            )
+        return yard
+
+    def _looked_at(self, machine_id: int) -> Yard:
+        yard = self._yard(machine_id)
+        yard.sync(self.now)
+        return yard
+
+    def _attend(self, yard: Yard) -> None:
+        """Follow a yard event by event from now on: something of ours is there."""
+        if yard.alarm is None:
+            yard.attend(lambda at: self._timeline.put(at, lambda: yard.sync(self.now)))
+
+    def _neglect(self, yard: Yard) -> None:
+        if not yard.contracts and not any(rival.is_ours for rival in yard.rivals):
+            yard.alarm = None
+
+    def _maybe(self, contract_id: int | None) -> Contract | None:
+        return None if contract_id is None else self.contract(contract_id)
+
+    def _rentable_slice(self, offer_id: int, bid: float | None, *, cancels: bool) -> Slice:
+        """Give the slice of an offer if it may be rented on these terms, or raise Refusal."""
+        slice_ = self.slices.get(offer_id)
+        if slice_ is None or not slice_.gpus or not self.is_listed(slice_):
+            raise Refusal(Refusal.NO_SUCH_ASK, f"Offer {offer_id} is not available.")
+        price = self._looked_at(slice_.machine_id).price_to_win(slice_, self.now)
+        is_beyond = price is None or (cancels and bid is not None and bid < price)
+        if is_beyond or self.is_rented_by_us(slice_):
+            raise Refusal(Refusal.ASK_TAKEN, f"Offer {offer_id} is no longer available.")
+        return slice_
