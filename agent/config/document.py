@@ -1,0 +1,256 @@
+"""The tables and keys of agent.toml; the JSON schema for editors is made from these."""
+
+import ipaddress
+import re
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from agent.config.kinds import (
+    IMAGE_NAME,
+    VARIABLE_NAME,
+    WORKLOAD_NAME,
+    Dollars,
+    Flag,
+    Line,
+    Number,
+    Price,
+    Script,
+    Span,
+    Whole,
+    refused,
+)
+from agent.domain import gpu
+
+VAST_URL = "https://console.vast.ai"
+_CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+_KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
+
+
+class Table(BaseModel):
+    """A table of agent.toml: every key known, no value changed after reading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def _poll(value: timedelta) -> timedelta:
+    if not timedelta(seconds=5) <= value <= timedelta(minutes=10):
+        raise refused("out_of_range", "must be 5s to 10m")
+    return value
+
+
+def _url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise refused("bad_url", 'is no address; write for example url = "https://console.vast.ai"') from error
+    if parts.scheme not in {"http", "https"} or not host or parts.username or parts.query or parts.fragment:
+        raise refused(
+            "bad_url", 'must be scheme, host and path only; write for example url = "https://console.vast.ai"'
+        )
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise refused("bad_url", "would send the key in clear text; write https://, http is for this machine only")
+    return value.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _credential(value: str) -> str:
+    if _KEY_LIKE.fullmatch(value):
+        sentence = "looks like the key itself; write the name of a credential and keep the key out of this file"
+        raise refused("key_in_file", sentence)
+    if not _CREDENTIAL_NAME.fullmatch(value):
+        raise refused(
+            "bad_name", 'may hold letters, digits and . _ - only; write for example credential = "vast_api_key"'
+        )
+    return value
+
+
+def _listen(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+        is_port = port.isascii() and port.isdecimal() and int(port) < 65536  # noqa: PLR2004 - the highest port
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise refused("bad_address", 'must be an IP address and a port; write for example listen = "127.0.0.1:9477"')
+    return value
+
+
+def _models(value: tuple[str, ...]) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    for name in value:
+        model = gpu.model(name)
+        if not model:
+            raise refused("empty", 'an entry names no model; write for example gpu = ["RTX 4090"]')
+        if model in seen:
+            raise refused("duplicate", f"{model} is named twice; keep one")
+        seen[model] = name
+    return value
+
+
+class AgentTable(Table):
+    """How the daemon itself behaves."""
+
+    poll: Annotated[Span, AfterValidator(_poll), Field(examples=["15s"])] = timedelta(seconds=15)
+    """Time between two looks at the market, 5s to 10m."""
+
+
+class VastTable(Table):
+    """The Vast.ai market, simulated or live."""
+
+    simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
+    """Name of the climate of the embedded simulator; a live market has none."""
+    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = VAST_URL
+    """Where the market's API answers."""
+    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["vast_api_key"])] | None = None
+    """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
+    credential_file: Annotated[Line, Field(min_length=1, max_length=4096)] | None = None
+    """File that holds the key."""
+    spend: Flag = False
+    """Whether this market may be paid."""
+
+    @model_validator(mode="after")
+    def _is_simulated_or_live(self) -> Self:
+        live = [key for key in ("url", "credential", "credential_file", "spend") if key in self.model_fields_set]
+        if self.simulated is not None and live:
+            raise refused("conflict", f"simulated does not go with {' and '.join(live)}; take out one or the other")
+        if self.simulated is None and (self.credential is None) == (self.credential_file is None):
+            sentence = 'a live market needs one key; write either credential = "vast_api_key" or credential_file'
+            raise refused("no_credential", sentence)
+        return self
+
+
+class MarketsTable(Table):
+    """The markets gpubid rents on."""
+
+    vast: VastTable
+
+
+class LimitsTable(Table):
+    """What may never be exceeded, in dollars; there are no defaults, a cap nobody chose protects nobody."""
+
+    max_price_per_instance_hour: Annotated[Price, Field(examples=[0.6])]
+    """The most one instance may cost per hour, disk included."""
+    max_fleet_per_hour: Annotated[Dollars, Field(ge=0, examples=[1.0])]
+    """The most everything together may cost per hour."""
+    max_per_day: Annotated[Dollars, Field(ge=0, examples=[10.0])]
+    """The most to spend in a UTC day."""
+    max_per_month: Annotated[Dollars, Field(ge=0, examples=[200.0])]
+    """The most to spend in a UTC month."""
+    max_instances: Annotated[Whole, Field(ge=0, le=10_000, examples=[4])]
+    """The most instances at one time."""
+
+
+class LedgerTable(Table):
+    """Where everything is written down."""
+
+    path: Annotated[Line, Field(min_length=1, max_length=4096, examples=["gpubid.sqlite"])] = "gpubid.sqlite"
+    """File of the ledger; relative to the state directory under systemd, else to the working directory."""
+
+
+class WebTable(Table):
+    """Where metrics and health are served."""
+
+    listen: Annotated[Line, AfterValidator(_listen)] = "127.0.0.1:9477"
+    """Address and port; port 0 takes any free one."""
+
+
+class StrategiesTable(Table):
+    """Where the operator's own strategy files lie."""
+
+    directory: Annotated[Line, Field(min_length=1, max_length=4096, examples=["strategies"])] | None = None
+    """Directory of strategy files; relative to this file."""
+
+
+class CheckpointTable(Table):
+    """The workload's promise about its checkpoints."""
+
+    interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
+    """Time between two checkpoints: what an interruption loses at most."""
+    restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
+    """Seconds from the start of the container to useful work."""
+    size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
+    """Gigabytes fetched when it starts on another host."""
+    at: Literal["disk", "remote", "none"] = "disk"
+    """Where checkpoints are kept."""
+
+
+class WorkloadTable(Table):
+    """What must run, on what, and for how much."""
+
+    image: Annotated[Line, Field(pattern=IMAGE_NAME, max_length=512, examples=["pytorch/pytorch:latest"])]
+    """Container image."""
+    max_price: Annotated[Price, Field(examples=[0.45])]
+    """The most one slot may cost per hour in dollars, disk included."""
+    strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
+    """A built-in strategy, or the stem of a file in the strategies directory."""
+    command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
+    """What the container runs instead of its own entry point."""
+    onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
+    """Shell script that runs when the instance starts."""
+    env: Annotated[
+        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
+        Field(max_length=256, examples=[{"EPOCHS": "90"}]),
+    ] = {}
+    """Environment of the container."""
+    disk_gb: Annotated[Number, Field(ge=1, le=100_000)] = 20.0
+    """Gigabytes of disk."""
+    image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
+    """Gigabytes of the image as it is pulled."""
+    slots: Annotated[Whole, Field(ge=1, le=1_000)] = 1
+    """How many of it must run."""
+    gpu: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
+        Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),
+        AfterValidator(_models),
+    ] = ()
+    """GPU models that will do; without this key any will."""
+    gpus: Annotated[Whole, Field(ge=1, le=64)] = 1
+    """GPUs a slot."""
+    min_vram_gb: Annotated[Number, Field(gt=0, le=10_000, examples=[24])] | None = None
+    """Least memory of one GPU, in gigabytes of 1000 MB as cards are sold."""
+    min_reliability: Annotated[Number, Field(ge=0, le=1, examples=[0.98])] | None = None
+    """Least advertised reliability of the host."""
+    verified: Flag = True
+    """Whether only hosts that the market verified will do."""
+    regions: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=64, examples=[["US", "SE"]])
+    ] = ()
+    """Country codes or names that will do; empty means anywhere."""
+    min_inet_down: Annotated[Number, Field(ge=0, le=1_000_000, examples=[200])] | None = None
+    """Least download speed in Mb/s."""
+    query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
+    """Further filters, in the grammar of `vastai search offers`."""
+    checkpoint: CheckpointTable = CheckpointTable()
+    """The workload's promise about its checkpoints."""
+    may_lose_disk: Flag = False
+    """Whether a paused disk that may hold the only checkpoint may be given up."""
+
+    @model_validator(mode="after")
+    def _starts_one_way(self) -> Self:
+        if self.command and self.onstart:
+            sentence = "command and onstart are both set; keep one: onstart replaces the entry point by a shell"
+            raise refused("conflict", sentence)
+        return self
+
+
+class Document(Table):
+    """A whole agent.toml."""
+
+    agent: AgentTable = AgentTable()
+    markets: MarketsTable
+    limits: LimitsTable
+    ledger: LedgerTable = LedgerTable()
+    web: WebTable = WebTable()
+    strategies: StrategiesTable = StrategiesTable()
+    workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)

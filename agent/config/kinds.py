@@ -1,0 +1,104 @@
+"""The kinds of values agent.toml knows: text, numbers, dollars, durations, and what each refuses."""
+
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from agent.config import problems
+from agent.decide import strategy
+
+_MULTILINE = frozenset("\n\t")
+_YEAR = timedelta(days=365)
+_LARGEST = 10**9
+_MILLIONTH = Decimal("0.000001")
+
+WORKLOAD_NAME = r"^[A-Za-z0-9._-]{1,64}$"
+VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
+IMAGE_NAME = r"^\S+$"
+SENTENCES: Mapping[str, tuple[str, str]] = {
+    WORKLOAD_NAME: (
+        "bad_name",
+        "is no name for a workload; write 1 to 64 letters, digits, dots, dashes or underscores",
+    ),
+    VARIABLE_NAME: ("bad_name", "is no name for a variable; write letters, digits and underscores, no digit first"),
+    IMAGE_NAME: ("bad_image", "must be an image name without spaces"),
+}
+"""What a text that misses its pattern is told."""
+
+
+def refused(code: str, sentence: str) -> PydanticCustomError:
+    """Return the error that becomes a problem with this code and sentence."""
+    return PydanticCustomError(code, "{sentence}", {"sentence": sentence})
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise refused("wrong_type", f"must be a number without quotes, not {problems.shown(value)}")
+    if not math.isfinite(value) or not -_LARGEST <= value <= _LARGEST:
+        raise refused("not_finite", f"must be a finite number of usual size, not {problems.shown(value)}")
+    return float(value)
+
+
+def _dollars(value: object) -> Decimal:
+    _number(value)
+    amount = Decimal(str(value))
+    if amount != amount.quantize(_MILLIONTH):
+        shown = problems.shown(amount)
+        raise refused("too_fine", f"has more than six decimals: {shown}; write whole millionths of a dollar")
+    return amount
+
+
+def _line(value: str) -> str:
+    return _printed(value, frozenset())
+
+
+def _lines(value: str) -> str:
+    return _printed(value, _MULTILINE)
+
+
+def _printed(value: str, allowed: frozenset[str]) -> str:
+    for place, character in enumerate(value):
+        if character not in allowed and not problems.is_printed(character):
+            sentence = f"holds the control character U+{ord(character):04X} at place {place + 1}; take it out"
+            raise refused("control_character", sentence)
+    return value
+
+
+def _span(value: object) -> timedelta:
+    try:
+        span = strategy.duration(value)
+    except OverflowError:
+        span = strategy.NEVER
+    except ValueError:
+        raise refused("bad_duration", f"must be a duration in quotes, not {problems.shown(value)}") from None
+    if not timedelta(seconds=1) <= span <= _YEAR:
+        raise refused("out_of_range", "must be at least a second and at most a year")
+    return span
+
+
+Line = Annotated[str, Strict(), BeforeValidator(lambda value: _line(value) if isinstance(value, str) else value)]
+"""Text on one line."""
+
+Script = Annotated[str, Strict(), BeforeValidator(lambda value: _lines(value) if isinstance(value, str) else value)]
+"""Text of any number of lines."""
+
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+Number = Annotated[float, BeforeValidator(_number)]
+
+Dollars = Annotated[Decimal, BeforeValidator(_dollars), WithJsonSchema({"type": "number", "minimum": 0})]
+"""Dollars by their decimal text: a binary float never holds them."""
+
+Span = Annotated[
+    timedelta,
+    BeforeValidator(_span),
+    WithJsonSchema({"type": "string", "pattern": r"^(\d+d)?(\d+h)?(\d+m)?(\d+s)?$", "minLength": 2}),
+]
+
+Price = Annotated[Dollars, Field(gt=0, le=1000)]
+"""Dollars per hour of one instance: above a thousand it is a slip of the decimal point."""

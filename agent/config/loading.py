@@ -1,0 +1,179 @@
+"""agent.toml -> Config, or every mistake in it at once."""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pydantic
+
+from agent.config import document, problems, source, verdict
+from agent.config.settings import Config, Listen, MarketSettings
+from agent.decide.limits import Limits
+from agent.domain import gpu, money
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+
+MB_PER_GB = 1000
+"""Markets list a 24 GB card with 24,564 MB: counted in 1,024 it would not be a 24 GB card."""
+
+
+def load(
+    path: str | Path,
+    *,
+    strategies: Collection[str],
+    climates: Collection[str] | None = None,
+    check_query: Callable[[str], object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Config:
+    """Return the configuration in `path`.
+
+    Args:
+        path: the file.
+        strategies: the names of the strategies that are installed; files in the strategies directory add theirs.
+        climates: the names of the simulator's climates; None leaves that name unchecked.
+        check_query: raises ValueError for a `query` that the market's search grammar does not know.
+        environment: where STATE_DIRECTORY is looked up; by default the process's own.
+
+    Raises:
+        ConfigError: with every mistake found.
+    """
+    place = Path(path)
+    read = source.read(place, parse_float=Decimal)
+    directory = _beside(place, _text_at(read.values, "strategies", "directory"))
+    found = [
+        *_unknown_climate(read, climates),
+        *_unknown_strategies(read, {*strategies, *_stems(directory)}),
+        *_bad_queries(read, check_query),
+    ]
+    try:
+        parsed = document.Document.model_validate(read.values)
+    except pydantic.ValidationError as error:
+        found += verdict.problems_of(error, read, document.Document)
+        raise problems.ConfigError(found) from None
+    if found:
+        raise problems.ConfigError(found)
+    return _config(place, read, parsed, os.environ if environment is None else environment)
+
+
+def _text_at(values: object, *path: str) -> str | None:
+    """Return the text at `path` of values that nobody has checked yet, or None where there is none."""
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, str) else None
+
+
+def _beside(place: Path, relative: str | None) -> Path | None:
+    return None if relative is None else place.parent / relative
+
+
+def _stems(directory: Path | None) -> set[str]:
+    try:
+        return {file.stem for file in directory.glob("*.toml")} if directory is not None else set()
+    except (OSError, ValueError):
+        return set()
+
+
+def _unknown_climate(read: source.Source, climates: Collection[str] | None) -> Iterator[problems.Problem]:
+    path = ("markets", "vast", "simulated")
+    climate = _text_at(read.values, *path)
+    if climate is not None and climates is not None and climate not in climates:
+        sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
+        yield read.problem(path, "unknown_climate", sentence)
+
+
+def _workload_texts(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    workloads = read.values.get("workloads")
+    for name in workloads if isinstance(workloads, dict) else ():
+        text = _text_at(workloads, name, key)
+        if text is not None:
+            yield ("workloads", name, key), text
+
+
+def _unknown_strategies(read: source.Source, strategies: set[str]) -> Iterator[problems.Problem]:
+    for path, name in _workload_texts(read, "strategy"):
+        if name not in strategies:
+            sentence = f"there is no strategy {problems.shown(name)}; {problems.nearest(name, strategies)}"
+            yield read.problem(path, "unknown_strategy", sentence)
+
+
+def _bad_queries(read: source.Source, check_query: Callable[[str], object] | None) -> Iterator[problems.Problem]:
+    for path, query in _workload_texts(read, "query"):
+        try:
+            if check_query is not None and query:
+                check_query(query)
+        except ValueError as error:
+            yield read.problem(path, "bad_query", str(error))
+
+
+def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
+    state = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    host, _, port = parsed.web.listen.rpartition(":")
+    return Config(
+        file=place,
+        digest=read.digest,
+        markets=(_market(place, parsed.markets.vast),),
+        limits=_limits(parsed.limits),
+        workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
+        poll=parsed.agent.poll,
+        ledger=Path(state) / parsed.ledger.path,
+        listen=Listen(host.removeprefix("[").removesuffix("]"), int(port)),
+        strategies=_beside(place, parsed.strategies.directory),
+    )
+
+
+def _market(place: Path, table: document.VastTable) -> MarketSettings:
+    return MarketSettings(
+        name="vast",
+        url=table.url,
+        simulated=table.simulated or "",
+        credential=table.credential or "",
+        credential_file=_beside(place, table.credential_file),
+        spend=table.spend,
+    )
+
+
+def _limits(table: document.LimitsTable) -> Limits:
+    return Limits(
+        per_instance_hour=money.per_hour(table.max_price_per_instance_hour),
+        per_hour=money.per_hour(table.max_fleet_per_hour),
+        per_day=money.usd(table.max_per_day),
+        per_month=money.usd(table.max_per_month),
+        instances=table.max_instances,
+    )
+
+
+def _workload(name: str, table: document.WorkloadTable) -> Workload:
+    return Workload(
+        name=name,
+        image=table.image,
+        max_price=money.per_hour(table.max_price),
+        strategy=table.strategy,
+        requirements=_requirements(table),
+        slots=table.slots,
+        disk_gb=table.disk_gb,
+        image_gb=table.image_gb,
+        command=table.command,
+        onstart=table.onstart,
+        environment=tuple(table.env.items()),
+        checkpoint=Checkpoint(
+            interval=table.checkpoint.interval,
+            restore=timedelta(seconds=table.checkpoint.restore_seconds),
+            size_gb=table.checkpoint.size_gb,
+            place=CheckpointPlace(table.checkpoint.at),
+        ),
+        may_lose_disk=table.may_lose_disk,
+    )
+
+
+def _requirements(table: document.WorkloadTable) -> Requirements:
+    return Requirements(
+        gpus=table.gpus,
+        gpu_models=tuple(gpu.model(name) for name in table.gpu),
+        min_vram_mb=None if table.min_vram_gb is None else round(table.min_vram_gb * MB_PER_GB),
+        min_reliability=table.min_reliability,
+        verified_only=table.verified,
+        regions=table.regions,
+        min_inet_down_mbps=table.min_inet_down,
+        query=table.query,
+    )

@@ -1,0 +1,96 @@
+"""What is wrong with a configuration file: one problem a mistake, each with its place, a code and the mend."""
+
+import difflib
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+_SHOWN = 60
+WHOLE_FILE = "(file)"
+"""Stands for the key where a problem is of the whole file."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake. `sentence` says what is wrong and, after a semicolon, what to write instead."""
+
+    file: str
+    line: int
+    key: str
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.key}: {self.sentence}"
+
+
+class ConfigError(Exception):
+    """A configuration cannot be used; `problems` holds every mistake found, in the order of the text."""
+
+    code = "config_error"
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """Return a path as an operator would write it: `workloads.train.gpu[0]`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if part and all(c.isascii() and (c.isalnum() or c in "_-") for c in part) else shown(part)
+            text += f".{name}" if text else name
+    return text or WHOLE_FILE
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML, on one line and bounded: what a file says must not paint the operator's terminal."""
+    text = literal(value)
+    text = "".join(c if is_printed(c) else f"\\u{ord(c):04x}" for c in text)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def is_printed(character: str) -> bool:
+    """Tell whether a character has a shape of its own: no control, no bidirectional or other format sign."""
+    return unicodedata.category(character)[0] != "C"
+
+
+def literal(value: object) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, timedelta):
+        return json.dumps(duration_text(value))
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple | set | frozenset):
+        return f"[{', '.join(literal(item) for item in list(value)[:_SHOWN])}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {literal(item)}' for key, item in list(value.items())[:_SHOWN])} }}"
+    return str(value)
+
+
+def duration_text(span: timedelta) -> str:
+    """Return a span as the configuration writes it, in whole seconds: "1h30m"."""
+    if span == timedelta.max:
+        return "never"
+    seconds = int(span.total_seconds())
+    text = ""
+    for letter, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, size)
+        text += f"{count}{letter}" if count else ""
+    return text or "0s"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the clause that tells which of the `known` words was meant, or names them all."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word[:_SHOWN], names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"write one of {', '.join(names)}" if names else "there is none to write here"

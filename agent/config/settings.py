@@ -1,0 +1,57 @@
+"""The configuration as the program uses it: frozen, in the words and units of the domain."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from agent.decide.limits import Limits
+from agent.domain.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class MarketSettings:
+    """One market. `simulated` names the climate of the embedded simulator and is empty for a live market."""
+
+    name: str
+    url: str
+    simulated: str
+    credential: str
+    credential_file: Path | None
+    spend: bool
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether nothing here can cost real money."""
+        return bool(self.simulated)
+
+    @property
+    def may_spend(self) -> bool:
+        """Whether paying writes may be sent: the money of a simulated market is no money."""
+        return self.spend or self.is_simulated
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where to serve; port 0 takes any free one."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A whole agent.toml. `digest` names its bytes, `file` says where it was read."""
+
+    file: Path
+    digest: str
+    markets: tuple[MarketSettings, ...]
+    limits: Limits
+    workloads: tuple[Workload, ...] = field(repr=False)
+    poll: timedelta
+    ledger: Path
+    listen: Listen
+    strategies: Path | None
+
+    def market(self, name: str) -> MarketSettings | None:
+        """Return the settings of a market, or None when the configuration has none of that name."""
+        return next((market for market in self.markets if market.name == name), None)

@@ -1,0 +1,133 @@
+"""A TOML file as read: its values, the lines of its keys, and one error for every way a file can be unreadable."""
+
+import errno
+import hashlib
+import os
+import pathlib
+import re
+import stat
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agent.config import problems
+from agent.config.lines import MAX_DEPTH, Lines, Path, scan
+
+MAX_BYTES = 1 << 20
+"""No configuration is larger; a file that is was named by mistake."""
+
+_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_OPEN_ERRORS = {
+    errno.ENOENT: ("missing_file", "there is no such file; write it, or name another"),
+    errno.ELOOP: ("symlink_loop", "its symbolic links lead in a circle; point the link at the file itself"),
+    errno.EISDIR: ("not_a_file", "is a directory; name the TOML file inside it"),
+    errno.ENOTDIR: ("missing_file", "a part of the path is no directory; correct the path"),
+    errno.EACCES: ("unreadable", "may not be read by this user; give it read permission, or run as its owner"),
+    errno.ENAMETOOLONG: ("missing_file", "the path is too long for this system; name a shorter one"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed file. `digest` names its bytes."""
+
+    file: str
+    values: dict[str, Any]
+    lines: Lines
+    digest: str
+
+    def problem(self, path: Path, code: str, sentence: str) -> problems.Problem:
+        """Return a problem of the key at `path`."""
+        return problems.Problem(self.file, self.lines.find(path), problems.dotted(path), code, sentence)
+
+
+def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Source:
+    """Return the TOML file at `path`.
+
+    Raises:
+        ConfigError: it cannot be read, is too large, is not UTF-8 or is no TOML.
+    """
+    content = _bytes(path)
+    label = _label(path)
+    text = _text(label, content)
+    found = scan(text)
+    if found.too_deep is not None:
+        deep, line = found.too_deep
+        sentence = f"nests deeper than {MAX_DEPTH} levels; no key is so deep, write it flat"
+        raise problems.ConfigError([problems.Problem(label, line, problems.dotted(deep[:3]), "too_deep", sentence)])
+    try:
+        values = tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError as error:
+        raise problems.ConfigError(_syntax(label, text, found, str(error))) from None
+    except (RecursionError, ValueError):
+        # A number of thousands of digits, or nesting that the scan could not see behind a syntax error.
+        sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
+        raise problems.ConfigError([_whole(label, "bad_toml", sentence)]) from None
+    return Source(label, values, found, hashlib.sha256(content).hexdigest())
+
+
+def _label(path: pathlib.Path) -> str:
+    return "".join(c if problems.is_printed(c) else "?" for c in str(path))
+
+
+def _whole(label: str, code: str, sentence: str, line: int = 1) -> problems.Problem:
+    return problems.Problem(label, line, problems.WHOLE_FILE, code, sentence)
+
+
+def _bytes(path: pathlib.Path) -> bytes:
+    label = _label(path)
+    try:
+        # Not blocking: opening a named pipe would wait for a writer that never comes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                kind = "is a directory; name the TOML file inside it" if stat.S_ISDIR(mode) else "is no regular file"
+                raise problems.ConfigError([_whole(label, "not_a_file", f"{kind}; name a TOML file")])
+            content = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        fallback = ("unreadable", f"cannot be read ({os.strerror(error.errno or 0)}); check the file and its disk")
+        code, sentence = _OPEN_ERRORS.get(error.errno or 0, fallback)
+        raise problems.ConfigError([_whole(label, code, sentence)]) from None
+    except ValueError:
+        sentence = "the path holds a character that no path may hold; correct it"
+        raise problems.ConfigError([_whole(label, "missing_file", sentence)]) from None
+    if len(content) > MAX_BYTES:
+        sentence = f"is larger than {MAX_BYTES} bytes; a configuration is not, name the right file"
+        raise problems.ConfigError([_whole(label, "too_large", sentence)])
+    return content
+
+
+def _text(label: str, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        sentence = f"byte {error.start} (0x{content[error.start]:02x}) is not UTF-8; save the file as UTF-8"
+        raise problems.ConfigError([_whole(label, "not_utf8", sentence, line)]) from None
+    for character, code, sentence in (
+        ("\0", "nul_byte", "holds a NUL byte, as binary files do; save it as text"),
+        ("\ufeff", "byte_order_mark", "holds a byte order mark; save it as UTF-8 without one"),
+    ):
+        if character in text:
+            line = text.count("\n", 0, text.index(character)) + 1
+            raise problems.ConfigError([_whole(label, code, sentence, line)])
+    return text.replace("\r\n", "\n")
+
+
+def _syntax(label: str, text: str, found: Lines, message: str) -> list[problems.Problem]:
+    if found.duplicates and message.startswith("Cannot"):
+        return [_duplicate(label, found, *twice) for twice in found.duplicates]
+    position = _POSITION.search(message)
+    line = int(position[1]) if position and position[1] else text.count("\n") + 1
+    said = _POSITION.sub("", message)
+    said = "".join(c if problems.is_printed(c) else "?" for c in said)[:120]
+    key = problems.dotted(found.key_at(line))
+    sentence = f"is no TOML: {said[:1].lower()}{said[1:]}; write key = value, text in quotes"
+    return [problems.Problem(label, line, key, "bad_toml", sentence)]
+
+
+def _duplicate(label: str, found: Lines, path: Path, line: int) -> problems.Problem:
+    sentence = f"is already set in line {found.find(path)}; keep one of the two"
+    return problems.Problem(label, line, problems.dotted(path), "duplicate_key", sentence)

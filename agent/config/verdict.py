@@ -1,0 +1,120 @@
+"""What pydantic found wrong, as problems with a line and a mend."""
+
+from collections.abc import Iterator, Mapping
+from typing import get_args, get_origin
+
+import pydantic
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticUndefined
+
+from agent.config import kinds, lines, problems, source
+
+SECRET_KEYS = frozenset({"env", "credential"})
+"""What stands under these is never repeated in a message."""
+
+_WRONG_TYPE: Mapping[str, str] = {
+    "string_type": "must be text in quotes",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false, without quotes",
+    "list_type": "must be a list in brackets",
+    "tuple_type": "must be a list in brackets",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+}
+_PLAIN: Mapping[str, tuple[str, str]] = {
+    "extra_forbidden": ("unknown_key", "is not a key here"),
+    "missing": ("missing_key", "is missing"),
+    "finite_number": ("not_finite", "must be a finite number"),
+}
+_MEASURE: Mapping[str, tuple[str, str, str]] = {
+    "greater_than": ("out_of_range", "gt", "must be more than {}"),
+    "greater_than_equal": ("out_of_range", "ge", "must be at least {}"),
+    "less_than": ("out_of_range", "lt", "must be less than {}"),
+    "less_than_equal": ("out_of_range", "le", "must be at most {}"),
+    "string_too_short": ("empty", "min_length", "must have at least {} characters"),
+    "string_too_long": ("too_long", "max_length", "must have at most {} characters"),
+    "too_short": ("empty", "min_length", "must have at least {} entries"),
+    "too_long": ("too_long", "max_length", "must have at most {} entries"),
+}
+
+
+def problems_of(
+    error: pydantic.ValidationError, read: source.Source, model: type[pydantic.BaseModel]
+) -> list[problems.Problem]:
+    """Return one problem for each mistake pydantic found in the file."""
+    return [_problem(details, read, model) for details in error.errors(include_url=False)]
+
+
+def _problem(details: ErrorDetails, read: source.Source, model: type[pydantic.BaseModel]) -> problems.Problem:
+    path = tuple(part for part in details["loc"] if part != "[key]")
+    code, wrong = _finding(details, path)
+    if code == "unknown_key":
+        return read.problem(path, code, f"{wrong}; {problems.nearest(str(path[-1]), _keys(model, path[:-1]))}")
+    mend = _mend(model, path)
+    return read.problem(path, code, f"{wrong}; {mend}" if mend and ";" not in wrong else wrong)
+
+
+def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
+    kind, context = details["type"], details.get("ctx", {})
+    is_value = ";" not in details["msg"] and not SECRET_KEYS.intersection(map(str, path))
+    suffix = f", not {problems.shown(details['input'])}" if is_value else ""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind in _WRONG_TYPE:
+        return "wrong_type", _WRONG_TYPE[kind] + suffix
+    if kind in _MEASURE:
+        code, name, sentence = _MEASURE[kind]
+        return code, sentence.format(context[name]) + (suffix if code == "out_of_range" else "")
+    if kind == "literal_error":
+        return "unknown_value", f"must be {context['expected']}{suffix}".replace("'", '"')
+    if kind == "string_pattern_mismatch":
+        return kinds.SENTENCES.get(context["pattern"], ("bad_text", f"must match {context['pattern']}"))
+    if kind == "value_error":
+        return "bad_value", str(context.get("error", details["msg"]))
+    return kind, details["msg"]
+
+
+def _mend(model: type[pydantic.BaseModel], path: lines.Path) -> str:
+    """Return what to write instead: the key with the example that the model gives for it."""
+    table, field = _field(model, path)
+    if field is None:
+        return ""
+    names = [part for part in path if isinstance(part, str)]
+    name = next((part for part in reversed(names) if part in table.model_fields), "")
+    if field.examples:
+        return f"write for example {name} = {problems.literal(field.examples[0])}"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is PydanticUndefined or default is None or isinstance(default, pydantic.BaseModel):
+        return ""
+    return f"write for example {name} = {problems.literal(default)}"
+
+
+def _field(model: type[pydantic.BaseModel], path: lines.Path) -> tuple[type[pydantic.BaseModel], FieldInfo | None]:
+    """Return the innermost field that `path` leads to, with the model it belongs to."""
+    found: tuple[type[pydantic.BaseModel], FieldInfo | None] = (model, None)
+    table: type[pydantic.BaseModel] | None = model
+    for part in path:
+        if table is None:
+            break
+        field = table.model_fields.get(str(part))
+        if field is None:
+            continue
+        found = (table, field)
+        table = next(_models(field.annotation), None)
+    return found
+
+
+def _keys(model: type[pydantic.BaseModel], path: lines.Path) -> list[str]:
+    _, field = _field(model, path)
+    table = next(_models(field.annotation), None) if field is not None else model
+    return list(table.model_fields) if table is not None else []
+
+
+def _models(annotation: object) -> Iterator[type[pydantic.BaseModel]]:
+    """Yield the models inside an annotation such as `dict[str, Model]` or `Model | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel) and get_origin(annotation) is None:
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
