@@ -3,7 +3,8 @@
 Invariants every adapter keeps:
 1. `instances` is complete or raises; a partial listing is never returned.
 2. A writing method sends at most one request. It returns only on the market's positive word, raises `Rejected` (or
-   `OutOfFunds`, `NotFound`, `Throttled`, `Unauthorized`) only on proof that nothing was done, and `Ambiguous` otherwise.
+   `OutOfFunds`, `Unreachable`, `NotFound`, `Throttled`, `Unauthorized`) only on proof that nothing was done, and
+   `Ambiguous` otherwise.
 3. No vendor word and no vendor unit leaves an adapter; text is bounded.
 """
 
@@ -130,7 +131,10 @@ class Market(Protocol):
         ...
 
     async def release(self, instance_id: str) -> None:
-        """End for good; returns also when the market says it is already gone. Raises: Throttled, Unauthorized, Ambiguous."""
+        """End for good; returns also when the market says that it is already gone.
+
+        Raises: Throttled, Unauthorized, Ambiguous.
+        """
         ...
 
     async def account(self) -> Account:
@@ -142,7 +146,7 @@ class Market(Protocol):
         ...
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the market recorded about our instances; empty where it keeps no such record. Raises: as `account`."""
+        """Return what the market recorded about our instances; empty where it keeps no record. Raises: as `account`."""
         ...
 
     def capabilities(self) -> frozenset[Capability]:

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 import aiohttp
 import yarl
 
-from agent import __version__, clock as clocks
-from agent.markets import errors, pace as pacing
+from agent import __version__
+from agent import clock as clocks
+from agent.markets import errors
+from agent.markets import pace as pacing
 
 DEADLINE_SECONDS = 30.0
 ATTEMPTS = 3
 BACKOFF_SECONDS = 0.25
-"""The first wait before a read is tried again, doubled each time; small, since a price may be waiting for the answer."""
+"""The first wait before a read is tried again, doubled each time; small, since a decision waits for the answer."""
 
 MAX_BYTES = 64 * 2**20
 """The whole market of 13,000 full rows is 31 MB; twice that is no answer, it is an attack or a mistake."""
@@ -108,7 +110,7 @@ class Transport:
     async def read(self, call: Call) -> Reply:
         """Return the answer to a question, asking again while the failure looks transient.
 
-        Raises: Unavailable, Malformed (an endless answer), Throttled (the lane is closed), Unauthorized (no usable key).
+        Raises: Unavailable, Malformed (an endless answer), Throttled (a closed lane), Unauthorized (no usable key).
         """
         failure = ""
         for attempt in range(self._attempts):
@@ -150,7 +152,11 @@ class Transport:
         self._reads = self._writes = None
 
     async def _send(
-        self, session: aiohttp.ClientSession, call: Call, body: bytes | AsyncIterator[bytes] | None, length: int | None = None
+        self,
+        session: aiohttp.ClientSession,
+        call: Call,
+        body: bytes | AsyncIterator[bytes] | None,
+        length: int | None = None,
     ) -> Reply:
         url = yarl.URL(self._base_url + call.path, encoded=True)
         headers = self._headers(length, has_body=body is not None)
@@ -182,7 +188,7 @@ class Transport:
     def _headers(self, length: int | None, *, has_body: bool) -> dict[str, str]:
         key = self._key().strip()
         if not key or not key.isascii() or not key.isprintable():
-            raise errors.Unauthorized("The key is empty or holds characters that no key has; check its credential file.")
+            raise errors.Unauthorized("The key is empty or no key at all; check its credential file.")
         headers = {"Authorization": f"Bearer {key}"}
         if has_body:
             headers["Content-Type"] = "application/json"

@@ -19,6 +19,7 @@ from agent.markets.vast.refusals import Answer, Route
 PAGE_ROWS = 25
 """The most instances the market puts on one page."""
 CHARGE_ROWS = 100
+_NO_SUCH_ROUTE = frozenset({404, 410})
 
 LANES: Mapping[str, pace.Lane] = {
     # Published thresholds, read as seconds between calls. A search costs rows as well, so it rarely waits here: ten a
@@ -65,9 +66,14 @@ class VastClient:
         """Return the account's record, with the headers of the answer."""
         return await self._read("account", "GET", "/api/v0/users/current")
 
-    async def inbox(self) -> bytes:
-        """Return the last notifications."""
-        return (await self._read("inbox", "GET", "/api/v0/notifications/inbox/")).body
+    async def inbox(self) -> bytes | None:
+        """Return the last notifications, or None when the market no longer has an inbox."""
+        reply = await self._link.read(transport.Call("inbox", "GET", "/api/v0/notifications/inbox/"))
+        self._refuse_throttled("inbox", reply)
+        # An unknown key is answered 404 too, but with its code.
+        if reply.status in _NO_SUCH_ROUTE and refusals.answer(reply).code != refusals.AUTH:
+            return None
+        return refusals.check_read(reply)
 
     async def gpu_names(self) -> bytes:
         """Return how the market spells its models."""
@@ -113,7 +119,7 @@ class VastClient:
         refusals.check_read(reply)
         return reply
 
-    async def _write(  # noqa: PLR0913 - a request has that many parts
+    async def _write(
         self, route: Route, lane: str, method: str, path: str, body: Mapping[str, Any], *, is_urgent: bool = False
     ) -> Answer:
         call = transport.Call(lane, method, path, msgspec.json.encode(body), is_urgent)
@@ -130,7 +136,7 @@ class VastClient:
             self._rows.spend_all(until)
             raise errors.Throttled(f"vast's daily quota of search rows is used up until {until:%H:%M} UTC.", until)
         until = self._pace.close(lane, until)
-        raise errors.Throttled(f"vast was called too often on {lane!r}; it takes calls again at {until:%H:%M:%S} UTC.", until)
+        raise errors.Throttled(f"vast was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
 
 
 def _part(identifier: str) -> str:

@@ -7,15 +7,18 @@ from agent.domain.gpu import GpuModel
 from agent.markets.vast import text
 
 # Spellings that upper case, or the loss of a maker's name, would hide.
+# fmt: off
 _KNOWN = (
-    "RTX 2080 Ti, RTX 3060 Ti, RTX 3060 laptop, RTX 3070 Ti, RTX 3070 laptop, RTX 3080 Ti, RTX 3090 Ti, RTX 4060 Ti, "
-    "RTX 4060 laptop, RTX 4070 Ti, RTX 4070S Ti, RTX 4070 laptop, RTX 4080 laptop, RTX 4090 Ti, RTX 5060 Ti, RTX 5070 Ti, "
-    "RTX 5090 Ti, GTX 1050 Ti, GTX 1070 Ti, GTX 1080 Ti, GTX 1650 Ti, GTX 1660 Ti, Titan RTX, Titan V, Titan X, Titan Xp, "
-    "RTX 2000Ada, RTX 4000Ada, RTX 4500Ada, RTX 5000Ada, RTX 5880Ada, RTX 6000Ada, RTX PRO 4000 Mobile, "
-    "RTX PRO 6000 Max-Q, Tesla K80, Tesla P4, Tesla P40, Tesla P100, Tesla T4, Tesla V100, Quadro P2000, Quadro P4000, "
-    "Quadro P5000, Quadro P6000, Quadro GP100, Quadro GV100, InstinctMI50, InstinctMI100, InstinctMI210, InstinctMI250X, "
-    "Pro V620, Radeon VII, Radeon Pro VII, P104-100, P106-100"
-).split(", ")
+    "RTX 2080 Ti", "RTX 3060 Ti", "RTX 3060 laptop", "RTX 3070 Ti", "RTX 3070 laptop", "RTX 3080 Ti", "RTX 3090 Ti",
+    "RTX 4060 Ti", "RTX 4060 laptop", "RTX 4070 Ti", "RTX 4070S Ti", "RTX 4070 laptop", "RTX 4080 laptop",
+    "RTX 4090 Ti", "RTX 5060 Ti", "RTX 5070 Ti", "RTX 5090 Ti", "GTX 1050 Ti", "GTX 1070 Ti", "GTX 1080 Ti",
+    "GTX 1650 Ti", "GTX 1660 Ti", "Titan RTX", "Titan V", "Titan X", "Titan Xp", "RTX 2000Ada", "RTX 4000Ada",
+    "RTX 4500Ada", "RTX 5000Ada", "RTX 5880Ada", "RTX 6000Ada", "RTX PRO 4000 Mobile", "RTX PRO 6000 Max-Q",
+    "Tesla K80", "Tesla P4", "Tesla P40", "Tesla P100", "Tesla T4", "Tesla V100", "Quadro P2000", "Quadro P4000",
+    "Quadro P5000", "Quadro P6000", "Quadro GP100", "Quadro GV100", "InstinctMI50", "InstinctMI100", "InstinctMI210",
+    "InstinctMI250X", "Pro V620", "Radeon VII", "Radeon Pro VII", "P104-100", "P106-100",
+)
+# fmt: on
 
 _MAX_SPELLINGS = 4096
 """The market knows about 150 models; a list that grows past this is no list of models."""

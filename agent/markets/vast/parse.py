@@ -280,7 +280,7 @@ def _convertible(found: Iterable[object]) -> Iterable[OfferRow]:
 
 
 def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | None:
-    """Return the row as an offer, or None when a figure in it cannot be; written flat, it runs 13,000 times a search."""
+    """Return the row as an offer, or None when a figure in it cannot be; flat, for it runs 13,000 times."""
     ask, floor = row.dph_base, row.min_bid
     storage, down, up = row.storage_cost or 0.0, row.inet_down_cost or 0.0, row.inet_up_cost or 0.0
     reliability = row.reliability2 if row.reliability2 is not None else row.reliability or 0.0

@@ -2,7 +2,7 @@
 
 Invariants:
 1. The vendor's parser only warns of a field it does not know; here that is an error which names the word.
-2. Only the parser's own file is loaded, on first need: the package installs a log handler and takes a third of a second.
+2. Only the parser's own file is loaded, on first need: the package installs a log handler and takes long to import.
 3. What the market was asked to filter is checked again on the rows it returns, as far as they show the field.
 """
 
@@ -38,13 +38,13 @@ _SWITCHES = frozenset(
         "vms_enabled",
     }
 )
-_OPERATORS = ("=", "==", "!=", ">", ">=", "<", "<=", "in", "not in", "notin", "nin", "eq", "neq", "gt", "gte", "lt", "lte")
+_OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "in", "notin", "eq", "neq", "gt", "gte", "lt", "lte")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}")
 _QUOTED = re.compile(r"Unknown operator.*?'([^']*)'")
 
 
 class BadQuery(ValueError):
-    """A query that would not ask what it says; `word` is the part at fault, `near` are words that were perhaps meant."""
+    """A query that would not ask what it says; `word` is the part at fault, `near` are words perhaps meant."""
 
     def __init__(self, sentence: str, word: str = "", near: tuple[str, ...] = ()) -> None:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -120,7 +120,7 @@ def _vendor() -> types.ModuleType:
 def _check_field(field: str, known: set[str]) -> None:
     if field == "id":
         # The market accepts it and matches nothing.
-        raise BadQuery("vast matches nothing by 'id'; an offer's id is short-lived, name a machine_id.", "id", ("machine_id",))
+        raise BadQuery("vast matches nothing by 'id'; an offer lives for seconds.", "id", ("machine_id",))
     if field not in known:
         near = tuple(difflib.get_close_matches(field, sorted(known), n=3))
         raise BadQuery(f"{field!r} is no field of vast's search.", field, near)
@@ -154,7 +154,7 @@ def _translated(query: str, complaint: str) -> BadQuery:
         return BadQuery(f"A condition in {query!r} has no operator; write conditions as gpu_ram>=24.")
     if unknown:
         word = unknown[1]
-        near = tuple(difflib.get_close_matches(word, _OPERATORS, n=3)) or _OPERATORS[:7]
+        near = tuple(difflib.get_close_matches(word, _OPERATORS, n=3)) or _OPERATORS[:6]
         return BadQuery(f"{word!r} is no operator of vast's search in {query!r}.", word, near)
     if "convert string to float" in complaint:
         word = complaint.rpartition(": ")[2].strip("'")

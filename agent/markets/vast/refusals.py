@@ -19,6 +19,7 @@ import msgspec
 from agent.markets import errors, transport
 from agent.markets.vast import text
 
+AUTH = "auth_error"
 QUOTA = "search_quota_exceeded"
 QUEUED = "resources_unavailable"
 _TOO_MANY = 429
@@ -130,18 +131,25 @@ def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
 
 
 def check_write(route: Route, reply: transport.Reply) -> Answer:
-    """Return the answer of a write that the market says it did, and no other.
+    """Return the answer of a write that the market says it did, or a start that it queued.
 
     Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
     """
     said = answer(reply)
     if reply.is_ok and said.success is True:
         return said
-    # Only a 200 that says false, or an error status, can be a refusal: a 2xx without a word is none.
-    may_refuse = said.success is False if reply.is_ok else True
-    if may_refuse and reply.status in _CODES[route].get(said.code, ()):
+    if reply.is_ok and said.success is None:
+        raise errors.Ambiguous(
+            f"vast answered {reply.status} without saying whether it was done; its listing will tell."
+        )
+    if route is Route.STATE and reply.is_ok and said.code == QUEUED:
+        return said
+    if reply.status in _CODES[route].get(said.code, ()):
         raise _proof(said)
-    if may_refuse and said.code == "auth_error" and reply.status in _AUTH:
+    if route is Route.CREATE and reply.is_ok and instance_id(said):
+        left = instance_id(said)
+        raise errors.Rejected(said.code or "bid_too_low", f"vast left {left} stopped, billing its disk ({said}).", left)
+    if said.code == AUTH and reply.status in _AUTH:
         raise unauthorized(said)
     raise errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
 
@@ -154,7 +162,7 @@ def check_read(reply: transport.Reply) -> bytes:
     if reply.is_ok:
         return reply.body
     said = answer(reply)
-    if said.code == "auth_error" and reply.status in _AUTH:
+    if said.code == AUTH and reply.status in _AUTH:
         raise unauthorized(said)
     if reply.status == _UNAUTHORIZED or _is_session_over(said):
         raise unauthorized(said)
@@ -200,7 +208,7 @@ def _after(hint: object, now: datetime) -> datetime | None:
         seconds = float(hint)
     except ValueError:
         return _date(str(hint))
-    if not 0 <= seconds:
+    if not seconds >= 0:
         return None
     return now + timedelta(seconds=min(seconds, _LONGEST_SECONDS))
 

@@ -1,0 +1,109 @@
+"""Wraps a market and tells an observer of every call: which operation, how it ended, how long it took.
+
+The observer decides what becomes of it; adapters know nothing of metrics.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from agent.domain.instance import Instance
+from agent.domain.interruption import MarketEvent
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.markets import errors
+from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
+
+Observer = Callable[[str, str, float], None]
+"""Hears (operation, outcome, seconds); the outcome is "ok", an error's code, "cancelled" or "bug"."""
+
+
+class Instrumented:
+    """A market that reports on itself."""
+
+    def __init__(self, market: Market, observer: Observer, timer: Callable[[], float]) -> None:
+        """Take the market, who listens, and a clock in seconds that never goes back."""
+        self._market = market
+        self._observer = observer
+        self._timer = timer
+        self.name = market.name
+
+    async def offers(self, query: OfferQuery) -> Sequence[Offer]:
+        """Return offers that may fit."""
+        async with self._observed("offers"):
+            return await self._market.offers(query)
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every instance of the account."""
+        async with self._observed("instances"):
+            return await self._market.instances()
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one instance."""
+        async with self._observed("instance"):
+            return await self._market.instance(instance_id)
+
+    async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
+        """Rent and return the instance id."""
+        async with self._observed("rent"):
+            return await self._market.rent(offer, terms, label)
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Change the bid."""
+        async with self._observed("rebid"):
+            await self._market.rebid(instance_id, bid)
+
+    async def resume(self, instance_id: str) -> bool:
+        """Start again."""
+        async with self._observed("resume"):
+            return await self._market.resume(instance_id)
+
+    async def pause(self, instance_id: str) -> None:
+        """Stop and keep the disk."""
+        async with self._observed("pause"):
+            await self._market.pause(instance_id)
+
+    async def release(self, instance_id: str) -> None:
+        """End for good."""
+        async with self._observed("release"):
+            await self._market.release(instance_id)
+
+    async def account(self) -> Account:
+        """Return the account."""
+        async with self._observed("account"):
+            return await self._market.account()
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
+        """Return the market's bill."""
+        async with self._observed("charges"):
+            return await self._market.charges(since, until)
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return what the market recorded about our instances."""
+        async with self._observed("events"):
+            return await self._market.events(since)
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return what this market can do."""
+        return self._market.capabilities()
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._market.close()
+
+    @asynccontextmanager
+    async def _observed(self, operation: str) -> AsyncIterator[None]:
+        began = self._timer()
+        outcome = "bug"
+        try:
+            yield
+            outcome = "ok"
+        except errors.MarketError as error:
+            outcome = error.code
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            self._observer(operation, outcome, self._timer() - began)

@@ -1,0 +1,100 @@
+"""The market's own bill and account record -> money of ours."""
+
+import re
+from datetime import UTC, datetime
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.money import Usd
+from agent.markets import errors
+from agent.markets.port import Charge
+from agent.markets.vast import text
+
+_INSTANCE = re.compile(r"instance-(\d{1,18})")
+_MOST = 1e7
+"""Dollars on one line that nobody owes."""
+_LATEST_SECONDS = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+
+
+class _Item(msgspec.Struct):
+    amount: float
+
+
+class _Line(msgspec.Struct):
+    amount: float
+    start: float
+    source: str | None = None
+    items: list[_Item] | None = None
+
+
+class ChargePage(msgspec.Struct):
+    """One page of the bill."""
+
+    results: list[_Line]
+    success: bool | None = None
+    total: int | None = None
+    next_token: str | None = None
+
+
+class Holder(msgspec.Struct):
+    """Who a key belongs to, and what is left to spend."""
+
+    id: int
+    credit: float | None = None
+
+
+_PAGE = msgspec.json.Decoder(ChargePage, strict=False)
+_HOLDER = msgspec.json.Decoder(Holder, strict=False)
+
+
+def page(raw: bytes) -> ChargePage:
+    """Return one page of the bill.
+
+    Raises:
+        Malformed: it is none.
+    """
+    try:
+        decoded = _PAGE.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The bill is not what vast documents: {text.clean(str(error))}") from None
+    if decoded.success is False:
+        raise errors.Malformed("vast answered the bill with success false; it is not taken for an empty one.")
+    return decoded
+
+
+def charge(line: _Line, since: datetime) -> Charge | None:
+    """Return a line of an instance, or None for what is no instance; a line that began earlier counts from `since`.
+
+    Raises:
+        Malformed: the amount or the time cannot be.
+    """
+    named = _INSTANCE.fullmatch(line.source or "")
+    if named is None:
+        return None
+    if not 0 < line.start < _LATEST_SECONDS:
+        raise errors.Malformed("A line of vast's bill has no time; the bill is refused.")
+    begin = max(datetime.fromtimestamp(line.start, UTC), since.astimezone(UTC))
+    # The line's own amount is rounded to a tenth of a cent, its items are not.
+    amounts = [item.amount for item in line.items or ()] or [line.amount]
+    total = money.total(_dollars(amount) for amount in amounts)
+    return Charge(named[1], total, begin.replace(hour=0, minute=0, second=0, microsecond=0))
+
+
+def holder(raw: bytes) -> tuple[str, Usd | None]:
+    """Return the account's id and its credit.
+
+    Raises:
+        Malformed: the record names nobody.
+    """
+    try:
+        decoded = _HOLDER.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The account is not what vast documents: {text.clean(str(error))}") from None
+    return str(decoded.id), None if decoded.credit is None else _dollars(decoded.credit)
+
+
+def _dollars(amount: float) -> Usd:
+    if not -_MOST <= amount <= _MOST:
+        raise errors.Malformed("vast names a sum that cannot be; it is refused.")
+    return money.usd(amount)

@@ -1,0 +1,224 @@
+"""The port over vast: questions become searches and pages, orders become one request each.
+
+Invariants: those of the port. Beyond them:
+1. A listing is complete, counted against the market's own totals and free of duplicates, or it is no listing.
+2. In a bid search the price shown is the floor, so the ask of an interruptible offer is asked for separately.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from agent import clock as clocks
+from agent.domain.instance import Instance
+from agent.domain.interruption import MarketEvent
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.markets import errors, pace, transport
+from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
+from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search
+
+MOST_PAGES = 400
+"""Pages after which a listing or a bill is endless: 10,000 instances."""
+
+
+class _Names(msgspec.Struct):
+    gpu_names: list[str]
+
+
+class VastMarket:
+    """One account on vast."""
+
+    name = parse.MARKET
+
+    def __init__(self, endpoints: client.VastClient, rows: pace.RowBudget, clock: clocks.Clock) -> None:
+        self._client = endpoints
+        self._rows = rows
+        self._clock = clock
+        self._names = names.GpuNames()
+        self._has_asked_names = False
+        self._has_inbox = True
+        self._dropped_rows = 0
+
+    @property
+    def rows_today(self) -> int:
+        """Search rows returned since 00:00 UTC, of which the market rations a number."""
+        return self._rows.rows_today
+
+    @property
+    def dropped_rows(self) -> int:
+        """Rows of offers that could not be used since the start."""
+        return self._dropped_rows
+
+    async def offers(self, query: OfferQuery) -> Sequence[Offer]:
+        """Return offers that may fit; a sample, so absence proves nothing."""
+        await self._learn_names(query)
+        if Tenure.INTERRUPTIBLE not in query.tenures:
+            return await self._search(query, Tenure.ON_DEMAND, self._rows.grant(query.max_rows))
+        # Both searches together stay within what is left today.
+        rows = max(1, self._rows.grant(2 * query.max_rows) // 2)
+        found = await self._search(query, Tenure.INTERRUPTIBLE, rows)
+        return await self._with_asks(found, query.disk_gb)
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every instance of the account, or raise."""
+        found: dict[int, Instance] = {}
+        token, total = "", None
+        for _ in range(MOST_PAGES):
+            page = parse.page(await self._client.page(token))
+            fresh = {row.id: parse.instance(row) for row in page.instances}
+            if len(fresh) != len(page.instances) or fresh.keys() & found.keys():
+                raise errors.Malformed("vast listed an instance twice; the listing moved while it was read.")
+            if page.instances_found is not None and page.instances_found < len(fresh):
+                raise errors.Malformed("vast listed more instances than it says it found.")
+            found |= fresh
+            total = page.total_instances if page.total_instances is not None else total
+            if not page.next_token:
+                return _complete(found, total)
+            if page.next_token == token or not page.instances:
+                raise errors.Malformed("vast's listing goes round in circles; it is refused.")
+            token = page.next_token
+        raise errors.Malformed(f"vast's listing has more than {MOST_PAGES} pages; it is refused.")
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one instance."""
+        return parse.one(await self._client.one(instance_id), instance_id)
+
+    async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
+        """Rent and return the instance id."""
+        body = orders.create(terms, label)
+        said = await self._client.create(offer.offer_id, body)
+        instance_id = refusals.instance_id(said)
+        if not instance_id:
+            raise errors.Ambiguous(f"vast accepted the order and named no instance ({said}); its listing will tell.")
+        return instance_id
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Change the bid."""
+        await self._client.change_bid(instance_id, orders.bid_dollars(bid))
+
+    async def resume(self, instance_id: str) -> bool:
+        """Start again; False when the market queued the start, which may then happen, and bill, hours later."""
+        said = await self._client.set_state(instance_id, "running")
+        return said.success is True
+
+    async def pause(self, instance_id: str) -> None:
+        """Stop, keep the disk, cancel a queued start."""
+        said = await self._client.set_state(instance_id, "stopped", is_urgent=True)
+        if said.success is not True:
+            raise errors.Ambiguous(f"vast answered a stop with {said}; its listing will tell.")
+
+    async def release(self, instance_id: str) -> None:
+        """End for good; also when the market says, by its code, that it is already gone."""
+        try:
+            await self._client.destroy(instance_id)
+        except errors.NotFound:
+            return
+        except errors.Unreachable as error:
+            raise errors.Ambiguous(str(error)) from None
+
+    async def account(self) -> Account:
+        """Return the account."""
+        reply = await self._client.account()
+        account_id, credit = bill.holder(reply.body)
+        return Account(account_id, credit, refusals.market_time(reply))
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
+        """Return the market's bill by instance and UTC day."""
+        found: list[Charge] = []
+        token = ""
+        for _ in range(MOST_PAGES):
+            raw = await self._client.charges(int(since.timestamp()), int(until.timestamp()), token)
+            page = bill.page(raw)
+            found += [charge for line in page.results if (charge := bill.charge(line, since)) is not None]
+            if not page.next_token:
+                return found
+            if page.next_token == token or not page.results:
+                break
+            token = page.next_token
+        raise errors.Malformed("vast's bill does not end; it is refused.")
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return what the inbox says about our instances; the inbox is undocumented and may be gone."""
+        if not self._has_inbox:
+            return ()
+        raw = await self._client.inbox()
+        if raw is None:
+            self._has_inbox = False
+            return ()
+        return events.inbox(raw, since)
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return what this market can do; without the inbox, causes are inferred."""
+        common = {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
+        return frozenset(common | {Capability.EVENTS} if self._has_inbox else common)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._client.close()
+
+    async def _search(self, asked: OfferQuery, tenure: Tenure, rows: int) -> list[Offer]:
+        try:
+            filters = search.operators(asked, self._names)
+            body = search.body(asked, tenure, self._names, rows)
+        except query.BadQuery as error:
+            raise errors.Malformed(f"The workload's query cannot be asked: {error}") from None
+        raw = await self._client.search(body)
+        loose = parse.loose_rows(raw) if filters else {}
+        harvest = self._harvest(
+            raw,
+            is_bid_search=tenure is Tenure.INTERRUPTIBLE,
+            keep=(lambda row_id: query.matches(filters, loose.get(row_id, {}))) if filters else None,
+        )
+        return [offer for offer in harvest.offers if search.fits(offer, asked, tenure)]
+
+    async def _with_asks(self, found: list[Offer], disk_gb: float) -> list[Offer]:
+        if not found:
+            return found
+        raw = await self._client.search(search.body_for_asks((offer.offer_id for offer in found), disk_gb))
+        asks = {offer.offer_id: offer.ask for offer in self._harvest(raw).offers}
+        return [msgspec.structs.replace(offer, ask=asks.get(offer.offer_id)) for offer in found]
+
+    def _harvest(
+        self, raw: bytes, *, is_bid_search: bool = False, keep: Callable[[int], bool] | None = None
+    ) -> parse.Harvest:
+        harvest = parse.harvest(raw, self._clock.now(), is_bid_search=is_bid_search, keep=keep)
+        self._rows.count(harvest.rows)
+        self._dropped_rows += harvest.dropped
+        return harvest
+
+    async def _learn_names(self, asked: OfferQuery) -> None:
+        """Ask the market how it spells its models, once, and only when a model is wanted that no table knows."""
+        models = asked.gpu_models or asked.requirements.gpu_models
+        if self._has_asked_names or all(self._names.is_known(model) for model in models):
+            return
+        self._has_asked_names = True
+        try:
+            self._names.learn(msgspec.json.decode(await self._client.gpu_names(), type=_Names).gpu_names)
+        except (errors.MarketError, msgspec.DecodeError):
+            # Most models are spelled as we spell them; the question is asked in that spelling too.
+            return
+
+
+def connect(
+    url: str,
+    key: transport.Key,
+    clock: clocks.Clock,
+    jitter: Callable[[], float],
+    *,
+    daily_rows: int = pace.DAILY_ROWS,
+    deadline: float = transport.DEADLINE_SECONDS,
+) -> VastMarket:
+    """Return the market at `url`; `key` gives the credential when a request needs it."""
+    lanes = pace.Pace(clock, client.LANES)
+    rows = pace.RowBudget(clock, daily_rows)
+    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline)
+    return VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
+
+
+def _complete(found: dict[int, Instance], total: int | None) -> Sequence[Instance]:
+    if total is not None and total != len(found):
+        raise errors.Malformed(f"vast listed {len(found)} of {total} instances; the listing is refused.")
+    return tuple(found.values())
