@@ -50,7 +50,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one parameter per option
     if rate_limits not in gates:
         _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
     try:
-        named = climates.load(climate)
+        named = climates.named(climate)
     except climates.ClimateError as error:
         _fail(str(error))
     world = World(named, seed=seed, start=clock.time(), hosts=hosts, credit=credit)
