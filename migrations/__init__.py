@@ -1,1 +1,1 @@
-"""Alembic migrations of the ledger."""
+"""The steps that lead a ledger of any release to the present one."""

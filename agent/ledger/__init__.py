@@ -1,1 +1,1 @@
-"""The SQLite ledger: the only place with SQLAlchemy."""
+"""The ledger: what is durable, in one SQLite file; the only folder that knows SQL."""

@@ -1,0 +1,49 @@
+"""Copies of a ledger that are whole, checked and never half there."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from agent.ledger import beside, connection
+from agent.ledger.errors import Code, LedgerError
+
+
+def copy(path: Path, to: Path) -> None:
+    """Copy a ledger, in use or not, to a file that does not exist yet, and check the copy.
+
+    Raises:
+        LedgerError: BAD_BACKUP, the target exists or the copy is damaged; UNWRITABLE; CORRUPT.
+    """
+    if to.exists():
+        raise LedgerError(
+            Code.BAD_BACKUP, f"{to} exists already: name a file that does not, a backup overwrites nothing"
+        )
+    draft = beside.sibling(to, ".part")
+    try:
+        _vacuum_into(path, draft)
+        draft.replace(to)
+        beside.sync_folder(to.parent)
+    except OSError as error:
+        raise beside.unwritable(to, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _vacuum_into(path: Path, draft: Path) -> None:
+    draft.unlink(missing_ok=True)
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with closing(connection.connect(path, "ro")) as raw:
+            raw.execute("VACUUM INTO ?", (str(draft),))
+        with closing(sqlite3.connect(connection.uri(draft, "ro"), uri=True)) as raw:
+            found = raw.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, path) from error
+    if found != "ok":
+        raise LedgerError(Code.BAD_BACKUP, f"the copy of {path} is damaged ({found}): verify the ledger and its disk")
+    handle = os.open(draft, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

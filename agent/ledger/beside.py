@@ -1,0 +1,176 @@
+"""The small files beside a ledger: its lock, its fleet id, its ballast, the time of its newest backup.
+
+1. The lock is held by the kernel, not by the file: a killed daemon leaves none behind.
+2. The fleet id outlives the ledger, so that instances of a lost ledger are still known as ours.
+3. The ballast is real bytes; freeing it gives a full disk room for the last words.
+"""
+
+import datetime as dt
+import fcntl
+import os
+import re
+import secrets
+from pathlib import Path
+
+from agent.ledger.errors import Code, LedgerError
+
+BALLAST_BYTES = 1024 * 1024
+"""Room for some hundred releases and their events; a commit needs a few pages of the write-ahead log."""
+
+_FLEET_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def sibling(path: Path, suffix: str) -> Path:
+    """Return the file of that suffix beside a ledger."""
+    return path.with_name(path.name + suffix)
+
+
+class Lock:
+    """The right to write one ledger, held until `release` or the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            LedgerError: LOCKED, another process has it; UNWRITABLE, the file cannot be made.
+        """
+        self._path = sibling(path, ".lock")
+        try:
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unwritable(self._path, error) from error
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._handle)
+            raise LedgerError(
+                Code.LOCKED,
+                f"{path} is in use by process {holder}: stop that daemon first, or use another [ledger] path",
+            ) from error
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give the lock up; the file stays, as removing it would let two processes lock two files of one name."""
+        os.close(self._handle)
+
+
+def unwritable(path: Path, error: OSError) -> LedgerError:
+    """Return the error for a file that cannot be written."""
+    return LedgerError(
+        Code.UNWRITABLE,
+        f"{path} cannot be written ({error.strerror}): make the folder, or let the daemon's user write there",
+    )
+
+
+def new_fleet_id() -> str:
+    """Return twelve random hexadecimal characters."""
+    return secrets.token_hex(6)
+
+
+def read_fleet_id(path: Path) -> str | None:
+    """Return the fleet id of the second file, or None when there is no such file.
+
+    Raises:
+        LedgerError: FLEET_MISMATCH, the file holds something else.
+    """
+    file = sibling(path, ".fleet")
+    try:
+        text = file.read_bytes()[:64].decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unwritable(file, error) from error
+    if not _FLEET_ID.fullmatch(text):
+        raise LedgerError(
+            Code.FLEET_MISMATCH,
+            f"{file} holds no fleet id: restore it from a backup; if the ledger beside it is whole, delete the file and "
+            "it is written again",
+        )
+    return text
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a small file so that a crash leaves the old one or the new one, never half.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    draft = sibling(file, ".new")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, text.encode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        draft.replace(file)
+        sync_folder(file.parent)
+    except OSError as error:
+        raise unwritable(file, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_fleet_id(path: Path, fleet_id: str) -> None:
+    """Write the second file.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    write_whole(sibling(path, ".fleet"), fleet_id + "\n")
+
+
+def keep_ballast(path: Path) -> bool:
+    """Make sure the ballast is there and whole; return False when the disk has no room for it."""
+    file = sibling(path, ".ballast")
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        if os.fstat(handle).st_size != BALLAST_BYTES:
+            # Random bytes: a file system that compresses would keep zeros in no room at all.
+            os.pwrite(handle, os.urandom(BALLAST_BYTES), 0)
+            os.ftruncate(handle, BALLAST_BYTES)
+            os.fsync(handle)
+    except OSError:
+        file.unlink(missing_ok=True)
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def free_ballast(path: Path) -> None:
+    """Give the disk its last megabyte back; a disk that may not be written has none to give."""
+    try:
+        sibling(path, ".ballast").unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def note_backup(path: Path, at: dt.datetime) -> None:
+    """Keep when the newest backup was made: in a file, as the backup may be made by a process that may not write.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    write_whole(sibling(path, ".backed-up"), at.astimezone(dt.UTC).isoformat() + "\n")
+
+
+def last_backup(path: Path) -> dt.datetime | None:
+    """Return when the newest backup was made, or None when there is none or the note is unreadable."""
+    try:
+        text = sibling(path, ".backed-up").read_text("ascii")[:40].strip()
+        return dt.datetime.fromisoformat(text)
+    except (OSError, ValueError):
+        return None

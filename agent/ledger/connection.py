@@ -1,0 +1,154 @@
+"""One connection to the file, on a thread of its own, with every failure in our words.
+
+A whole transaction crosses to the thread once. Statement by statement, as the asynchronous driver does it, one of five
+statements took four times as long (measured: 2.9 ms against 0.7 ms).
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from agent.ledger.errors import Code, LedgerError
+
+T = TypeVar("T")
+
+BUSY_MILLISECONDS = 5000
+"""How long to wait for a reader that checkpoints; the writer's lock is ours alone."""
+
+_UNWRITABLE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+_UNWRITABLE |= {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOLFS}
+_BROKEN_RULE = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+
+
+def uri(path: Path, mode: str) -> str:
+    """Return the address SQLite opens a file by: mode is ro, rw or rwc."""
+    return f"file:{quote(str(path.absolute()))}?mode={mode}"
+
+
+def connect(path: Path, mode: str, *, enforces_keys: bool = True) -> sqlite3.Connection:
+    """Open the file with the settings every connection has: power loss must not undo a recorded intent."""
+    raw = sqlite3.connect(uri(path, mode), uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        raw.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        raw.execute(f"PRAGMA foreign_keys={int(enforces_keys)}")
+        raw.execute("PRAGMA trusted_schema=OFF")
+        raw.execute("PRAGMA synchronous=FULL")
+        if mode != "ro":
+            raw.execute("PRAGMA journal_mode=WAL")
+    except BaseException:
+        raw.close()
+        raise
+    return raw
+
+
+def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
+    """Return an engine whose transactions begin when they say so: the driver alone would begin at the first write."""
+    made = sa.create_engine(
+        "sqlite://", creator=lambda: connect(path, mode, enforces_keys=enforces_keys), poolclass=sa.NullPool
+    )
+    begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
+
+    @sa.event.listens_for(made, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return made
+
+
+def in_our_words(error: Exception, path: Path) -> LedgerError:
+    """Return the ledger's error for one of SQLite or SQLAlchemy."""
+    cause = error.orig if isinstance(error, sa.exc.StatementError) and error.orig is not None else error
+    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _UNWRITABLE:
+        return LedgerError(
+            Code.UNWRITABLE,
+            f"{path} cannot be written ({cause}): free space on its disk, or give the daemon's user the right to write "
+            "there; until then nothing is paid for",
+        )
+    if code in _BROKEN_RULE or not isinstance(cause, sqlite3.Error):
+        return LedgerError(Code.CONFLICT, f"the ledger refused a value ({cause}): this is a defect, report it")
+    return LedgerError(
+        Code.CORRUPT,
+        f"{path} is damaged or no ledger ({cause}): put it aside and restore the newest backup "
+        "(gpubid ledger verify BACKUP tells whether it is sound); without one, start with no ledger file and keep the "
+        ".fleet file",
+    )
+
+
+class Wire:
+    """A connection that outlives single transactions; `run` may be called from one event loop at a time."""
+
+    def __init__(self, path: Path, mode: str) -> None:
+        self.path = path
+        self._engine = engine(path, mode)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{mode}")
+        self._connection: sa.Connection | None = None
+
+    async def open(self) -> Self:
+        """Connect; close the wire again when that fails."""
+        try:
+            await self.run(
+                lambda connection: connection.execute(sa.text("SELECT count(*) FROM sqlite_master")).scalar()
+            )
+        except LedgerError:
+            await self.close()
+            raise
+        return self
+
+    async def run(self, work: Callable[[sa.Connection], T], then: Callable[[], None] = lambda: None) -> T:
+        """Run `work` in one transaction and return what it returns; call `then` once it is committed.
+
+        A cancelled caller still waits for the end of it, and `then` is still called: a commit cannot be called back,
+        and leaving it running would let the memory and the file part company.
+
+        Raises:
+            LedgerError: UNWRITABLE, CONFLICT or CORRUPT; nothing of `work` is kept then.
+        """
+        return await self._finish(lambda: self._transact(work), then)
+
+    async def close(self) -> None:
+        """Disconnect and end the thread."""
+        await self._finish(self._disconnect)
+        self._thread.shutdown()
+
+    async def _finish(self, work: Callable[[], T], then: Callable[[], None] = lambda: None) -> T:
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        cancelled: asyncio.CancelledError | None = None
+        while not future.done():
+            try:
+                await asyncio.shield(future)
+            except asyncio.CancelledError as error:
+                cancelled = error
+            except Exception:  # noqa: BLE001, S110 - raised again by result() below
+                pass
+        if future.exception() is None:
+            then()
+        if cancelled is not None:
+            raise cancelled
+        return future.result()
+
+    def _transact(self, work: Callable[[sa.Connection], T]) -> T:
+        try:
+            if self._connection is None:
+                self._connection = self._engine.connect()
+            with self._connection.begin():
+                return work(self._connection)
+        except (sa.exc.SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
+            raise in_our_words(error, self.path) from error
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._engine.dispose()
+
+
+def rows(connection: sa.Connection, query: sa.Executable) -> list[Any]:
+    """Return the rows of a query as mappings."""
+    return list(connection.execute(query).mappings())

@@ -1,0 +1,33 @@
+"""What can go wrong with the ledger, with a code for programs and a sentence for the operator."""
+
+from enum import Enum
+
+
+class Code(Enum):
+    """Why the ledger refused."""
+
+    LOCKED = "locked"
+    """Another process writes this ledger."""
+    NEWER_SCHEMA = "newer_schema"
+    OLDER_SCHEMA = "older_schema"
+    """Only for a reader: the daemon migrates at its next start."""
+    CORRUPT = "corrupt"
+    MISSING = "missing"
+    FLEET_MISMATCH = "fleet_mismatch"
+    WRONG_ACCOUNT = "wrong_account"
+    UNWRITABLE = "unwritable"
+    BAD_TRANSITION = "bad_transition"
+    SLOT_BUSY = "slot_busy"
+    """A second open paying intent for one slot."""
+    CONFLICT = "conflict"
+    """A constraint of the tables was struck: a duplicate id, a negative amount."""
+    BAD_BACKUP = "bad_backup"
+
+
+class LedgerError(Exception):
+    """The ledger refused; `code` says why, the text says what to do."""
+
+    def __init__(self, code: Code, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence

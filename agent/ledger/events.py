@@ -1,0 +1,43 @@
+"""Events between the domain and their table."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain.event import Event
+from agent.ledger import schema
+from agent.ledger.types import Query
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Event))
+
+APPENDED = sa.insert(schema.events)
+
+
+def row(event: Event) -> dict[str, Any]:
+    """Return the columns of an event; SQLite numbers it."""
+    return {name: getattr(event, name) for name in _FIELDS if name != "event_id"}
+
+
+def event_of(columns: Mapping[str, Any]) -> Event:
+    """Return the event of a row."""
+    return Event(**{name: columns[name] for name in _FIELDS})
+
+
+def between(
+    since: datetime | None, until: datetime | None, workload: str | None, kinds: Sequence[str], limit: int
+) -> Query:
+    """Return the query for the last `limit` events from `since` up to but not at `until`, the newest first."""
+    table = schema.events
+    query = sa.select(table).order_by(table.c.at.desc(), table.c.event_id.desc()).limit(limit)
+    if since is not None:
+        query = query.where(table.c.at >= since)
+    if until is not None:
+        query = query.where(table.c.at < until)
+    if workload is not None:
+        query = query.where(table.c.workload == workload)
+    if kinds:
+        query = query.where(table.c.kind.in_(kinds))
+    return query

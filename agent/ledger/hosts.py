@@ -1,0 +1,89 @@
+"""Our own record of hosts, and what is cooling down."""
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.host import HostRecord
+from agent.ledger import schema
+from agent.ledger.types import Query
+
+
+def _stored(table: sa.Table) -> sqlite.Insert:
+    statement = sqlite.insert(table)
+    others = [column.name for column in table.columns if not column.primary_key]
+    return statement.on_conflict_do_update(
+        index_elements=list(table.primary_key.columns), set_={name: statement.excluded[name] for name in others}
+    )
+
+
+HOST_STORED = _stored(schema.hosts)
+HOSTS = sa.select(schema.hosts)
+COOLDOWN_STORED = _stored(schema.cooldowns)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Exposure:
+    """What to add to the record of a host; an empty `owner_id` keeps the one we know."""
+
+    market: str
+    host_id: str
+    at: datetime
+    owner_id: str = ""
+    running_seconds: float = 0.0
+    interruptions: int = 0
+    starts_ok: int = 0
+    starts_failed: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it teaches nothing."""
+        return not (self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed)
+
+
+def exposed(record: HostRecord, more: Exposure) -> HostRecord:
+    """Return the record with the exposure added."""
+    return dataclasses.replace(
+        record,
+        owner_id=more.owner_id or record.owner_id,
+        running_seconds=record.running_seconds + more.running_seconds,
+        interruptions=record.interruptions + more.interruptions,
+        starts_ok=record.starts_ok + more.starts_ok,
+        starts_failed=record.starts_failed + more.starts_failed,
+        updated_at=more.at,
+    )
+
+
+def host_row(record: HostRecord) -> dict[str, Any]:
+    """Return the columns of a host's record."""
+    return dataclasses.asdict(record)
+
+
+def host_of(columns: Mapping[str, Any]) -> HostRecord:
+    """Return the host's record of a row."""
+    return HostRecord(**columns)
+
+
+def cooldown_row(cooldown: Cooldown) -> dict[str, Any]:
+    """Return the columns of a cooldown."""
+    return dataclasses.asdict(cooldown)
+
+
+def cooldown_of(columns: Mapping[str, Any]) -> Cooldown:
+    """Return the cooldown of a row."""
+    return Cooldown(**columns)
+
+
+def cooling(now: datetime) -> Query:
+    """Return the query for cooldowns that are not over."""
+    return sa.select(schema.cooldowns).where(schema.cooldowns.c.until > now)
+
+
+def over(now: datetime) -> sa.Delete:
+    """Return the statement that forgets cooldowns that are over."""
+    return sa.delete(schema.cooldowns).where(schema.cooldowns.c.until <= now)

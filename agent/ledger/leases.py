@@ -1,0 +1,35 @@
+"""Leases between the domain and their table."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Slot
+from agent.ledger import schema
+from agent.ledger.types import Query
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Lease) if field.name != "slot")
+
+OPENED = sa.insert(schema.leases)
+UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindparam("this_lease"))
+OPEN = sa.select(schema.leases).where(schema.leases.c.state != LeaseState.ENDED)
+
+
+def row(lease: Lease) -> dict[str, Any]:
+    """Return the columns of a lease."""
+    columns = {name: getattr(lease, name) for name in _FIELDS}
+    return columns | {"workload": lease.slot.workload, "slot": lease.slot.index}
+
+
+def lease_of(columns: Mapping[str, Any]) -> Lease:
+    """Return the lease of a row."""
+    return Lease(slot=Slot(columns["workload"], columns["slot"]), **{name: columns[name] for name in _FIELDS})
+
+
+def newest(limit: int) -> Query:
+    """Return the query for all leases, the last opened first."""
+    table = schema.leases
+    return sa.select(table).order_by(table.c.opened_at.desc(), table.c.lease_id).limit(limit)

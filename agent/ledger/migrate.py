@@ -1,0 +1,126 @@
+"""Which schema a file has, and leading it to the present one before anything else opens it.
+
+1. An older ledger is copied before it is changed; the copy is named after its schema.
+2. All steps are one transaction: a crash leaves the old schema, whole.
+3. A newer schema is refused: an older program would not know what its columns mean.
+"""
+
+import importlib.resources
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from agent.ledger import backup, beside, connection, schema
+from agent.ledger.errors import Code, LedgerError
+
+
+def stored_revision(path: Path) -> str | None:
+    """Return the schema of a file, None when there is no ledger in it yet.
+
+    Raises:
+        LedgerError: CORRUPT, it is no database, a damaged one or somebody else's.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    try:
+        with closing(connection.connect(path, "ro")) as raw:
+            return _revision(raw, path)
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, path) from error
+
+
+def check_sound(path: Path) -> None:
+    """Let SQLite look the file over.
+
+    Raises:
+        LedgerError: CORRUPT, with what it found first.
+    """
+    try:
+        with closing(connection.connect(path, "ro")) as raw:
+            found = raw.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, path) from error
+    if found != "ok":
+        raise connection.in_our_words(sqlite3.DatabaseError(found), path)
+
+
+def refuse_newer(path: Path, revision: str) -> None:
+    """Refuse a schema of a later release.
+
+    Raises:
+        LedgerError: NEWER_SCHEMA.
+    """
+    if revision > schema.REVISION:
+        raise LedgerError(
+            Code.NEWER_SCHEMA,
+            f"{path} has schema {revision}, this gpubid knows {schema.REVISION}: install the release that wrote it, or "
+            "restore the copy that was made before the upgrade",
+        )
+
+
+def prepare(path: Path) -> None:
+    """Lead a file to the present schema: make it, check it, copy and upgrade it, or refuse it.
+
+    Raises:
+        LedgerError: CORRUPT, NEWER_SCHEMA, UNWRITABLE.
+    """
+    revision = stored_revision(path)
+    if revision is None:
+        _touch(path)
+    else:
+        refuse_newer(path, revision)
+        check_sound(path)
+        if revision == schema.REVISION:
+            return
+        kept = beside.sibling(path, f".schema-{revision}.sqlite")
+        kept.unlink(missing_ok=True)
+        backup.copy(path, kept)
+    upgrade(path)
+
+
+def upgrade(path: Path, revision: str = "head") -> None:
+    """Run the migrations up to a revision, in one transaction.
+
+    Raises:
+        LedgerError: as SQLite refuses.
+    """
+    # Alembic takes a third of a second to import and is needed once a release.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    steps = importlib.resources.files("migrations")
+    # A rebuilt table is dropped for a moment; with keys enforced its rows' children would fall with it.
+    engine = connection.engine(path, "rw", enforces_keys=False)
+    try:
+        with importlib.resources.as_file(steps) as folder, engine.begin() as link:
+            config = Config()
+            config.set_main_option("script_location", str(folder).replace("%", "%%"))
+            config.attributes["connection"] = link
+            command.upgrade(config, revision)
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+        raise connection.in_our_words(error, path) from error
+    finally:
+        engine.dispose()
+
+
+def _revision(raw: sqlite3.Connection, path: Path) -> str | None:
+    tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return None
+    if not {"alembic_version", "meta", "intents"} <= tables:
+        raise LedgerError(
+            Code.CORRUPT, f"{path} is a database, but no ledger of gpubid: give the daemon another [ledger] path"
+        )
+    row = raw.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(row[0]) if row is not None else None
+
+
+def _touch(path: Path) -> None:
+    # Before SQLite makes it, so that nobody else may read it.
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise beside.unwritable(path, error) from error

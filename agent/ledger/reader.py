@@ -1,0 +1,154 @@
+"""Reading a ledger, also while the daemon writes it: questions and their answers as values of the domain."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agent.domain.event import Event
+from agent.domain.gpu import GpuModel
+from agent.domain.host import HostRecord
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.price import PriceHour, PriceSample
+from agent.ledger import (
+    backup,
+    beside,
+    decisions,
+    events,
+    hosts,
+    intents,
+    leases,
+    migrate,
+    prices,
+    recall,
+    schema,
+    spend,
+    verify,
+)
+from agent.ledger.connection import Wire, rows
+from agent.ledger.decisions import RecordedDecision
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.recollection import Recollection
+from agent.ledger.spend import SpendKey, SpendLine
+from agent.ledger.types import Query
+
+T = TypeVar("T")
+LIMIT = 1000
+"""How many rows an answer has unless more are asked for: enough for a page, too few to fill the memory."""
+
+
+class Reader:
+    """A read-only view of a ledger; every answer is of one committed instant."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def events(
+        self,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+        workload: str | None = None,
+        kinds: Sequence[str] = (),
+        limit: int = LIMIT,
+    ) -> list[Event]:
+        """Return what happened, the newest first."""
+        return await self._all(events.between(since, until, workload, kinds, limit), events.event_of)
+
+    async def prices(
+        self,
+        market: str | None = None,
+        gpu: GpuModel | None = None,
+        host_id: str | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+        limit: int = LIMIT,
+    ) -> list[PriceSample]:
+        """Return prices as they changed, the newest first; what is older than two weeks is in `price_hours`."""
+        return await self._all(prices.history(market, gpu, host_id, since, until, limit), prices.sample_of)
+
+    async def price_hours(
+        self,
+        market: str | None = None,
+        gpu: GpuModel | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+        limit: int = LIMIT,
+    ) -> list[PriceHour]:
+        """Return rolled-up prices, the newest first."""
+        return await self._all(prices.hours(market, gpu, since, until, limit), prices.hour_of)
+
+    async def spend_by(
+        self, key: SpendKey, since: dt.date | None = None, until: dt.date | None = None
+    ) -> list[SpendLine]:
+        """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
+        return await self._all(spend.summed(key, since, until), spend.line_of)
+
+    async def intents(self, limit: int = LIMIT) -> list[Intent]:
+        """Return intents in any state, the last recorded first."""
+        return await self._all(intents.newest(limit), intents.intent_of)
+
+    async def leases(self, limit: int = LIMIT) -> list[Lease]:
+        """Return leases in any state, the last opened first."""
+        return await self._all(leases.newest(limit), leases.lease_of)
+
+    async def hosts(self) -> list[HostRecord]:
+        """Return our record of every host."""
+        return await self._all(hosts.HOSTS, hosts.host_of)
+
+    async def decisions(self) -> list[RecordedDecision]:
+        """Return the last decision of each slot."""
+        return await self._all(decisions.last_per_slot(), decisions.decision_of)
+
+    async def meta(self) -> dict[str, str]:
+        """Return the fleet id and account ids: keys fleet_id and account/MARKET."""
+        return await self._wire.run(recall.meta)
+
+    async def recollection(self, now: dt.datetime) -> Recollection:
+        """Return what the daemon would remember at `now`, read from the file."""
+        memory = await self._wire.run(lambda link: recall.recall(link, now))
+        return memory.recollection(now)
+
+    async def backup(self, to: Path, *, at: dt.datetime) -> None:
+        """Copy the ledger to a file that does not exist yet, check the copy and keep the time.
+
+        Raises:
+            LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
+        """
+        await asyncio.to_thread(backup.copy, self._wire.path, to)
+        beside.note_backup(self._wire.path, at)
+
+    def last_backup(self) -> dt.datetime | None:
+        """Return when the newest backup was made."""
+        return beside.last_backup(self._wire.path)
+
+    async def verify(self) -> verify.Verification:
+        """Check the file and what must hold between its rows."""
+        return await asyncio.to_thread(verify.verify, self._wire.path)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._wire.close()
+
+    async def _all(self, query: Query, value_of: Callable[[Mapping[str, Any]], T]) -> list[T]:
+        return [value_of(row) for row in await self._wire.run(lambda link: rows(link, query))]
+
+
+async def open_reader(path: Path) -> Reader:
+    """Open a ledger to read it: no lock, no migration, nothing written.
+
+    Raises:
+        LedgerError: MISSING, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
+    """
+    revision = await asyncio.to_thread(migrate.stored_revision, path)
+    if revision is None:
+        raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")
+    migrate.refuse_newer(path, revision)
+    if revision != schema.REVISION:
+        raise LedgerError(
+            Code.OLDER_SCHEMA,
+            f"{path} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it "
+            "at its next start",
+        )
+    return Reader(await Wire(path, "ro").open())

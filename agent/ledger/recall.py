@@ -1,0 +1,46 @@
+"""Filling the memory from the tables, at start and after a commit that failed."""
+
+import datetime as dt
+
+import sqlalchemy as sa
+
+from agent.domain.workload import Slot
+from agent.ledger import decisions, hosts, intents, leases, schema, spend
+from agent.ledger.connection import rows
+from agent.ledger.recollection import Memory
+from agent.ledger.transaction import ACCOUNT
+
+
+def recall(link: sa.Connection, now: dt.datetime) -> Memory:
+    """Return the memory as the tables have it; spend from the first of last month on, as clocks may be set back."""
+    memory = Memory()
+    for row in rows(link, leases.OPEN):
+        memory.put_lease(leases.lease_of(row))
+    for row in rows(link, intents.OPEN):
+        memory.put_intent(intents.intent_of(row))
+    for row in rows(link, spend.daily(_first_of_last_month(now))):
+        memory.add_spend(row["day"], row["workload"], row["amount"])
+    for row in rows(link, hosts.cooling(now)):
+        cooldown = hosts.cooldown_of(row)
+        memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
+    for row in rows(link, hosts.HOSTS):
+        memory.put_host(hosts.host_of(row))
+    for row in rows(link, decisions.last_per_slot()):
+        memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
+    memory.accounts = accounts(link)
+    return memory
+
+
+def accounts(link: sa.Connection) -> dict[str, str]:
+    """Return the account id of each market."""
+    return {key.removeprefix(ACCOUNT): value for key, value in meta(link).items() if key.startswith(ACCOUNT)}
+
+
+def meta(link: sa.Connection) -> dict[str, str]:
+    """Return everything in the table of single facts."""
+    return {row["key"]: row["value"] for row in rows(link, sa.select(schema.meta))}
+
+
+def _first_of_last_month(now: dt.datetime) -> dt.date:
+    today = now.astimezone(dt.UTC).date()
+    return (today.replace(day=1) - dt.timedelta(days=1)).replace(day=1)

@@ -1,0 +1,114 @@
+"""What the ledger remembers, in memory: filled from SQL once, then kept in step by the transactions that change it."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Spend
+from agent.domain.host import HostRecord
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.money import ZERO, Usd
+from agent.domain.workload import Slot
+from agent.ledger.prices import Key, Pair
+from agent.ledger.types import EPOCH
+
+_PRICE_KEYS = 20_000
+"""The last prices kept at hand: more than a day's quota of rows can name, so the bound is for safety only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The ledger at one instant: open leases and intents, spend of this UTC day and month, cooldowns not over.
+
+    `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `hosts` is by
+    market, then by host.
+    """
+
+    leases: tuple[Lease, ...]
+    intents: tuple[Intent, ...]
+    spend: Mapping[str, Spend]
+    total: Spend
+    cooldowns: tuple[Cooldown, ...]
+    hosts: Mapping[str, Mapping[str, HostRecord]]
+    accounts: Mapping[str, str]
+
+    def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
+        """Return our record of the hosts of one market, by host id."""
+        return self.hosts.get(market, {})
+
+
+@dataclass(slots=True)
+class Memory:
+    """What every recollection is made of; only committed facts ever enter it."""
+
+    leases: dict[str, Lease] = field(default_factory=dict)
+    intents: dict[str, Intent] = field(default_factory=dict)
+    days: dict[dt.date, dict[str, Usd]] = field(default_factory=dict)
+    months: dict[tuple[int, int], dict[str, Usd]] = field(default_factory=dict)
+    cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
+    hosts: dict[str, dict[str, HostRecord]] = field(default_factory=dict)
+    accounts: dict[str, str] = field(default_factory=dict)
+    decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
+    prices: dict[Key, Pair] = field(default_factory=dict)
+    _made: Recollection | None = None
+    _made_from: dt.datetime = EPOCH
+    _made_until: dt.datetime = EPOCH
+
+    def forget_made(self) -> None:
+        """Make the next recollection anew: something changed."""
+        self._made = None
+
+    def recollection(self, now: dt.datetime) -> Recollection:
+        """Return the recollection at `now`: the same object while nothing changed, in the ledger or by the date."""
+        if self._made is None or not self._made_from <= now < self._made_until:
+            self._made = self._make(now)
+        return self._made
+
+    def put_lease(self, lease: Lease) -> None:
+        """Remember a lease as it is now; an ended one is forgotten."""
+        if lease.is_open:
+            self.leases[lease.lease_id] = lease
+        else:
+            self.leases.pop(lease.lease_id, None)
+
+    def put_intent(self, intent: Intent) -> None:
+        """Remember an intent as it is now; a resolved one is forgotten."""
+        if intent.is_open:
+            self.intents[intent.intent_id] = intent
+        else:
+            self.intents.pop(intent.intent_id, None)
+
+    def put_host(self, record: HostRecord) -> None:
+        """Remember a host; the mapping is made anew because recollections handed out share it."""
+        self.hosts[record.market] = {**self.hosts.get(record.market, {}), record.host_id: record}
+
+    def put_price(self, key: Key, pair: Pair) -> None:
+        """Remember the last price of a slice."""
+        if len(self.prices) >= _PRICE_KEYS and key not in self.prices:
+            self.prices.pop(next(iter(self.prices)))
+        self.prices[key] = pair
+
+    def add_spend(self, day: dt.date, workload: str, amount: Usd) -> None:
+        """Count money that was spent."""
+        for sums in (self.days.setdefault(day, {}), self.months.setdefault((day.year, day.month), {})):
+            sums[workload] = sums.get(workload, ZERO) + amount
+
+    def _make(self, now: dt.datetime) -> Recollection:
+        midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        cooling = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
+        self.cooldowns = cooling
+        self._made_from = now
+        self._made_until = min([midnight + dt.timedelta(days=1), *(rest.until for rest in cooling.values())])
+        today = self.days.get(midnight.date(), {})
+        month = self.months.get((midnight.year, midnight.month), {})
+        return Recollection(
+            leases=tuple(sorted(self.leases.values(), key=lambda lease: (lease.opened_at, lease.lease_id))),
+            intents=tuple(sorted(self.intents.values(), key=lambda intent: (intent.recorded_at, intent.intent_id))),
+            spend={name: Spend(today.get(name, ZERO), amount) for name, amount in sorted(month.items())},
+            total=Spend(sum(today.values(), ZERO), sum(month.values(), ZERO)),
+            cooldowns=tuple(cooling[key] for key in sorted(cooling)),
+            hosts=dict(self.hosts),
+            accounts=dict(self.accounts),
+        )

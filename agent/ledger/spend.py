@@ -1,0 +1,121 @@
+"""What was spent, by lease, UTC day and tenure."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+
+from agent.domain.money import ZERO, Usd
+from agent.domain.tenure import Tenure
+from agent.ledger import schema
+from agent.ledger.types import MicroUsd, Query
+
+_ADDENDS = ("gpu", "disk", "traffic", "running_seconds", "useful_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class SpendEntry:
+    """What one lease cost on one UTC day, in addition to what is already counted for it."""
+
+    lease_id: str
+    workload: str
+    market: str
+    tenure: Tenure
+    day: dt.date
+    gpu: Usd = ZERO
+    disk: Usd = ZERO
+    traffic: Usd = ZERO
+    running_seconds: float = 0.0
+    useful_seconds: float = 0.0
+
+    @property
+    def amount(self) -> Usd:
+        """All of it."""
+        return self.gpu + self.disk + self.traffic
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to add."""
+        return self.amount == ZERO and not self.running_seconds and not self.useful_seconds
+
+
+class SpendKey(Enum):
+    """By what spend is summed."""
+
+    DAY = "day"
+    MONTH = "month"
+    WORKLOAD = "workload"
+    LEASE = "lease"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLine:
+    """A sum of spend: `key` is a day, a month, a workload or a lease."""
+
+    key: str
+    gpu: Usd
+    disk: Usd
+    traffic: Usd
+    running_seconds: float
+    useful_seconds: float
+
+    @property
+    def amount(self) -> Usd:
+        """All of it."""
+        return self.gpu + self.disk + self.traffic
+
+
+def _added() -> sqlite.Insert:
+    statement = sqlite.insert(schema.spend)
+    table = schema.spend.c
+    return statement.on_conflict_do_update(
+        index_elements=["lease_id", "day", "tenure"],
+        set_={name: table[name] + statement.excluded[name] for name in _ADDENDS},
+    )
+
+
+ADDED = _added()
+
+
+def row(entry: SpendEntry) -> dict[str, Any]:
+    """Return the columns of an entry."""
+    return {column.name: getattr(entry, column.name) for column in schema.spend.columns}
+
+
+def daily(since: dt.date) -> Query:
+    """Return the query for what each workload spent on each day from `since` on."""
+    table = schema.spend
+    amount = sa.func.sum(table.c.gpu + table.c.disk + table.c.traffic, type_=MicroUsd)
+    return (
+        sa.select(table.c.day, table.c.workload, amount.label("amount"))
+        .where(table.c.day >= since)
+        .group_by(table.c.day, table.c.workload)
+    )
+
+
+def summed(key: SpendKey, since: dt.date | None, until: dt.date | None) -> Query:
+    """Return the query for sums of spend from day `since` up to but not on `until`."""
+    table = schema.spend.c
+    columns: dict[SpendKey, sa.ColumnElement[str]] = {
+        SpendKey.DAY: sa.type_coerce(table.day, sa.Text),
+        SpendKey.MONTH: sa.func.substr(sa.type_coerce(table.day, sa.Text), 1, 7),
+        SpendKey.WORKLOAD: sa.type_coerce(table.workload, sa.Text),
+        SpendKey.LEASE: table.lease_id,
+    }
+    by = columns[key].label("key")
+    sums = [sa.func.sum(table[name], type_=table[name].type).label(name) for name in _ADDENDS]
+    query = sa.select(by, *sums).group_by(by).order_by(by)
+    if since is not None:
+        query = query.where(table.day >= since)
+    if until is not None:
+        query = query.where(table.day < until)
+    return query
+
+
+def line_of(columns: Mapping[str, Any]) -> SpendLine:
+    """Return the line of a row."""
+    return SpendLine(key=columns["key"], **{name: columns[name] for name in _ADDENDS})

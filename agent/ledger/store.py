@@ -1,0 +1,173 @@
+"""The ledger the daemon writes: opening it safely, remembering what it holds, committing what happened.
+
+1. One process writes a ledger: the lock is taken before the file is touched.
+2. The memory holds what is committed, nothing else; after a failed commit it is read anew.
+3. A ledger that could not be written stays unwritable until a commit succeeds and the ballast is back.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from agent.clock import Clock
+from agent.ledger import beside, hosts, migrate, prices, recall, schema
+from agent.ledger.connection import Wire
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.reader import Reader
+from agent.ledger.recollection import Memory, Recollection
+from agent.ledger.transaction import WAS_LOST, Transaction
+
+_FLEET_ID = "fleet_id"
+
+
+class Ledger:
+    """The durable record of what we rent, decide and spend. Open it with `Ledger.open`; close it, its threads wait."""
+
+    def __init__(self, path: Path, clock: Clock, lock: beside.Lock, wire: Wire) -> None:
+        self.path = path
+        self.fleet_id = ""
+        self.was_lost = False
+        """The tables are new although the fleet is not: what was spent before is unknown until it is settled."""
+        self.is_writable = True
+        """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
+        self._clock = clock
+        self._lock = lock
+        self._wire = wire
+        self._reader: Reader | None = None
+        self._turn = asyncio.Lock()
+        self._memory = Memory()
+
+    @classmethod
+    async def open(cls, path: Path, *, clock: Clock, fleet_id: str = "") -> "Ledger":
+        """Open the ledger at `path`, making or upgrading it; a new fleet gets `fleet_id`, or a random one.
+
+        Raises:
+            LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, FLEET_MISMATCH.
+        """
+        lock = beside.Lock(path)
+        try:
+            await asyncio.to_thread(migrate.prepare, path)
+            ledger = cls(path, clock, lock, await Wire(path, "rw").open())
+        except BaseException:
+            lock.release()
+            raise
+        try:
+            await ledger._settle_in(fleet_id)
+        except BaseException:
+            await ledger.close()
+            raise
+        return ledger
+
+    def recollection(self, now: dt.datetime | None = None) -> Recollection:
+        """Return what is remembered at `now`; without SQL, and the same object while nothing changed."""
+        return self._memory.recollection(now or self._clock.now())
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Gather facts and commit them together when the block ends; an exception in it drops them all.
+
+        Others wait for their turn meanwhile: await nothing slow inside.
+
+        Raises:
+            LedgerError: UNWRITABLE, CONFLICT, CORRUPT at the end of the block; nothing of it is kept then.
+        """
+        async with self._turn:
+            gathered = Transaction(self._memory)
+            yield gathered
+            if gathered.work:
+                await self._commit(gathered)
+
+    async def bind_account(self, market: str, account_id: str) -> None:
+        """Keep to which account of a market this ledger belongs, or see that it is the same.
+
+        Raises:
+            LedgerError: WRONG_ACCOUNT; UNWRITABLE.
+        """
+        async with self.transaction() as tx:
+            tx.bind_account(market, account_id)
+
+    async def tidy(self) -> None:
+        """Roll up old prices and forget cooldowns that are over; meant for once a day."""
+        now = self._clock.now()
+        before = {"before": prices.raw_before(now)}
+
+        def work(link: sa.Connection) -> None:
+            link.execute(prices.ROLLED_UP, before)
+            link.execute(prices.PRUNED, before)
+            link.execute(hosts.over(now))
+
+        async with self._turn:
+            # A price that has not changed since has lost its sample: the next sight of it must be kept again.
+            await self._guarded(work, self._memory.prices.clear)
+
+    async def reader(self) -> Reader:
+        """Return a reader beside the writer: a long answer does not hold up a commit."""
+        if self._reader is None:
+            self._reader = Reader(await Wire(self.path, "ro").open())
+        return self._reader
+
+    async def close(self) -> None:
+        """Close the file and give up the lock."""
+        if self._reader is not None:
+            await self._reader.close()
+        await self._wire.close()
+        self._lock.release()
+
+    async def _commit(self, gathered: Transaction) -> None:
+        def work(link: sa.Connection) -> None:
+            for statement, columns in gathered.work:
+                link.execute(statement, columns)
+
+        await self._guarded(work, gathered.remember)
+        if gathered.settles_loss:
+            self.was_lost = False
+
+    async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
+        try:
+            await self._wire.run(work, then)
+        except LedgerError as error:
+            await self._after_failure(error)
+            raise
+        if not self.is_writable:
+            self.is_writable = beside.keep_ballast(self.path)
+
+    async def _after_failure(self, error: LedgerError) -> None:
+        if error.code is Code.UNWRITABLE:
+            self.is_writable = False
+            beside.free_ballast(self.path)
+        # Whether a commit that failed took place is SQLite's to say. If it cannot even be asked, the memory stands.
+        with suppress(LedgerError):
+            self._memory = await self._wire.run(self._recall)
+
+    def _recall(self, link: sa.Connection) -> Memory:
+        return recall.recall(link, self._clock.now())
+
+    async def _settle_in(self, fleet_id: str) -> None:
+        beside_id = beside.read_fleet_id(self.path)
+        facts = await self._wire.run(recall.meta)
+        if _FLEET_ID not in facts:
+            facts = {_FLEET_ID: beside_id or fleet_id or beside.new_fleet_id()}
+            if beside_id is not None:
+                facts[WAS_LOST] = "1"
+            new = [{"key": key, "value": value} for key, value in facts.items()]
+            await self._wire.run(lambda link: link.execute(sa.insert(schema.meta), new).close())
+        self.fleet_id = facts[_FLEET_ID]
+        self.was_lost = WAS_LOST in facts
+        if beside_id is None:
+            beside.write_fleet_id(self.path, self.fleet_id)
+        elif beside_id != self.fleet_id:
+            raise self._mismatch(beside_id)
+        self._memory = await self._wire.run(self._recall)
+        self.is_writable = beside.keep_ballast(self.path)
+
+    def _mismatch(self, beside_id: str) -> LedgerError:
+        file = beside.sibling(self.path, ".fleet")
+        return LedgerError(
+            Code.FLEET_MISMATCH,
+            f"{self.path} belongs to fleet {self.fleet_id}, {file.name} beside it says {beside_id}: two ledgers were "
+            f"mixed up. Put the right file in its place; if the ledger is, delete {file} and it is written again",
+        )

@@ -1,0 +1,257 @@
+"""A transaction: facts gathered in memory, checked against what is remembered, committed at once or not at all.
+
+1. Nothing reaches SQLite before the block ends, so a transaction is never open while something else is awaited.
+2. What breaks a rule of the domain is refused when it is said, not when it is committed.
+3. Saying what is already so changes nothing: a transaction without news costs no SQL.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain import lease as leases_domain
+from agent.domain.cooldown import Cooldown
+from agent.domain.event import Event
+from agent.domain.host import HostRecord
+from agent.domain.intent import Intent, IntentState
+from agent.domain.lease import Lease
+from agent.domain.money import ZERO, Usd
+from agent.domain.price import PriceSample
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+from agent.ledger import decisions, events, hosts, intents, leases, prices, schema, spend
+from agent.ledger.decisions import RecordedDecision
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.hosts import Exposure
+from agent.ledger.recollection import Memory
+from agent.ledger.spend import SpendEntry
+
+_META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
+_META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
+ACCOUNT = "account/"
+WAS_LOST = "was_lost"
+
+
+class Transaction:
+    """What one commit will write. Get one from `Ledger.transaction()`; its methods do not wait."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._leases: dict[str, Lease] = {}
+        self._intents: dict[str, Intent] = {}
+        self._hosts: dict[tuple[str, str], HostRecord] = {}
+        self._cooldowns: dict[tuple[str, str], Cooldown] = {}
+        self._spend: list[SpendEntry] = []
+        self._decisions: dict[Slot, tuple[object, ...]] = {}
+        self._prices: dict[prices.Key, prices.Pair] = {}
+        self._accounts: dict[str, str] = {}
+        self.settles_loss = False
+        self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
+
+    def record_intent(self, intent: Intent) -> None:
+        """Write down an intent before it is sent.
+
+        Raises:
+            LedgerError: SLOT_BUSY, another paying intent of the slot is open; BAD_TRANSITION, it is not new.
+        """
+        if intent.state is not IntentState.RECORDED or self._intent(intent.intent_id) is not None:
+            raise LedgerError(Code.BAD_TRANSITION, f"intent {intent.intent_id} is not new: this is a defect, report it")
+        if intent.kind.is_paying:
+            self._refuse_busy(intent)
+        self._intents[intent.intent_id] = intent
+        self._write(intents.RECORDED, intents.row(intent))
+
+    def advance_intent(
+        self,
+        intent_id: str,
+        state: IntentState,
+        *,
+        at: dt.datetime,
+        outcome: str = "",
+        instance_id: str = "",
+        lease_id: str = "",
+    ) -> Intent:
+        """Move an open intent to its next state and return it; empty texts keep what is known.
+
+        Raises:
+            LedgerError: BAD_TRANSITION, the move is not in the table of the domain or no such intent is open.
+        """
+        intent = self._intent(intent_id)
+        if intent is None:
+            raise LedgerError(Code.BAD_TRANSITION, f"no open intent {intent_id}: it is resolved or was never recorded")
+        learned = {"outcome": outcome, "instance_id": instance_id, "lease_id": lease_id}
+        intent = intents.advanced(intent, state, at, learned)
+        self._intents[intent_id] = intent
+        self._write(intents.ADVANCED, {"this_intent": intent_id, **intents.row(intent)})
+        return intent
+
+    def open_lease(self, lease: Lease) -> None:
+        """Write down a new lease.
+
+        Raises:
+            LedgerError: BAD_TRANSITION, a lease of that id is open; CONFLICT at the commit, its instance has a lease.
+        """
+        if self._lease(lease.lease_id) is not None:
+            raise LedgerError(
+                Code.BAD_TRANSITION, f"lease {lease.lease_id} is already open: this is a defect, report it"
+            )
+        self._leases[lease.lease_id] = lease
+        self._write(leases.OPENED, leases.row(lease))
+
+    def update_lease(self, lease: Lease) -> None:
+        """Write a lease as it is now; nothing is written when it is as it was.
+
+        Raises:
+            LedgerError: BAD_TRANSITION, the change of state is not in the table of the domain or the lease is not open.
+        """
+        known = self._lease(lease.lease_id)
+        if known is None:
+            raise LedgerError(Code.BAD_TRANSITION, f"no open lease {lease.lease_id}: it has ended or was never opened")
+        if known == lease:
+            return
+        if lease.state is not known.state and lease.state not in leases_domain.ALLOWED[known.state]:
+            raise LedgerError(
+                Code.BAD_TRANSITION,
+                f"lease {lease.lease_id} is {known.state.value} and may not become {lease.state.value}",
+            )
+        self._leases[lease.lease_id] = lease
+        self._write(leases.UPDATED, {"this_lease": lease.lease_id, **leases.row(lease)})
+
+    def append_event(self, event: Event) -> None:
+        """Write down what happened."""
+        self._write(events.APPENDED, events.row(event))
+
+    def add_spend(  # noqa: PLR0913 - one line of a bill
+        self,
+        lease_id: str,
+        workload: str,
+        market: str,
+        tenure: Tenure,
+        day: dt.date,
+        *,
+        gpu: Usd = ZERO,
+        disk: Usd = ZERO,
+        traffic: Usd = ZERO,
+        running_seconds: float = 0.0,
+        useful_seconds: float = 0.0,
+    ) -> None:
+        """Add to what a lease cost on a UTC day."""
+        entry = SpendEntry(lease_id, workload, market, tenure, day, gpu, disk, traffic, running_seconds, useful_seconds)
+        if entry.is_empty:
+            return
+        self._spend.append(entry)
+        self._write(spend.ADDED, spend.row(entry))
+
+    def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
+        """Let something rest until a time; a longer rest is never cut short."""
+        known = self._cooldowns.get((scope, key)) or self._memory.cooldowns.get((scope, key))
+        if known is not None and known.until >= until:
+            return
+        cooldown = Cooldown(scope, key, until, code)
+        self._cooldowns[scope, key] = cooldown
+        self._write(hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown))
+
+    def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
+        self,
+        market: str,
+        host_id: str,
+        running_seconds: float = 0.0,
+        interruptions: int = 0,
+        starts_ok: int = 0,
+        starts_failed: int = 0,
+        *,
+        at: dt.datetime,
+        owner_id: str = "",
+    ) -> None:
+        """Add to our own record of a host; an empty owner keeps the one we know."""
+        more = Exposure(market, host_id, at, owner_id, running_seconds, interruptions, starts_ok, starts_failed)
+        if more.is_empty:
+            return
+        known = self._hosts.get((market, host_id)) or self._memory.hosts.get(market, {}).get(host_id)
+        record = hosts.exposed(known or HostRecord(market, host_id), more)
+        self._hosts[market, host_id] = record
+        self._write(hosts.HOST_STORED, hosts.host_row(record))
+
+    def record_decision(self, made: RecordedDecision) -> bool:
+        """Write down a decision if it is another than the slot's last one; return whether it was."""
+        last = self._decisions.get(made.slot) or self._memory.decisions.get(made.slot)
+        if last == made.gist:
+            return False
+        self._decisions[made.slot] = made.gist
+        self._write(decisions.MADE, decisions.row(made))
+        return True
+
+    def observe_prices(self, samples: Iterable[PriceSample]) -> None:
+        """Write down the prices that differ from the last ones kept."""
+        changed = []
+        for key, sample in prices.cheapest(samples).items():
+            pair = (sample.ask, sample.floor)
+            if (self._prices.get(key) or self._memory.prices.get(key)) != pair:
+                self._prices[key] = pair
+                changed.append(prices.row(sample))
+        if changed:
+            self.work.append((prices.OBSERVED, changed))
+
+    def bind_account(self, market: str, account_id: str) -> None:
+        """Keep to which account of a market this ledger belongs.
+
+        Raises:
+            LedgerError: WRONG_ACCOUNT, it belongs to another.
+        """
+        known = self._accounts.get(market) or self._memory.accounts.get(market)
+        if known == account_id:
+            return
+        if known is not None:
+            raise LedgerError(
+                Code.WRONG_ACCOUNT,
+                f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "
+                "use the key of that account, or another [ledger] path for this one",
+            )
+        self._accounts[market] = account_id
+        self._write(_META_STORED, {"key": ACCOUNT + market, "value": account_id})
+
+    def settle_loss(self) -> None:
+        """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""
+        self.settles_loss = True
+        self._write(_META_FORGOTTEN, {"this_key": WAS_LOST})
+
+    def remember(self) -> None:
+        """Bring the memory in step; called once the commit is done."""
+        memory = self._memory
+        for lease in self._leases.values():
+            memory.put_lease(lease)
+        for intent in self._intents.values():
+            memory.put_intent(intent)
+        for record in self._hosts.values():
+            memory.put_host(record)
+        for entry in self._spend:
+            memory.add_spend(entry.day, entry.workload, entry.amount)
+        for key, pair in self._prices.items():
+            memory.put_price(key, pair)
+        memory.cooldowns.update(self._cooldowns)
+        memory.accounts.update(self._accounts)
+        memory.decisions.update(self._decisions)
+        memory.forget_made()
+
+    def _lease(self, lease_id: str) -> Lease | None:
+        lease = self._leases.get(lease_id) or self._memory.leases.get(lease_id)
+        return lease if lease is not None and lease.is_open else None
+
+    def _intent(self, intent_id: str) -> Intent | None:
+        intent = self._intents.get(intent_id) or self._memory.intents.get(intent_id)
+        return intent if intent is not None and intent.is_open else None
+
+    def _refuse_busy(self, intent: Intent) -> None:
+        known: Mapping[str, Intent] = {**self._memory.intents, **self._intents}
+        for other in known.values():
+            if other.slot == intent.slot and other.kind.is_paying and other.is_open:
+                raise LedgerError(
+                    Code.SLOT_BUSY,
+                    f"slot {intent.slot} has open intent {other.intent_id} ({other.kind.value}, {other.state.value}): "
+                    "nothing more is paid for on it until that one is settled",
+                )
+
+    def _write(self, statement: sa.Executable, row: dict[str, Any]) -> None:
+        self.work.append((statement, [row]))

@@ -1,0 +1,203 @@
+"""How our values stand in SQLite columns.
+
+1. STRICT tables know INTEGER, REAL, TEXT and BLOB only: every type here is one of these underneath.
+2. Reading back gives the value that was written, to the microsecond and the micro-dollar.
+"""
+
+import datetime as dt
+import json
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from agent.domain.money import Usd, UsdPerHour
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_HOUR = dt.timedelta(hours=1)
+LONGEST_TEXT = 2000
+"""Vendor text reaches sentences and outcomes: what is longer is cut, so that no answer can fill the disk."""
+
+V = TypeVar("V")
+
+Query = sa.Select[*tuple[Any, ...]]
+"""A query whatever its columns: rows become values in the repositories."""
+
+
+def micros(value: dt.datetime) -> int:
+    """Return whole microseconds since the epoch.
+
+    Raises:
+        ValueError: the time carries no zone.
+    """
+    if value.tzinfo is None:
+        raise ValueError("a time in the ledger needs a zone")
+    return (value - EPOCH) // _MICROSECOND
+
+
+def clean(text: str) -> str:
+    """Return text that SQLite can hold: bounded, no lone surrogates, no NUL (it would end the text for other tools)."""
+    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+class _Converted(sa.types.TypeDecorator[V], Generic[V]):
+    """A value under a column type that STRICT knows; None is NULL."""
+
+    impl: Any = sa.Integer
+
+    def __init_subclass__(cls) -> None:
+        # SQLAlchemy looks for it on the class itself, and compiles every statement anew where it is not.
+        cls.cache_ok = True
+
+    def to_column(self, value: V) -> int | str:
+        """Return what the column holds for a value."""
+        raise NotImplementedError
+
+    def from_column(self, held: Any) -> V:  # noqa: ANN401 - an integer or a text, as the subclass wrote it
+        """Return the value for what the column holds."""
+        raise NotImplementedError
+
+    def process_bind_param(self, value: V | None, dialect: sa.Dialect) -> int | str | None:
+        """Write."""
+        del dialect
+        return None if value is None else self.to_column(value)
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> V | None:  # noqa: ANN401 - as from_column
+        """Read."""
+        del dialect
+        return None if value is None else self.from_column(value)
+
+
+class UtcMicros(_Converted[dt.datetime]):
+    """An aware UTC time as microseconds since the epoch."""
+
+    def to_column(self, value: dt.datetime) -> int:
+        """Return microseconds."""
+        return micros(value)
+
+    def from_column(self, held: int) -> dt.datetime:
+        """Return the time in UTC."""
+        return EPOCH + held * _MICROSECOND
+
+
+class UtcHour(_Converted[dt.datetime]):
+    """A whole UTC hour as hours since the epoch: three bytes where microseconds take eight."""
+
+    def to_column(self, value: dt.datetime) -> int:
+        """Return hours."""
+        return (value - EPOCH) // _HOUR
+
+    def from_column(self, held: int) -> dt.datetime:
+        """Return the beginning of the hour."""
+        return EPOCH + held * _HOUR
+
+
+class MicroUsd(_Converted[Usd]):
+    """An amount as whole micro-dollars."""
+
+    def to_column(self, value: Usd) -> int:
+        """Return micro-dollars."""
+        return value.micros
+
+    def from_column(self, held: int) -> Usd:
+        """Return the amount."""
+        return Usd(held)
+
+
+class MicroUsdPerHour(_Converted[UsdPerHour]):
+    """A rate as whole micro-dollars per hour."""
+
+    def to_column(self, value: UsdPerHour) -> int:
+        """Return micro-dollars per hour."""
+        return value.micros
+
+    def from_column(self, held: int) -> UsdPerHour:
+        """Return the rate."""
+        return UsdPerHour(held)
+
+
+class Flag(_Converted[bool]):
+    """True or false as 1 or 0."""
+
+    def to_column(self, value: bool) -> int:  # noqa: FBT001 - a value on its way into a column
+        """Return 1 or 0."""
+        return int(value)
+
+    def from_column(self, held: int) -> bool:
+        """Return whether it is not 0."""
+        return held != 0
+
+
+class DayText(_Converted[dt.date]):
+    """A UTC day as 2026-11-21, so that a month is a prefix."""
+
+    impl = sa.Text
+
+    def to_column(self, value: dt.date) -> str:
+        """Return the ISO form."""
+        return value.isoformat()
+
+    def from_column(self, held: str) -> dt.date:
+        """Return the day."""
+        return dt.date.fromisoformat(held)
+
+
+class CleanText(_Converted[str]):
+    """Free text that may come from a vendor: see `clean`."""
+
+    impl = sa.Text
+
+    def to_column(self, value: str) -> str:
+        """Return the bounded text."""
+        return clean(value)
+
+    def from_column(self, held: str) -> str:
+        """Return the text as it is."""
+        return held
+
+
+class JsonText(_Converted[Any]):
+    """Any JSON value as text, keys sorted, so that equal values are equal bytes."""
+
+    impl = sa.Text
+
+    def to_column(self, value: object) -> str:
+        """Return the JSON."""
+        return json.dumps(value, sort_keys=True)
+
+    def from_column(self, held: str) -> object:
+        """Return the value."""
+        return json.loads(held)
+
+
+class RatesText(_Converted[tuple[UsdPerHour, ...]]):
+    """A few rates in order, as a JSON list of micro-dollars."""
+
+    impl = sa.Text
+
+    def to_column(self, value: tuple[UsdPerHour, ...]) -> str:
+        """Return the JSON."""
+        return json.dumps([rate.micros for rate in value])
+
+    def from_column(self, held: str) -> tuple[UsdPerHour, ...]:
+        """Return the rates."""
+        return tuple(UsdPerHour(amount) for amount in json.loads(held))
+
+
+class EnumText(_Converted[Enum]):
+    """A member of an enumeration as its value."""
+
+    impl = sa.Text
+
+    def __init__(self, members: type[Enum]) -> None:
+        super().__init__()
+        self.members = members
+
+    def to_column(self, value: Enum) -> str:
+        """Return the value of the member."""
+        return str(value.value)
+
+    def from_column(self, held: str) -> Enum:
+        """Return the member."""
+        return self.members(held)

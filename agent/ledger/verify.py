@@ -1,0 +1,98 @@
+"""Checking a ledger: the file as SQLite sees it, then what must hold between its rows."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.ledger import connection, schema
+
+_SHOWN = 20
+"""Findings of one kind that are listed: the twenty-first teaches nothing more."""
+
+RULES: dict[str, str] = {
+    "intent sent without a time": """SELECT intent_id FROM intents
+        WHERE state IN ('sent', 'in_doubt', 'confirmed', 'rejected') AND sent_at IS NULL""",
+    "intent denied after it was sent": "SELECT intent_id FROM intents WHERE state = 'denied' AND sent_at IS NOT NULL",
+    "recorded intent with a time sent": """SELECT intent_id FROM intents
+        WHERE state = 'recorded' AND sent_at IS NOT NULL""",
+    "intent in doubt without a time": "SELECT intent_id FROM intents WHERE state = 'in_doubt' AND doubted_at IS NULL",
+    "intent doubted before it was sent": """SELECT intent_id FROM intents
+        WHERE doubted_at IS NOT NULL AND sent_at IS NULL""",
+    "confirmed rent without an instance": """SELECT intent_id FROM intents
+        WHERE kind = 'rent' AND state = 'confirmed' AND instance_id = ''""",
+    "intent of a lease that is not there": """SELECT intent_id FROM intents
+        WHERE lease_id <> '' AND lease_id NOT IN (SELECT lease_id FROM leases)""",
+    "lease without an instance": "SELECT lease_id FROM leases WHERE instance_id = ''",
+    "lease accrued before it opened": "SELECT lease_id FROM leases WHERE accrued_until < opened_at",
+    "lease ended before it opened": "SELECT lease_id FROM leases WHERE ended_at < opened_at",
+    "spend before its lease opened": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
+        WHERE spend.day < date(leases.opened_at / 1000000, 'unixepoch')""",
+    "spend after its lease was accrued": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
+        WHERE spend.day > date(leases.accrued_until / 1000000, 'unixepoch')""",
+    "more useful than running time": "SELECT lease_id FROM spend WHERE useful_seconds > running_seconds + 1",
+    "more running time than a day has": "SELECT lease_id FROM spend WHERE running_seconds > 86401",
+    "more running time than the lease lasted": """SELECT lease_id FROM leases JOIN spend USING (lease_id)
+        GROUP BY lease_id HAVING sum(running_seconds) > (accrued_until - opened_at) / 1e6 + 1""",
+    "spend of another market than its lease": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
+        WHERE spend.market <> leases.market""",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check found: nothing, when the ledger is sound. `counted` is the rows of each table."""
+
+    path: Path
+    revision: str
+    counted: dict[str, int]
+    findings: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def verify(path: Path) -> Verification:
+    """Check a ledger or a backup of one; it may be in use, and damage is a finding, not an error."""
+    try:
+        with closing(connection.connect(path, "ro")) as raw:
+            raw.execute("BEGIN")
+            return _verified(path, raw)
+    except sqlite3.Error as error:
+        return Verification(path, "", {}, (connection.in_our_words(error, path).sentence,))
+
+
+def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
+    damage = _damage(raw)
+    if damage:
+        return Verification(path, "", {}, damage)
+    revision = str(raw.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+    if revision != schema.REVISION:
+        return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
+    counted = {table: _count(raw, table) for table in schema.METADATA.tables}
+    return Verification(path, revision, counted, _loose_tables(raw) + _broken_rules(raw))
+
+
+def _count(raw: sqlite3.Connection, table: str) -> int:
+    return int(raw.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])  # noqa: S608 - a name of our own schema
+
+
+def _damage(raw: sqlite3.Connection) -> tuple[str, ...]:
+    found = [text for (text,) in raw.execute(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
+    found += [f"row {row[1]} of {row[0]} points nowhere" for row in raw.execute("PRAGMA foreign_key_check")]
+    return tuple(found[:_SHOWN])
+
+
+def _loose_tables(raw: sqlite3.Connection) -> tuple[str, ...]:
+    strict = {row[1]: row[5] for row in raw.execute("PRAGMA table_list")}
+    return tuple(f"table {name} is not STRICT" for name in schema.METADATA.tables if not strict.get(name))
+
+
+def _broken_rules(raw: sqlite3.Connection) -> tuple[str, ...]:
+    return tuple(
+        f"{rule}: {row[0]}"
+        for rule, query in RULES.items()
+        for row in raw.execute(f"{query} LIMIT {_SHOWN}").fetchall()
+    )

@@ -1,0 +1,292 @@
+"""The ledger as it began."""
+
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+STATEMENTS = (
+    """
+    CREATE TABLE meta (
+        "key" TEXT NOT NULL,
+        value TEXT NOT NULL,
+        CONSTRAINT pk_meta PRIMARY KEY ("key")
+    ) STRICT
+    """,
+    """
+    CREATE TABLE leases (
+        lease_id TEXT NOT NULL,
+        market TEXT NOT NULL,
+        instance_id TEXT NOT NULL,
+        workload TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        tenure TEXT NOT NULL,
+        state TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        owner_id TEXT NOT NULL,
+        offer_id TEXT NOT NULL,
+        gpu TEXT NOT NULL,
+        gpus INTEGER NOT NULL,
+        dlperf REAL NOT NULL,
+        gpu_rate INTEGER NOT NULL,
+        disk_rate INTEGER NOT NULL,
+        disk_gb REAL NOT NULL,
+        opened_at INTEGER NOT NULL,
+        state_since INTEGER NOT NULL,
+        bills TEXT NOT NULL,
+        accrued_until INTEGER NOT NULL,
+        intent_id TEXT NOT NULL,
+        ask INTEGER,
+        host_floor INTEGER,
+        ends_at INTEGER,
+        has_run INTEGER NOT NULL,
+        has_failed INTEGER NOT NULL,
+        run_since INTEGER,
+        is_held INTEGER NOT NULL,
+        paused_by_us INTEGER NOT NULL,
+        interrupted_by TEXT,
+        rival_floor INTEGER,
+        recent_bids TEXT NOT NULL,
+        bid_since INTEGER,
+        traffic_down_gb REAL NOT NULL,
+        traffic_up_gb REAL NOT NULL,
+        ended_at INTEGER,
+        end_reason TEXT NOT NULL,
+        spec_digest TEXT NOT NULL,
+        CONSTRAINT pk_leases PRIMARY KEY (lease_id),
+        CONSTRAINT ck_leases_slot CHECK (slot >= 0),
+        CONSTRAINT ck_leases_tenure CHECK (tenure IN ('interruptible', 'on_demand', 'reserved')),
+        CONSTRAINT ck_leases_state CHECK (state IN ('ended', 'exited', 'missing', 'offline', 'paused', 'releasing',
+            'running', 'starting')),
+        CONSTRAINT ck_leases_gpus CHECK (gpus >= 0),
+        CONSTRAINT ck_leases_dlperf CHECK (dlperf >= 0),
+        CONSTRAINT ck_leases_gpu_rate CHECK (gpu_rate >= 0),
+        CONSTRAINT ck_leases_disk_rate CHECK (disk_rate >= 0),
+        CONSTRAINT ck_leases_disk_gb CHECK (disk_gb >= 0),
+        CONSTRAINT ck_leases_bills CHECK (bills IN ('disk', 'gpu_and_disk', 'nothing')),
+        CONSTRAINT ck_leases_ask CHECK (ask >= 0),
+        CONSTRAINT ck_leases_host_floor CHECK (host_floor >= 0),
+        CONSTRAINT ck_leases_has_run CHECK (has_run IN (0, 1)),
+        CONSTRAINT ck_leases_has_failed CHECK (has_failed IN (0, 1)),
+        CONSTRAINT ck_leases_is_held CHECK (is_held IN (0, 1)),
+        CONSTRAINT ck_leases_paused_by_us CHECK (paused_by_us IN (0, 1)),
+        CONSTRAINT ck_leases_interrupted_by CHECK (interrupted_by IN ('container_exit', 'contract_end', 'displaced',
+            'external_stop', 'host_gone', 'host_offline', 'out_of_credit', 'outbid', 'unknown')),
+        CONSTRAINT ck_leases_rival_floor CHECK (rival_floor >= 0),
+        CONSTRAINT ck_leases_traffic_down_gb CHECK (traffic_down_gb >= 0),
+        CONSTRAINT ck_leases_traffic_up_gb CHECK (traffic_up_gb >= 0),
+        CONSTRAINT uq_leases_market_instance_id UNIQUE (market, instance_id),
+        CONSTRAINT ck_leases_ended CHECK ((state = 'ended') = (ended_at IS NOT NULL))
+    ) STRICT
+    """,
+    """
+    CREATE INDEX ix_leases_open ON leases (state) WHERE state <> 'ended'
+    """,
+    """
+    CREATE INDEX ix_leases_opened_at ON leases (opened_at)
+    """,
+    """
+    CREATE TABLE intents (
+        intent_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        state TEXT NOT NULL,
+        market TEXT NOT NULL,
+        workload TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        recorded_at INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        lease_id TEXT NOT NULL,
+        offer_id TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        instance_id TEXT NOT NULL,
+        tenure TEXT,
+        price INTEGER,
+        rate INTEGER NOT NULL,
+        disk_gb REAL NOT NULL,
+        sent_at INTEGER,
+        doubted_at INTEGER,
+        resolved_at INTEGER,
+        outcome TEXT NOT NULL,
+        CONSTRAINT pk_intents PRIMARY KEY (intent_id),
+        CONSTRAINT ck_intents_kind CHECK (kind IN ('pause', 'rebid', 'release', 'rent', 'resume')),
+        CONSTRAINT ck_intents_state CHECK (state IN ('confirmed', 'denied', 'in_doubt', 'recorded', 'rejected',
+            'sent', 'void')),
+        CONSTRAINT ck_intents_slot CHECK (slot >= 0),
+        CONSTRAINT ck_intents_tenure CHECK (tenure IN ('interruptible', 'on_demand', 'reserved')),
+        CONSTRAINT ck_intents_price CHECK (price >= 0),
+        CONSTRAINT ck_intents_rate CHECK (rate >= 0),
+        CONSTRAINT ck_intents_disk_gb CHECK (disk_gb >= 0),
+        CONSTRAINT ck_intents_resolved CHECK ((state IN ('in_doubt', 'recorded', 'sent')) = (resolved_at IS NULL))
+    ) STRICT
+    """,
+    """
+    CREATE INDEX ix_intents_open ON intents (state) WHERE state IN ('in_doubt', 'recorded', 'sent')
+    """,
+    """
+    CREATE INDEX ix_intents_recorded_at ON intents (recorded_at)
+    """,
+    """
+    CREATE UNIQUE INDEX uq_intents_open_paying ON intents (workload, slot) WHERE kind IN ('rebid', 'rent', 'resume')
+        AND state IN ('in_doubt', 'recorded', 'sent')
+    """,
+    """
+    CREATE TABLE events (
+        event_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        seen_at INTEGER,
+        workload TEXT NOT NULL,
+        slot INTEGER,
+        lease_id TEXT NOT NULL,
+        intent_id TEXT NOT NULL,
+        market TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        cause TEXT,
+        rule TEXT NOT NULL,
+        evidence TEXT NOT NULL,
+        bid INTEGER,
+        floor INTEGER,
+        rate INTEGER,
+        amount INTEGER,
+        reason_code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        CONSTRAINT ck_events_kind CHECK (kind GLOB '?*.?*'),
+        CONSTRAINT ck_events_cause CHECK (cause IN ('container_exit', 'contract_end', 'displaced', 'external_stop',
+            'host_gone', 'host_offline', 'out_of_credit', 'outbid', 'unknown')),
+        CONSTRAINT ck_events_bid CHECK (bid >= 0),
+        CONSTRAINT ck_events_floor CHECK (floor >= 0),
+        CONSTRAINT ck_events_rate CHECK (rate >= 0)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX ix_events_at ON events (at)
+    """,
+    """
+    CREATE INDEX ix_events_workload_at ON events (workload, at)
+    """,
+    """
+    CREATE TABLE spend (
+        lease_id TEXT NOT NULL,
+        day TEXT NOT NULL,
+        tenure TEXT NOT NULL,
+        workload TEXT NOT NULL,
+        market TEXT NOT NULL,
+        gpu INTEGER NOT NULL,
+        disk INTEGER NOT NULL,
+        traffic INTEGER NOT NULL,
+        running_seconds REAL NOT NULL,
+        useful_seconds REAL NOT NULL,
+        CONSTRAINT pk_spend PRIMARY KEY (lease_id, day, tenure),
+        CONSTRAINT ck_spend_tenure CHECK (tenure IN ('interruptible', 'on_demand', 'reserved')),
+        CONSTRAINT ck_spend_gpu CHECK (gpu >= 0),
+        CONSTRAINT ck_spend_disk CHECK (disk >= 0),
+        CONSTRAINT ck_spend_traffic CHECK (traffic >= 0),
+        CONSTRAINT ck_spend_running_seconds CHECK (running_seconds >= 0),
+        CONSTRAINT ck_spend_useful_seconds CHECK (useful_seconds >= 0)
+    ) WITHOUT ROWID, STRICT
+    """,
+    """
+    CREATE INDEX ix_spend_day ON spend (day)
+    """,
+    """
+    CREATE TABLE prices (
+        market TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        gpus INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        gpu TEXT NOT NULL,
+        ask INTEGER,
+        floor INTEGER,
+        CONSTRAINT pk_prices PRIMARY KEY (market, host_id, gpus, at),
+        CONSTRAINT ck_prices_ask CHECK (ask >= 0),
+        CONSTRAINT ck_prices_floor CHECK (floor >= 0)
+    ) WITHOUT ROWID, STRICT
+    """,
+    """
+    CREATE TABLE price_rollups (
+        market TEXT NOT NULL,
+        gpu TEXT NOT NULL,
+        gpus INTEGER NOT NULL,
+        hour INTEGER NOT NULL,
+        asks INTEGER NOT NULL,
+        ask_sum INTEGER NOT NULL,
+        ask_min INTEGER,
+        ask_max INTEGER,
+        floors INTEGER NOT NULL,
+        floor_sum INTEGER NOT NULL,
+        floor_min INTEGER,
+        floor_max INTEGER,
+        CONSTRAINT pk_price_rollups PRIMARY KEY (market, gpu, gpus, hour),
+        CONSTRAINT ck_price_rollups_asks CHECK (asks >= 0),
+        CONSTRAINT ck_price_rollups_ask_sum CHECK (ask_sum >= 0),
+        CONSTRAINT ck_price_rollups_ask_min CHECK (ask_min >= 0),
+        CONSTRAINT ck_price_rollups_ask_max CHECK (ask_max >= 0),
+        CONSTRAINT ck_price_rollups_floors CHECK (floors >= 0),
+        CONSTRAINT ck_price_rollups_floor_sum CHECK (floor_sum >= 0),
+        CONSTRAINT ck_price_rollups_floor_min CHECK (floor_min >= 0),
+        CONSTRAINT ck_price_rollups_floor_max CHECK (floor_max >= 0)
+    ) WITHOUT ROWID, STRICT
+    """,
+    """
+    CREATE TABLE cooldowns (
+        scope TEXT NOT NULL,
+        "key" TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        code TEXT NOT NULL,
+        CONSTRAINT pk_cooldowns PRIMARY KEY (scope, "key")
+    ) WITHOUT ROWID, STRICT
+    """,
+    """
+    CREATE INDEX ix_cooldowns_until ON cooldowns (until)
+    """,
+    """
+    CREATE TABLE hosts (
+        market TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        owner_id TEXT NOT NULL,
+        running_seconds REAL NOT NULL,
+        interruptions INTEGER NOT NULL,
+        starts_ok INTEGER NOT NULL,
+        starts_failed INTEGER NOT NULL,
+        updated_at INTEGER,
+        CONSTRAINT pk_hosts PRIMARY KEY (market, host_id),
+        CONSTRAINT ck_hosts_running_seconds CHECK (running_seconds >= 0),
+        CONSTRAINT ck_hosts_interruptions CHECK (interruptions >= 0),
+        CONSTRAINT ck_hosts_starts_ok CHECK (starts_ok >= 0),
+        CONSTRAINT ck_hosts_starts_failed CHECK (starts_failed >= 0)
+    ) WITHOUT ROWID, STRICT
+    """,
+    """
+    CREATE TABLE decisions (
+        decision_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        workload TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        code TEXT NOT NULL,
+        sentence TEXT NOT NULL,
+        limit_name TEXT NOT NULL,
+        options TEXT NOT NULL,
+        lease_id TEXT NOT NULL,
+        offer_id TEXT NOT NULL,
+        bid INTEGER,
+        rate INTEGER,
+        strategy TEXT NOT NULL,
+        strategy_file TEXT NOT NULL,
+        params_digest TEXT NOT NULL,
+        CONSTRAINT ck_decisions_slot CHECK (slot >= 0),
+        CONSTRAINT ck_decisions_bid CHECK (bid >= 0),
+        CONSTRAINT ck_decisions_rate CHECK (rate >= 0)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX ix_decisions_slot ON decisions (workload, slot, decision_id)
+    """,
+)
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)
