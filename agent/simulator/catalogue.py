@@ -1,8 +1,8 @@
 """The models of GPU that hosts of the simulated market have, how common each is, and what it costs.
 
-DLPerf, TFLOPS, memory and price of RTX 3090, RTX 4090, Q RTX 8000, Tesla T4, P100, V100 and P4 follow the recordings named
-in figures.py; compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices and all
-weights are assumed.
+DLPerf, TFLOPS, memory and price of RTX 3090, RTX 4090, Q RTX 8000, Tesla T4, P100, V100 and P4 follow the recordings
+named in figures.py; compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices
+and all weights are assumed.
 """
 
 from agent.simulator.model import Gpu

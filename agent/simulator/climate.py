@@ -9,9 +9,11 @@ import functools
 import importlib.resources
 import pathlib
 import tomllib
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from agent.simulator import figures
+
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,14 +128,12 @@ def parse(text: str, name: str) -> Climate:
             values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)
         else:
             values[key] = tuple(value) if isinstance(value, list) else value
-    made = _made(Climate, values, name)
-    assert isinstance(made, Climate)  # noqa: S101 - for the type checker: _made builds what it is given
-    return made
+    return _made(Climate, values, name)
 
 
-def _made(kind: type[Any], values: dict[str, Any], where: str) -> Any:
+def _made(kind: type[_T], values: dict[str, Any], where: str) -> _T:
     """Build a part from its table, lists as tuples."""
-    known = [field.name for field in dataclasses.fields(kind)]
+    known = [field.name for field in dataclasses.fields(cast(Any, kind))]
     for key in values:
         if key not in known:
             raise ClimateError(f"{where}: unknown key {key!r}; there are {', '.join(known)}.")

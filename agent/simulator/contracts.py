@@ -1,7 +1,7 @@
 """The desk: what happens to the contracts of our account, from the first create to the last charge.
 
-1. A contract is charged for GPUs only while its container has them and is past loading; for its disk always, except while
-   its host is silent; for traffic while its image comes in.
+1. A contract is charged for GPUs only while its container has them and is past loading; for its disk always, except
+   while its host is silent; for traffic while its image comes in.
 2. Outbid, displaced, stopped by hand and out of credit leave the same traces in a contract, save for StopCause, which
    only the truth shows.
 3. The rental never changes its tenure.

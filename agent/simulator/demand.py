@@ -51,8 +51,10 @@ def wish(rng: random.Random, climate: Climate) -> Wish:
 def stay(rng: random.Random) -> float:
     """Draw how long a rival stays, seconds."""
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)
-    for share, minutes, deviation in figures.HOLDS:
+    _, minutes, deviation = figures.HOLDS[-1]
+    for share, *kind in figures.HOLDS:
         if drawn < share:
+            minutes, deviation = kind
             break
         drawn -= share
     return 60.0 * minutes * math.exp(deviation * size)

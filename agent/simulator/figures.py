@@ -1,7 +1,7 @@
 """Every figure the simulated market rests on: those that were recorded, with their source, and those that are assumed.
 
-1. A figure stands here once. The code draws from it, `gpubid simulate --about` prints it, and the calibration test holds
-   the simulator's own statistics against it.
+1. A figure stands here once. The code draws from it, `gpubid simulate --about` prints it, and the calibration test
+   holds the simulator's own statistics against it.
 2. Samples (several recorded values) are only ever compared with; what the market draws from is a fitted distribution.
 """
 
@@ -44,7 +44,7 @@ _CENSUS = "whole-market census of 2026-10-05 (ai-compute-arbitrage-monitor docs/
 _HERDD = "freeqaz/herdd bidpolicy.py and bid_echo_probe.py @f8ce6ff"
 _RARE = "trimcrae/Rare-cancers gpu_backend.py"
 
-# --- how big the market is, and what a host is --------------------------------------------------------------------------
+# --- how big the market is, and what a host is ----------------------------------------------------------------------
 CENSUS_OFFERS = _recorded("CENSUS_OFFERS", 13_069, "offers of the whole market", _CENSUS)
 CENSUS_HOSTS = _recorded("CENSUS_HOSTS", 7_357, "hosts of the whole market", _CENSUS)
 TAKEN_SHARE = _recorded("TAKEN_SHARE", 0.82, "share of all rows that nobody can rent now", _RARE)
@@ -57,8 +57,10 @@ SINGLE_GPU_SHARES = _recorded(
 )
 RELIABILITY = _recorded(
     "RELIABILITY",
-    (0.9991294, 0.9978769, 0.9638499, 0.9858261, 0.9925539, 0.9964537)
-    + (0.9873291, 0.9978382, 0.9957887, 0.9995652, 0.9809268, 0.9994956),
+    (
+        *(0.9991294, 0.9978769, 0.9638499, 0.9858261, 0.9925539, 0.9964537),
+        *(0.9873291, 0.9978382, 0.9957887, 0.9995652, 0.9809268, 0.9994956),
+    ),
     "advertised reliability of 12 offers",
     _OFFERS,
 )
@@ -110,7 +112,7 @@ FLOOR_OVER_ASK_MEDIAN = _recorded("FLOOR_OVER_ASK_MEDIAN", 0.79, "median of 12 o
 FLOOR_OVER_ASK_RANGE = _recorded("FLOOR_OVER_ASK_RANGE", (0.26, 1.11), "extremes of 12 on-demand rows", _OFFERS)
 FLOOR_OVER_ASK_ROWS = _recorded("FLOOR_OVER_ASK_ROWS", 12, "on-demand rows behind the two above", _OFFERS)
 
-# --- interruptions ------------------------------------------------------------------------------------------------------
+# --- interruptions --------------------------------------------------------------------------------------------------
 OUTBID_JUMPS = _recorded(
     "OUTBID_JUMPS",
     (3.175, 2.4125, 2.222222, 4.166667, 1.5625, 2.0625, 5.714286),
@@ -137,8 +139,10 @@ RECORDER_BID = _recorded(
 STOPPED_EPISODES = _recorded("STOPPED_EPISODES", 103, "stopped episodes watched", _STOPPED)
 RESUME_MINUTES = _recorded(
     "RESUME_MINUTES",
-    (1.4, 3.7, 4.2, 4.8, 5.2, 6.4, 6.7, 7.9, 7.9, 7.9, 8.0, 8.1)
-    + (9.4, 15.9, 16.0, 16.4, 25.6, 32.1, 40.1, 40.2, 42.9, 87.4, 89.0, 93.0),
+    (
+        *(1.4, 3.7, 4.2, 4.8, 5.2, 6.4, 6.7, 7.9, 7.9, 7.9, 8.0, 8.1),
+        *(9.4, 15.9, 16.0, 16.4, 25.6, 32.1, 40.1, 40.2, 42.9, 87.4, 89.0, 93.0),
+    ),
     "stop to resume of the 24 that resumed, seen every 7.7 min",
     _STOPPED,
 )
@@ -150,7 +154,7 @@ ECHO_LAG_SECONDS = _recorded(
 LOWERED_ECHO_FACTOR = _recorded("LOWERED_ECHO_FACTOR", (2.0, 4.0), "times that lag when the bid was lowered", _HERDD)
 LONGEST_PULL_SECONDS = _recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest image pull seen (2 h 57 min)", _RARE)
 
-# --- assumed: demand ----------------------------------------------------------------------------------------------------
+# --- assumed: demand ------------------------------------------------------------------------------------------------
 CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
 CHURN_MEAN = _assumed("CHURN_MEAN", 1.3, "its mean, rivals per hour and host")
 ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.25, "of the rivals that come, those who rent on demand")
@@ -173,10 +177,14 @@ RESIDENT_HOURS = _assumed(
     "how long those on-demand renters stay that hold TAKEN_SHARE of the hosts: median and log deviation; they come as "
     "often as keeps that share",
 )
-RESUME_LAG_SECONDS = _assumed("RESUME_LAG_SECONDS", (5.0, 60.0), "between GPUs coming free and a waiting contract's start")
-UNLISTED_SECONDS = _assumed("UNLISTED_SECONDS", (60.0, 240.0), "a slice just taken by a bidder is not listed for so long")
+RESUME_LAG_SECONDS = _assumed(
+    "RESUME_LAG_SECONDS", (5.0, 60.0), "between GPUs coming free and a waiting contract's start"
+)
+UNLISTED_SECONDS = _assumed(
+    "UNLISTED_SECONDS", (60.0, 240.0), "a slice just taken by a bidder is not listed for so long"
+)
 
-# --- assumed: prices ----------------------------------------------------------------------------------------------------
+# --- assumed: prices ------------------------------------------------------------------------------------------------
 PRICE_SPREAD = _assumed("PRICE_SPREAD", 0.28, "log deviation of hosts' prices around their model's median")
 PRICE_WALKS_PER_DAY = _assumed("PRICE_WALKS_PER_DAY", 0.5, "times a day that a host changes its prices")
 PRICE_STEP = _assumed("PRICE_STEP", 0.06, "log deviation of one such change")
@@ -186,7 +194,7 @@ FLOOR_KINDS = _assumed(
     "floor over ask: share, lowest, highest of five kinds of host; fitted to FLOOR_OVER_ASK",
 )
 
-# --- assumed: hosts and contracts ---------------------------------------------------------------------------------------
+# --- assumed: hosts and contracts -----------------------------------------------------------------------------------
 OUTAGE_MINUTES = _assumed("OUTAGE_MINUTES", (18.0, 1.0), "how long a host is silent: median and log deviation")
 GONE_SHARE = _assumed("GONE_SHARE", 0.01, "of the outages, those from which a host never returns")
 PULL_FAILURE = _assumed("PULL_FAILURE", 0.005, "chance that an image pull ends in a daemon's error")

@@ -18,6 +18,14 @@ SIZES: tuple[tuple[float, int], ...] = ((0.38, 1), (0.26, 2), (0.21, 4), (0.03, 
 WHOLE_ONLY = 0.48  # share of hosts with several GPUs that rent them only all together
 SECOND_BLOCK = 0.18  # chance that a size has a second slice, which overlaps the whole but not its twin
 DISK_ONLY = 0.02  # share of hosts that also rent bare disk
+DATACENTERS = 0.2  # share of owners that run one
+STATIC_IPS = 0.2  # share of the other hosts with a static address
+VERIFIED, UNVERIFIED = 0.72, 0.22  # share of hosts; the rest was once verified and is no more
+LISTED_SINCE_KNOWN = 0.97  # share of hosts that tell since when they are listed
+LIKE_THE_OWNER = 0.4  # chance that a host's floor or end is its owner's habit
+ENDS_SOON, ENDS_NEVER = 0.03, 0.015  # share of hosts whose listing ends within days, or in another century
+SMALL_LARGE_CARD = 0.3  # chance that such a card comes in fewer than eights
+CHEAP = 0.1  # $/h below which prices are named in tenths of a cent
 LARGE_CARDS = frozenset({"A100 SXM4", "H100 SXM", "H200", "B200"})  # come in eights, seldom alone
 NEW_OWNER = 0.45  # chance that a host is not one more of somebody's
 DAY = 86_400.0
@@ -32,7 +40,7 @@ class Owner:
         """Draw one."""
         self.owner_id = rng.randrange(1_000, 620_000)
         self.place = rng.choices(places.PLACES, cum_weights=_PLACE_WEIGHTS)[0]
-        self.is_datacenter = rng.random() < 0.2
+        self.is_datacenter = rng.random() < DATACENTERS
         self.price = rng.lognormvariate(0.0, figures.PRICE_SPREAD * 0.7)
         self.floor = rng.random()
         storage = min(max(rng.lognormvariate(math.log(0.15), 0.65), 0.01), 1.0)
@@ -85,20 +93,19 @@ def _strata(rng: random.Random, weights: Sequence[float], count: int) -> list[in
 
 def _size(rng: random.Random, gpu: Gpu, drawn: int) -> int:
     if gpu.name in LARGE_CARDS:
-        return drawn if rng.random() < 0.3 else 8
+        return drawn if rng.random() < SMALL_LARGE_CARD else 8
     return drawn
 
 
 def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: int, start: float) -> Host:
     """Draw one host of an owner."""
     ask = gpu.price * owner.price * owner.place[3] * rng.lognormvariate(0.0, figures.PRICE_SPREAD * 0.7)
-    ask = max(round(ask, 3 if ask < 0.1 else 2), 0.002)
+    ask = max(round(ask, 3 if ask < CHEAP else 2), 0.002)
     floor = max(round(ask * _floor_ratio(rng, owner), 3), 0.001)
     reliability = _reliability(rng)
     processor = places.PROCESSORS[_processor(rng, count)]
     disk = rng.choice(places.DISKS)
     driver = rng.choices(places.DRIVERS, cum_weights=_DRIVER_WEIGHTS)[0]
-    verified = rng.random()
     reach = min(owner.reach * rng.lognormvariate(0.0, 0.4), 32_000.0)
     noise = rng.gauss(0.0, 0.012)
     return Host(
@@ -116,12 +123,12 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
         inet_down=round(reach, 1),
         reliability=round(reliability, 7),
         true_reliability=min(max(1.0 - (1.0 - reliability) * rng.lognormvariate(0.0, 0.5), 0.5), 0.99999),
-        verification="verified" if verified < 0.72 else "unverified" if verified < 0.94 else "deverified",
+        verification=_verification(rng.random()),
         is_datacenter=owner.is_datacenter,
-        is_static_ip=owner.is_datacenter or rng.random() < 0.2,
+        is_static_ip=owner.is_datacenter or rng.random() < STATIC_IPS,
         geolocation=owner.place[1],
         public_ip=f"198.51.100.{rng.randrange(1, 255)}",
-        listed_since=start - rng.expovariate(1 / (2 * DAY)) if rng.random() < 0.97 else None,
+        listed_since=start - rng.expovariate(1 / (2 * DAY)) if rng.random() < LISTED_SINCE_KNOWN else None,
         end_time=_end_time(rng, owner, start),
         dlperf_per_gpu=gpu.dlperf * math.exp(noise),
         tflops_per_gpu=gpu.tflops * (1.0 + rng.uniform(-0.015, 0.015)),
@@ -148,7 +155,7 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
 
 def _floor_ratio(rng: random.Random, owner: Owner) -> float:
     """Draw floor over ask from figures.FLOOR_KINDS; an owner's hosts lean the same way."""
-    drawn = owner.floor if rng.random() < 0.4 else rng.random()
+    drawn = owner.floor if rng.random() < LIKE_THE_OWNER else rng.random()
     for share, low, high in figures.FLOOR_KINDS:
         if drawn < share:
             return rng.uniform(low, high)
@@ -162,19 +169,27 @@ def _reliability(rng: random.Random) -> float:
 
 
 def _processor(rng: random.Random, gpus: int) -> int:
-    if gpus >= 8:
+    """Choose a processor with enough lanes for so many GPUs."""
+    large, medium = 8, 3
+    if gpus >= large:
         return rng.choice((1, 2, 3, 5, 10, 11))
-    if gpus >= 3:
+    if gpus >= medium:
         return rng.choice((0, 1, 2, 3, 4, 9, 10))
     return rng.randrange(len(places.PROCESSORS))
 
 
+def _verification(drawn: float) -> str:
+    if drawn < VERIFIED:
+        return "verified"
+    return "unverified" if drawn < VERIFIED + UNVERIFIED else "deverified"
+
+
 def _end_time(rng: random.Random, owner: Owner, start: float) -> float:
     """Draw when the listing ends: mostly months away, now and then within days, now and then never."""
-    drawn = owner.end if rng.random() < 0.5 else rng.random()
-    if drawn < 0.03:
+    drawn = owner.end if rng.random() < LIKE_THE_OWNER else rng.random()
+    if drawn < ENDS_SOON:
         return round(start + rng.uniform(0.4, 6.0) * DAY)
-    if drawn > 0.985:
+    if drawn > 1.0 - ENDS_NEVER:
         return 4_071_532_194.0
     return round(start + min(rng.lognormvariate(math.log(90.0), 0.8), 700.0) * DAY)
 

@@ -58,7 +58,7 @@ class NoticeKind(enum.Enum):
     CONTAINER_ERROR = "container_error"
 
 
-class Refusal(Exception):  # noqa: N818 - the market refuses; nothing is in error here
+class Refusal(Exception):
     """Tell that the market refused a call. `code` is one of the class constants, `sentence` is for people."""
 
     NO_SUCH_ASK = "no_such_ask_404"
@@ -233,9 +233,7 @@ class Contract:
     up_gb: float = 0.0
     ended: float | None = None
     end_cause: EndCause | None = None
-    charged: dict[str, float] = dataclasses.field(
-        default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0}
-    )
+    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0})
 
     @property
     def is_bid(self) -> bool:
@@ -263,7 +261,7 @@ class Contract:
     def _preparing(self) -> str:
         if self.container is Container.NONE:
             return "loading"
-        return self.container.value
+        return str(self.container.value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The truth: the market as it really is, for tests and the control API, and what containers print."""
 
-import datetime
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from agent.simulator.model import Container, Contract
@@ -55,4 +55,4 @@ def log_lines(contract: Contract, now: float) -> list[str]:
 
 
 def _stamp(at: float) -> str:
-    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
 """The market itself: hosts, rivals, contracts and the till, moved by events and only when told.
 
-1. Same climate, seed, start and calls, same answers: each host, contract and the account has a random stream of its own,
-   so the order in which hosts are looked at changes nothing.
+1. Same climate, seed, start and calls, same answers: each host, contract and the account has a random stream of its
+   own, so the order in which hosts are looked at changes nothing.
 2. Time moves only in advance_to; a host nobody looks at costs nothing until somebody does.
 3. Nothing here knows the vendor's field names or HTTP.
 """
@@ -117,7 +117,7 @@ class World:
         return self._prices.floor(slice_, self.now)
 
     def true_floor(self, slice_: Slice) -> float | None:
-        """Give the lowest bid that would run now; None while an on-demand renter stands in the way or nobody answers."""
+        """Give the lowest bid that would run now; None while a renter on demand stands in the way or nobody answers."""
         yard = self._looked_at(slice_.machine_id)
         if not slice_.gpus or not slice_.host.is_online:
             return None
@@ -126,7 +126,8 @@ class World:
     def quoted_floor(self, slice_: Slice) -> float | None:
         """Give the floor that a search shows: late, and the holder's own bid while it is held (the echo trap).
 
-        None for disk-only slices, while an on-demand renter holds any of its GPUs, and for minutes after a rival took it.
+        None for disk-only slices, while an on-demand renter holds any of its GPUs, and for minutes after a rival took
+        it.
         """
         return self._looked_at(slice_.machine_id).quote(slice_, self.now)
 
@@ -155,7 +156,7 @@ class World:
         return truth.log_lines(self.contract(contract_id), self.now)[-tail:]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
-    def create(
+    def create(  # noqa: PLR0913 - the terms of a rent, all by keyword
         self,
         offer_id: int,
         *,

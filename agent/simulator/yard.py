@@ -50,7 +50,7 @@ class Tenant(Protocol):
 class Yard:
     """Hold one host's renters and hold its auctions."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a yard is made of, all by keyword
         self,
         host: Host,
         slices: Sequence[Slice],
@@ -126,13 +126,16 @@ class Yard:
             self.remove(what, at)
         elif kind == "return" and isinstance(what, Rival):
             self._admit(what, at)
-        elif kind == "reprice":
+        else:
+            self._befall(kind, at)
+
+    def _befall(self, kind: str, at: float) -> None:
+        if kind == "reprice":
             self._walk(at)
         elif kind == "outage":
             self._fail(at)
-        elif kind == "online":
-            if self.host.offline_until is not None and self.host.offline_until <= at:
-                self.speak(at)
+        elif self.host.offline_until is not None and self.host.offline_until <= at:
+            self.speak(at)
 
     # --- rivals -----------------------------------------------------------------------------------------------------
     def _come(self, wish: demand.Wish, at: float) -> None:
@@ -252,20 +255,16 @@ class Yard:
             return
         self._won = auction.winners(self._claims(now))
         standing = {id(claim.holder) for claim in self._won}
-        for contract in list(self.contracts):
-            if contract.holds_gpu and id(contract) not in standing:
-                self._take(contract, now)
+        for contract in [held for held in self.contracts if held.holds_gpu and id(held) not in standing]:
+            self._take(contract, now)
         for rival in list(self.rivals):
             if id(rival) in standing:
                 rival.is_running = True
             elif rival.is_running:
                 self._displace(rival, now)
-        for contract in list(self.contracts):
-            if not contract.holds_gpu and id(contract) in standing:
-                if contract is at_once:
-                    self._tenant.gain(contract, now)
-                else:
-                    self._tenant.promise(contract, now)
+        for contract in [won for won in self.contracts if not won.holds_gpu and id(won) in standing]:
+            give = self._tenant.gain if contract is at_once else self._tenant.promise
+            give(contract, now)
         self._requote(now)
 
     def wins(self, contract: Contract) -> bool:
