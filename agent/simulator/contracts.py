@@ -168,6 +168,8 @@ class Desk:
         contract.held_since, contract.stopped_since = now, None
         self.containers.begin(contract)
         self._rerate(contract)
+        if contract.is_bid:
+            self._yard_of(contract).contest(contract.slice, now)
         if is_resuming:
             self._tell(NoticeKind.RESUMED, contract, price=self.gpu_rate(contract))
 

@@ -48,6 +48,15 @@ def wish(rng: random.Random, climate: Climate) -> Wish:
     )
 
 
+def contest(rng: random.Random, climate: Climate) -> float | None:
+    """Draw after how many seconds somebody wants what was just taken; None if nobody does."""
+    median, deviation = figures.CONTEST_MINUTES
+    drawn, size = rng.random(), rng.gauss(0.0, 1.0)
+    if drawn >= min(figures.CONTEST_SHARE * climate.demand.arrivals, 0.8):
+        return None
+    return 60.0 * median * math.exp(deviation * size)
+
+
 def stay(rng: random.Random) -> float:
     """Draw how long a rival stays, seconds."""
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)

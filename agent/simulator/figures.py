@@ -156,7 +156,9 @@ LONGEST_PULL_SECONDS = _recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest imag
 
 # --- assumed: demand ------------------------------------------------------------------------------------------------
 CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
-CHURN_MEAN = _assumed("CHURN_MEAN", 1.3, "its mean, rivals per hour and host")
+CHURN_MEAN = _assumed("CHURN_MEAN", 0.8, "its mean, rivals per hour and host")
+CONTEST_SHARE = _assumed("CONTEST_SHARE", 0.15, "chance that a slice just taken with a bid is wanted by another soon after")
+CONTEST_MINUTES = _assumed("CONTEST_MINUTES", (13.0, 0.5), "after how long: median and log deviation")
 ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.25, "of the rivals that come, those who rent on demand")
 FIGHT_BACK = _assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
 FIGHT_BACK_SECONDS = _assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")

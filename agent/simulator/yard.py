@@ -74,7 +74,7 @@ class Yard:
         self._fate = random.Random(f"{seed}/fate")
         self._seed = seed
         self._fights: random.Random | None = None
-        self._due: list[tuple[float, int, str, Rival | float | None]] = []
+        self._due: list[tuple[float, int, str, Rival | Slice | None]] = []
         self._count = 0
         self._quotes = {slice_.offer_id: quotes.Quote(slice_.offer_id) for slice_ in self.slices}
         self._won: list[auction.Claim] = []
@@ -108,20 +108,22 @@ class Yard:
         for at in sorted(due[0] for due in self._due):
             alarm(at)
 
-    def _put(self, at: float, kind: str, what: Rival | float | None = None) -> None:
+    def _put(self, at: float, kind: str, what: Rival | Slice | None = None) -> None:
         if at < math.inf:
             self._count += 1
             heapq.heappush(self._due, (at, self._count, kind, what))
             if self.alarm is not None:
                 self.alarm(at)
 
-    def _happen(self, kind: str, what: Rival | float | None, at: float) -> None:
+    def _happen(self, kind: str, what: Rival | Slice | None, at: float) -> None:
         if kind == "comer":
             self._come(demand.wish(self._comers, self._climate), at)
             self._put(at + demand.gap(self._comers, self.host.churn), "comer")
         elif kind == "resident":
             self._reside(demand.residence(self._fate), at)
             self._put(at + demand.gap(self._fate, demand.residents_per_hour(self._climate)), "resident")
+        elif kind == "contest" and isinstance(what, Slice):
+            self._come(demand.wish(self._fighting(), self._climate), at, what)
         elif kind == "leave" and isinstance(what, Rival):
             self.remove(what, at)
         elif kind == "return" and isinstance(what, Rival):
@@ -138,10 +140,23 @@ class Yard:
             self.speak(at)
 
     # --- rivals -----------------------------------------------------------------------------------------------------
-    def _come(self, wish: demand.Wish, at: float) -> None:
+    def contest(self, slice_: Slice, at: float) -> None:
+        """Let somebody else want, soon, what a bidder of ours has just taken."""
+        after = demand.contest(self._fighting(), self._climate)
+        if after is not None:
+            self._put(at + after, "contest", slice_)
+
+    def _fighting(self) -> random.Random:
+        """Give the stream of what our own moves provoke; most yards never need one."""
+        if self._fights is None:
+            self._fights = random.Random(f"{self._seed}/fights")
+        return self._fights
+
+    def _come(self, wish: demand.Wish, at: float, slice_: Slice | None = None) -> None:
         if not self.slices or not self.host.is_online:
             return
-        slice_ = self.slices[min(int(wish.which * len(self.slices)), len(self.slices) - 1)]
+        if slice_ is None:
+            slice_ = self.slices[min(int(wish.which * len(self.slices)), len(self.slices) - 1)]
         bid: float | None = None
         if not wish.is_on_demand:
             floor = self._prices.floor(slice_, at)
@@ -183,8 +198,8 @@ class Yard:
         self.rivals.remove(rival)
         if rival.bid is None:
             return
-        self._fights = self._fights or random.Random(f"{self._seed}/fights")
-        again, wait, times = self._fights.random(), self._fights.random(), self._fights.random()
+        rng = self._fighting()
+        again, wait, times = rng.random(), rng.random(), rng.random()
         price = self.price_to_win(rival.slice, at)
         if price is None or again >= self._climate.demand.fight_back:
             return
