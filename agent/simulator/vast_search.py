@@ -120,7 +120,10 @@ def _holds(tests: Sequence[tuple[str, Test]], row: Mapping[str, Any]) -> bool:
 
 
 def _double_one(rows: list[Row], limit: int, dice: random.Random) -> None:
-    twin = dict(dice.choice(rows))
+    scored = [row for row in rows if row["score"]]
+    if not scored:
+        return
+    twin = dict(dice.choice(scored))
     twin["score"] = twin["score"] * (0.9 + 0.09 * dice.random())
     if len(rows) >= limit:
         rows.remove(dice.choice([row for row in rows if row["id"] != twin["id"]] or rows))
