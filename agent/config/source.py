@@ -49,34 +49,35 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
         ConfigError: it cannot be read, is too large, is not UTF-8 or is no TOML.
     """
     content = _bytes(path)
-    label = _label(path)
-    text = _text(label, content)
+    file = label(path)
+    text = _text(file, content)
     found = scan(text)
     if found.too_deep is not None:
         deep, line = found.too_deep
         sentence = f"nests deeper than {MAX_DEPTH} levels; no key is so deep, write it flat"
-        raise problems.ConfigError([problems.Problem(label, line, problems.dotted(deep[:3]), "too_deep", sentence)])
+        raise problems.ConfigError([problems.Problem(file, line, problems.dotted(deep[:3]), "too_deep", sentence)])
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
-        raise problems.ConfigError(_syntax(label, text, found, str(error))) from None
+        raise problems.ConfigError(_syntax(file, text, found, str(error))) from None
     except (RecursionError, ValueError):
         # A number of thousands of digits, or nesting that the scan could not see behind a syntax error.
         sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
-        raise problems.ConfigError([_whole(label, "bad_toml", sentence)]) from None
-    return Source(label, values, found, hashlib.sha256(content).hexdigest())
+        raise problems.ConfigError([_whole(file, "bad_toml", sentence)]) from None
+    return Source(file, values, found, hashlib.sha256(content).hexdigest())
 
 
-def _label(path: pathlib.Path) -> str:
+def label(path: pathlib.Path) -> str:
+    """Return a path as messages show it: no character of it may paint the operator's terminal."""
     return "".join(c if problems.is_printed(c) else "?" for c in str(path))
 
 
-def _whole(label: str, code: str, sentence: str, line: int = 1) -> problems.Problem:
-    return problems.Problem(label, line, problems.WHOLE_FILE, code, sentence)
+def _whole(file: str, code: str, sentence: str, line: int = 1) -> problems.Problem:
+    return problems.Problem(file, line, problems.WHOLE_FILE, code, sentence)
 
 
 def _bytes(path: pathlib.Path) -> bytes:
-    label = _label(path)
+    file = label(path)
     try:
         # Not blocking: opening a named pipe would wait for a writer that never comes.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -84,50 +85,50 @@ def _bytes(path: pathlib.Path) -> bytes:
             mode = os.fstat(stream.fileno()).st_mode
             if not stat.S_ISREG(mode):
                 kind = "is a directory; name the TOML file inside it" if stat.S_ISDIR(mode) else "is no regular file"
-                raise problems.ConfigError([_whole(label, "not_a_file", f"{kind}; name a TOML file")])
+                raise problems.ConfigError([_whole(file, "not_a_file", f"{kind}; name a TOML file")])
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         fallback = ("unreadable", f"cannot be read ({os.strerror(error.errno or 0)}); check the file and its disk")
         code, sentence = _OPEN_ERRORS.get(error.errno or 0, fallback)
-        raise problems.ConfigError([_whole(label, code, sentence)]) from None
+        raise problems.ConfigError([_whole(file, code, sentence)]) from None
     except ValueError:
         sentence = "the path holds a character that no path may hold; correct it"
-        raise problems.ConfigError([_whole(label, "missing_file", sentence)]) from None
+        raise problems.ConfigError([_whole(file, "missing_file", sentence)]) from None
     if len(content) > MAX_BYTES:
         sentence = f"is larger than {MAX_BYTES} bytes; a configuration is not, name the right file"
-        raise problems.ConfigError([_whole(label, "too_large", sentence)])
+        raise problems.ConfigError([_whole(file, "too_large", sentence)])
     return content
 
 
-def _text(label: str, content: bytes) -> str:
+def _text(file: str, content: bytes) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         sentence = f"byte {error.start} (0x{content[error.start]:02x}) is not UTF-8; save the file as UTF-8"
-        raise problems.ConfigError([_whole(label, "not_utf8", sentence, line)]) from None
+        raise problems.ConfigError([_whole(file, "not_utf8", sentence, line)]) from None
     for character, code, sentence in (
         ("\0", "nul_byte", "holds a NUL byte, as binary files do; save it as text"),
         ("\ufeff", "byte_order_mark", "holds a byte order mark; save it as UTF-8 without one"),
     ):
         if character in text:
             line = text.count("\n", 0, text.index(character)) + 1
-            raise problems.ConfigError([_whole(label, code, sentence, line)])
+            raise problems.ConfigError([_whole(file, code, sentence, line)])
     return text.replace("\r\n", "\n")
 
 
-def _syntax(label: str, text: str, found: Lines, message: str) -> list[problems.Problem]:
+def _syntax(file: str, text: str, found: Lines, message: str) -> list[problems.Problem]:
     if found.duplicates and message.startswith("Cannot"):
-        return [_duplicate(label, found, *twice) for twice in found.duplicates]
+        return [_duplicate(file, found, *twice) for twice in found.duplicates]
     position = _POSITION.search(message)
     line = int(position[1]) if position and position[1] else text.count("\n") + 1
     said = _POSITION.sub("", message)
     said = "".join(c if problems.is_printed(c) else "?" for c in said)[:120]
     key = problems.dotted(found.key_at(line))
     sentence = f"is no TOML: {said[:1].lower()}{said[1:]}; write key = value, text in quotes"
-    return [problems.Problem(label, line, key, "bad_toml", sentence)]
+    return [problems.Problem(file, line, key, "bad_toml", sentence)]
 
 
-def _duplicate(label: str, found: Lines, path: Path, line: int) -> problems.Problem:
+def _duplicate(file: str, found: Lines, path: Path, line: int) -> problems.Problem:
     sentence = f"is already set in line {found.find(path)}; keep one of the two"
-    return problems.Problem(label, line, problems.dotted(path), "duplicate_key", sentence)
+    return problems.Problem(file, line, problems.dotted(path), "duplicate_key", sentence)

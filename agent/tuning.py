@@ -1,0 +1,172 @@
+"""Strategy files -> strategies with the numbers they run on.
+
+Invariants:
+1. Numbers come from TOML only: the shipped file beside the strategy's code, and on top of it the operator's file.
+2. No code is loaded from a configuration directory; strategies are installed packages of one entry-point group.
+3. A set of files is taken whole or not at all.
+"""
+
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from agent.config import problems, source, verdict
+from agent.config.lines import Lines
+from agent.decide.strategy import Params, Strategy, Tuned
+
+GROUP = "gpubid.strategies"
+BUILT_IN = {"ondemand": "strategies.ondemand:OnDemand", "patient": "strategies.patient:Patient"}
+MAX_FILES = 256
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+Registry = Mapping[str, Strategy[Any]]
+
+
+def installed() -> Registry:
+    """Return the strategies that are installed, by name; the built-in ones cannot be replaced by a package.
+
+    Raises:
+        ConfigError: a package's strategy cannot be imported.
+    """
+    found = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
+    found |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
+    return {name: _imported(entry) for name, entry in sorted(found.items())}
+
+
+def _imported(entry: importlib.metadata.EntryPoint) -> Strategy[Any]:
+    try:
+        strategy: Strategy[Any] = entry.load()()
+        is_one = issubclass(strategy.params, Params)
+    except Exception as error:
+        sentence = f"cannot be imported ({type(error).__name__}); reinstall or remove the package that brings it"
+        raise problems.ConfigError([_broken(entry, sentence)]) from error
+    if not is_one:
+        sentence = "its params are no subclass of Params; mend or remove the package that brings it"
+        raise problems.ConfigError([_broken(entry, sentence)])
+    return strategy
+
+
+def _broken(entry: importlib.metadata.EntryPoint, sentence: str) -> problems.Problem:
+    return problems.Problem(entry.value, 1, entry.name, "broken_strategy", sentence)
+
+
+def shipped_file(strategy: Strategy[Any]) -> Path:
+    """Return the TOML file that lies beside a strategy's code under the same stem."""
+    return Path(inspect.getfile(type(strategy))).with_suffix(".toml")
+
+
+def load(directory: Path | None = None, registry: Registry | None = None) -> dict[str, Tuned]:
+    """Return every strategy a workload may name: those installed, and one for each file in `directory`.
+
+    A file's stem is its name. A file may carry the name of the strategy it tunes, and then replaces its numbers.
+
+    Raises:
+        ConfigError: with every mistake in every file.
+    """
+    known = installed() if registry is None else registry
+    tuned: dict[str, Tuned] = {}
+    found: list[problems.Problem] = []
+    for name, file in [*((name, None) for name in known), *((file.stem, file) for file in _files(directory))]:
+        try:
+            tuned[name] = _shipped(name, known[name]) if file is None else _tuned(file, known)
+        except problems.ConfigError as error:
+            found.extend(error.problems)
+    if found:
+        raise problems.ConfigError(found)
+    return tuned
+
+
+def _files(directory: Path | None) -> list[Path]:
+    if directory is None:
+        return []
+    try:
+        files = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
+    except (OSError, ValueError):
+        sentence = "is no directory that can be read; make it, or take out strategies.directory"
+        raise problems.ConfigError([_whole(directory, "missing_directory", sentence)]) from None
+    if len(files) > MAX_FILES:
+        sentence = f"holds more than {MAX_FILES} strategy files; name the right directory"
+        raise problems.ConfigError([_whole(directory, "too_many_files", sentence)])
+    return files
+
+
+def _whole(place: Path, code: str, sentence: str) -> problems.Problem:
+    return problems.Problem(source.label(place), 1, problems.WHOLE_FILE, code, sentence)
+
+
+def _shipped(name: str, strategy: Strategy[Any]) -> Tuned:
+    file = shipped_file(strategy)
+    values = _shipped_values(strategy)
+    return _finished(name, name, strategy, _params(strategy, values, None), str(file) if values else "")
+
+
+def _shipped_values(strategy: Strategy[Any]) -> dict[str, Any]:
+    """Return the shipped numbers; a package that ships no file runs on the defaults of its Params."""
+    file = shipped_file(strategy)
+    if not file.exists():
+        return {}
+    return {key: value for key, value in source.read(file).values.items() if key != "strategy"}
+
+
+def _tuned(file: Path, known: Registry) -> Tuned:
+    read = source.read(file)
+    name = read.values.get("strategy")
+    found = list(_name_problems(file, read, name, known))
+    strategy = known.get(name) if isinstance(name, str) else None
+    if strategy is None or not isinstance(name, str):
+        raise problems.ConfigError(found)
+    changed = {key: value for key, value in read.values.items() if key != "strategy"}
+    try:
+        params = _params(strategy, _shipped_values(strategy) | changed, read)
+    except problems.ConfigError as error:
+        raise problems.ConfigError([*found, *error.problems]) from None
+    if found:
+        raise problems.ConfigError(found)
+    return _finished(file.stem, name, strategy, params, str(file))
+
+
+def _name_problems(file: Path, read: source.Source, name: object, known: Registry) -> Iterator[problems.Problem]:
+    if not _NAME.fullmatch(file.stem):
+        sentence = "the file's name is what workloads write; name it with letters, digits, dots, dashes, underscores"
+        yield _whole(file, "bad_name", sentence)
+    if name is None:
+        sentence = f'is missing; write which strategy the numbers are for, as strategy = "{next(iter(known), "")}"'
+        yield read.problem(("strategy",), "missing_key", sentence)
+    elif not isinstance(name, str):
+        sentence = f"must be text in quotes, not {problems.shown(name)}; {problems.nearest('', known)}"
+        yield read.problem(("strategy",), "wrong_type", sentence)
+    elif name not in known:
+        sentence = f"there is no strategy {problems.shown(name)}; {problems.nearest(name, known)}"
+        yield read.problem(("strategy",), "unknown_strategy", sentence)
+    elif file.stem in known and file.stem != name:
+        sentence = f'the file\'s name is that of another strategy; rename the file, or write strategy = "{file.stem}"'
+        yield read.problem(("strategy",), "name_taken", sentence)
+
+
+def _params(strategy: Strategy[Any], values: Mapping[str, Any], read: source.Source | None) -> Params:
+    """Return the numbers, checked; problems stand in `read`, or without one in the shipped file."""
+    place = read or source.Source(source.label(shipped_file(strategy)), {}, Lines(), "")
+    try:
+        return strategy.params.model_validate(values, strict=True)
+    except pydantic.ValidationError as error:
+        raise problems.ConfigError(verdict.problems_of(error, place, strategy.params)) from None
+    except OverflowError:
+        sentence = "a number is too large for what it counts; write a smaller one"
+        raise problems.ConfigError([place.problem((), "out_of_range", sentence)]) from None
+
+
+def _finished(name: str, of: str, strategy: Strategy[Any], params: Params, file: str) -> Tuned:
+    return Tuned(name=name, strategy=strategy, params=params, digest=digest(of, params), source=file)
+
+
+def digest(strategy: str, params: Params) -> str:
+    """Return what names these numbers of this strategy in the ledger: equal numbers, equal digest."""
+    text = json.dumps([strategy, params.model_dump(mode="json")], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
