@@ -15,6 +15,10 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
 
+LEAST_GAP = 0.03
+"""A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
+
+
 class PatientParams(Params):
     """The numbers of `patient`; patient.toml says of each what it does at both ends."""
 
@@ -124,7 +128,7 @@ def _lower(held: Lease, params: PatientParams) -> UsdPerHour | None:
     if held.tenure is not Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
         return None
     aim = bidding.opening(held.host_floor, params.headroom, held.gpu_rate)
-    if aim is None or held.gpu_rate - aim < bidding.LEAST_STEP:
+    if aim is None or held.gpu_rate - aim < max(bidding.LEAST_STEP, held.gpu_rate.scaled(LEAST_GAP)):
         return None
     gap = held.gpu_rate - aim
     step = max(gap.scaled(params.lower_step), bidding.LEAST_STEP)

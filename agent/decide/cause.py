@@ -12,9 +12,13 @@ from agent.domain.fleet import MarketView
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause, Evidence, MarketEvent
 from agent.domain.lease import Lease
-from agent.domain.money import FREE, UsdPerHour
+from agent.domain.money import FREE, UsdPerHour, per_hour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
+
+
+INBOX_ROUNDING = per_hour("0.005")
+"""The inbox tells prices to two decimals: the winner may have bid half a cent more."""
 
 
 def of_stop(held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime) -> tuple[Cause, Evidence]:
@@ -47,12 +51,13 @@ def _outbid_event(held: Lease, events: Iterable[MarketEvent], since: datetime) -
 
 def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
     """A winner above our bid and under the ask is a bidder; one at the ask or not above our bid is an on-demand renter."""
-    bid, winner = told.your_bid or held.gpu_rate, told.new_floor
-    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: our bid {bid}, new floor {winner or 'not told'}"
-    evidence = Evidence("inbox", sentence, winner)
-    if winner is not None and winner > bid and (held.ask is None or winner.micros < held.ask.micros * 0.98):
-        return Cause.OUTBID, evidence
-    return Cause.DISPLACED, evidence
+    winner = told.new_floor
+    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {winner or 'not told'}, our bid {held.gpu_rate}"
+    if winner is None:
+        return Cause.DISPLACED, Evidence("inbox", sentence)
+    most = winner + INBOX_ROUNDING
+    is_bid = most > held.gpu_rate and (held.ask is None or most < held.ask)
+    return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence("inbox", sentence, most)
 
 
 def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:

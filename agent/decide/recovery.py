@@ -26,8 +26,9 @@ HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
-EARLY_RESUME_CHANCE = 9 / 48
-"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes)."""
+EARLY_RESUME_PER_HOUR = 1.54
+"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes); read
+as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
 LATE_RESUME_PER_HOUR = 0.05
 """After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
@@ -37,6 +38,10 @@ RAISE_SUCCESS = 0.8
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
 
+OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN})
+NOT_OF_THE_MARKET = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP, Cause.OUT_OF_CREDIT})
+BEYOND_BIDS = frozenset({Cause.DISPLACED, Cause.HOST_OFFLINE, Cause.HOST_GONE, Cause.CONTRACT_END})
+"""A higher bid wins nothing back here: on-demand outranks every bid, and a host that is away takes none."""
 OWN_HANDS = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP})
 NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
@@ -91,31 +96,31 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Pro
 
 def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
-    if held.paused_by_us or held.interrupted_by in OWN_HANDS or held.interrupted_by is Cause.OUT_OF_CREDIT:
-        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, held.dlperf, price.CONTAINER_SECONDS / 3600, 0.1)
+    idle = _idle_hours(held, now - held.state_since)
+    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET:
+        start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
+        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, held.dlperf, start, 0.0)
         reason = Reason("resume", "start it again where it stands")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    per_hour = _resume_rate(held, now - held.state_since)
-    waiting, _ = price.stay(per_hour, HORIZON_HOURS)
-    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, held.dlperf, waiting, 0.0)
-    return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({per_hour:.2f} an hour)")
+    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, held.dlperf, idle, 0.0)
+    return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
 
 
-def _resume_rate(held: Lease, down_for: timedelta) -> float:
+def _idle_hours(held: Lease, down_for: timedelta) -> float:
+    """Return the hours of the horizon that a paused lease is expected to wait until the market gives it back."""
     if held.interrupted_by in NO_RETURN:
-        return 0.0
+        return HORIZON_HOURS
     if not held.has_run:
-        return NEVER_STARTED_RESUME_PER_HOUR
-    if down_for >= EARLY_RESUME:
-        return LATE_RESUME_PER_HOUR
-    left = (EARLY_RESUME - down_for) / timedelta(hours=1)
-    return EARLY_RESUME_CHANCE * min(left, 0.135) / 0.135 / max(left, 0.02)
+        return price.stay(NEVER_STARTED_RESUME_PER_HOUR, HORIZON_HOURS)[0]
+    early = max((EARLY_RESUME - down_for) / timedelta(hours=1), 0.0)
+    waited, resumed = price.stay(EARLY_RESUME_PER_HOUR, early) if early else (0.0, 0.0)
+    return waited + (1 - resumed) * price.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
 
 
 def _raise(
     slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
-    if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in NO_RETURN:
+    if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in BEYOND_BIDS:
         return []
     quotes = slot.down.quotes if slot.down else ()
     beat = bidding.to_beat(held, quotes)

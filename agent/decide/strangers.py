@@ -6,6 +6,7 @@ Invariants:
 3. What we released ourselves is released again.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled
@@ -61,15 +62,16 @@ def _judge(
         return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")
     why = f"slot {slot} is filled" if work is not None else f"no workload is named {slot.workload}"
     sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
-    return InstanceFound(row, "hold", made, sentence)
+    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
     """Return the lease that an instance of ours stands for, metered from its creation."""
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
+    suffix = "-again" if row.instance_id in fleet.past_leases else ""
     return Lease(
-        lease_id=f"{row.market}-{row.instance_id}",
+        lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,
         instance_id=row.instance_id,
         slot=slot,

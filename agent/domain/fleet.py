@@ -25,6 +25,7 @@ class MarketView:
     instance id. `listings` counts complete listings since the start. `absent_ids` are instances
     that it declared non-existent by its own code in this cycle; `is_key_proven` tells whether the key answered in it too.
     `offers` are rows not older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours.
+    `no_spend_because` says why nothing may be paid for there, and is empty when it may.
     """
 
     market: str
@@ -36,7 +37,7 @@ class MarketView:
     listings: int = 0
     absent_ids: frozenset[str] = frozenset()
     is_key_proven: bool = False
-    may_spend: bool = False
+    no_spend_because: str = ""
     credit: Usd | None = None
     account_id: str = ""
     clock_skew_seconds: float = 0.0

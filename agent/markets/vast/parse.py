@@ -32,6 +32,8 @@ _MICROS = money.MICROS
 _MOST = 100_000.0
 """Dollars per hour, or per gigabyte, that nobody asks for."""
 _HUGE = 1e12
+_MEGABYTES_PER_GB = 1024.0
+"""Billed traffic is read as megabytes: the unit is not documented, the prices are per 1/1024 of a terabyte."""
 _MOST_GPUS = 4096
 _LATEST_SECONDS = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 _ROUNDING = 1e-6
@@ -240,8 +242,8 @@ def instance(row: InstanceRow) -> Instance:
         dlperf=_number(row.dlperf, "dlperf"),
         reliability=min(1.0, _number(row.reliability2, "reliability2")),
         inet_down_mbps=_number(row.inet_down, "inet_down"),
-        traffic_down_gb=_number(row.inet_down_billed, "inet_down_billed"),
-        traffic_up_gb=_number(row.inet_up_billed, "inet_up_billed"),
+        traffic_down_gb=_number(row.inet_down_billed, "inet_down_billed") / _MEGABYTES_PER_GB,
+        traffic_up_gb=_number(row.inet_up_billed, "inet_up_billed") / _MEGABYTES_PER_GB,
         traffic_down_micros_per_gb=round(_price(row.inet_down_cost, "inet_down_cost") * _MICROS),
         traffic_up_micros_per_gb=round(_price(row.inet_up_cost, "inet_up_cost") * _MICROS),
         is_wanted_running=intended == "running",

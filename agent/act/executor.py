@@ -1,0 +1,56 @@
+"""Runs a plan: what stops paying first, what pays after, a few at a time, and never half because we were cancelled."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from agent.act.journal import Journal
+from agent.domain.decision import Decision, Hold, Pause, Release, slot_of
+from agent.domain.intent import Intent
+from agent.domain.workload import Workload
+
+MOST_AT_ONCE = 4
+"""Writes in flight; the market's own pace decides how fast they leave."""
+
+
+class Executor:
+    """Carries out decisions through the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        """Run everything through `journal`."""
+        self._journal = journal
+        self._gate = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
+        """Carry out all but holds; return the intents as they ended.
+
+        A cancellation waits until what was begun has been resolved or left in doubt: an answer that nobody writes down is
+        money that nobody counts.
+        """
+        todo = [decision for decision in decisions if not isinstance(decision, Hold)]
+        ending = [decision for decision in todo if isinstance(decision, Release | Pause)]
+        paying = [decision for decision in todo if not isinstance(decision, Release | Pause)]
+        done: list[Intent] = []
+        for batch in (ending, paying):
+            tasks = [asyncio.create_task(self._one(decision, workloads)) for decision in batch]
+            done += await _all(tasks)
+        return done
+
+    async def _one(self, decision: Decision, workloads: Mapping[str, Workload]) -> Intent | None:
+        async with self._gate:
+            return await self._journal.carry_out(decision, workloads.get(slot_of(decision).workload))
+
+
+async def _all(tasks: list["asyncio.Task[Intent | None]"]) -> list[Intent]:
+    """Wait for every task, also when cancelled, and raise the first error after all have ended."""
+    if not tasks:
+        return []
+    waiting = asyncio.gather(*tasks, return_exceptions=True)
+    try:
+        ended = await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await waiting
+        raise
+    for result in ended:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in ended if isinstance(result, Intent)]

@@ -1,0 +1,291 @@
+"""record -> send -> resolve: the only caller of a market's writing methods.
+
+Invariants:
+1. *Recorded* and *sent* are durable before the first byte leaves; nothing is ever sent again from the journal.
+2. A paying write is sent at most once per intent. Only the market's positive word confirms, only its own refusal code
+   rejects; everything else, a crash included, leaves doubt.
+3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.act import crashpoint, outcomes
+from agent.act.record import add_charges
+from agent.clock import Clock
+from agent.decide import cooldown
+from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
+from agent.domain.event import Event
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.label import Label
+from agent.domain.lease import LeaseState
+from agent.domain.workload import Checkpoint, Workload
+from agent.ledger.errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
+from agent.markets import errors, labels, port
+
+log = structlog.get_logger("gpubid.journal")
+
+SLOT_REST = timedelta(seconds=60)
+"""After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
+REFUSED_OFFER_REST = timedelta(minutes=10)
+"""After a refusal that says nothing of the offer itself."""
+
+RESTS = {
+    "no_such_ask": (cooldown.OFFER_TAKEN, "the market says it is taken"),
+    "bid_too_low": (cooldown.UNDERBID, "a bid that was too low"),
+}
+
+
+class Journal:
+    """Carries decisions out, one durable intent each."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        markets: Mapping[str, port.Market],
+        clock: Clock,
+        new_id: Callable[[], str],
+        denial: Callable[[Intent], str] = lambda _: "",
+    ) -> None:
+        """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` says why not to send any more."""
+        self._ledger = ledger
+        self._markets = markets
+        self._clock = clock
+        self._new_id = new_id
+        self._denial = denial
+
+    async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
+        """Record, send and resolve one decision; return the intent as it ended, or None for a hold.
+
+        Raises:
+            LedgerError: a paying write could not be recorded; it was not sent.
+        """
+        if isinstance(decision, Hold):
+            return None
+        intent = self._intent(decision)
+        try:
+            await self._record(intent, decision)
+        except LedgerError as error:
+            if intent.kind.is_paying:
+                raise
+            await self._unjournaled(intent, decision, error)
+            return None
+        crashpoint.reached("recorded", intent.kind.value)
+        refused = self._denial(intent)
+        if refused:
+            return await self._advance(intent, IntentState.DENIED, refused)
+        intent = await self._advance(intent, IntentState.SENT, "")
+        crashpoint.reached("sent", intent.kind.value)
+        return await self._send(intent, decision, work)
+
+    def _intent(self, decision: Decision) -> Intent:
+        intent = Intent(
+            intent_id=self._new_id(),
+            kind=KIND[type(decision)],
+            state=IntentState.RECORDED,
+            market="",
+            slot=decision.slot if isinstance(decision, Rent | Hold) else decision.lease.slot,
+            recorded_at=self._clock.now(),
+            reason=decision.reason.sentence,
+        )
+        if isinstance(decision, Rent):
+            offer = decision.offer
+            return replace(
+                intent,
+                market=offer.market,
+                offer_id=offer.offer_id,
+                host_id=offer.host_id,
+                tenure=decision.tenure,
+                price=decision.bid,
+                rate=decision.rate,
+            )
+        if isinstance(decision, Hold):
+            return intent
+        held = decision.lease
+        price = decision.bid if isinstance(decision, Rebid) else None
+        rate = (price or held.gpu_rate) + held.disk_rate
+        return replace(
+            intent,
+            market=held.market,
+            lease_id=held.lease_id,
+            instance_id=held.instance_id,
+            host_id=held.host_id,
+            tenure=held.tenure,
+            price=price,
+            rate=rate,
+            disk_gb=held.disk_gb,
+        )
+
+    async def _record(self, intent: Intent, decision: Decision) -> None:
+        async with self._ledger.transaction() as tx:
+            tx.record_intent(intent)
+            if isinstance(decision, Release) and decision.lease.is_open and decision.lease.state is not LeaseState.RELEASING:
+                held = decision.lease
+                end_reason = held.end_reason or decision.reason.code
+                tx.update_lease(replace(held, state=LeaseState.RELEASING, state_since=intent.recorded_at, end_reason=end_reason))
+
+    async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
+        now = self._clock.now()
+        async with self._ledger.transaction() as tx:
+            tx.advance_intent(intent.intent_id, state, at=now, outcome=outcome)
+        if state is IntentState.SENT:
+            return replace(intent, state=state, sent_at=now)
+        return replace(intent, state=state, outcome=outcome, resolved_at=now)
+
+    async def _unjournaled(self, intent: Intent, decision: Decision, error: LedgerError) -> None:
+        log.error("intent.unjournaled", kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
+        market = self._markets[intent.market]
+        if isinstance(decision, Release):
+            await market.release(decision.lease.instance_id)
+        elif isinstance(decision, Pause):
+            await market.pause(decision.lease.instance_id)
+
+    async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
+        try:
+            instance_id, is_accepted = await self._call(intent, decision, work)
+        except errors.NotFound as error:
+            if isinstance(decision, Release):
+                return await self._confirmed(intent, decision, work, "", is_accepted=True)
+            return await self._rejected(intent, decision, "not_found", str(error), "")
+        except errors.Rejected as error:
+            return await self._rejected(intent, decision, error.reason, str(error), error.leftover_id)
+        except (errors.Throttled, errors.Unauthorized) as error:
+            return await self._rejected(intent, decision, error.code, str(error), "")
+        except BaseException as error:
+            crashpoint.reached("replied", intent.kind.value)
+            await self._doubted(intent, error)
+            if isinstance(error, Exception):
+                return replace(intent, state=IntentState.IN_DOUBT)
+            raise
+        crashpoint.reached("replied", intent.kind.value)
+        return await self._confirmed(intent, decision, work, instance_id, is_accepted=is_accepted)
+
+    async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
+        """Make the one request of `intent`; return (instance id, whether it took effect at once)."""
+        market = self._markets[intent.market]
+        if isinstance(decision, Rent):
+            if work is None:
+                raise errors.Rejected("no_workload", "no workload of that name is configured")
+            label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id))
+            return await market.rent(decision.offer, _terms(decision, work), label), True
+        if isinstance(decision, Rebid):
+            await market.rebid(decision.lease.instance_id, decision.bid)
+        elif isinstance(decision, Resume):
+            return decision.lease.instance_id, await market.resume(decision.lease.instance_id)
+        elif isinstance(decision, Pause):
+            await market.pause(decision.lease.instance_id)
+        elif isinstance(decision, Release):
+            await market.release(decision.lease.instance_id)
+        return intent.instance_id, True
+
+    async def _confirmed(
+        self, intent: Intent, decision: Decision, work: Workload | None, instance_id: str, *, is_accepted: bool
+    ) -> Intent:
+        now = self._clock.now()
+        if isinstance(decision, Rent):
+            intent = replace(intent, disk_gb=work.disk_gb if work else 0.0)
+            outcome = outcomes.rented(intent, decision, instance_id, now)
+        else:
+            outcome = outcomes.written(decision, now, work.checkpoint if work else Checkpoint(), is_accepted=is_accepted)
+        async with self._ledger.transaction() as tx:
+            tx.advance_intent(
+                intent.intent_id,
+                IntentState.CONFIRMED,
+                at=now,
+                outcome="done" if is_accepted else "queued",
+                instance_id=outcome.lease.instance_id,
+                lease_id=outcome.lease.lease_id,
+            )
+            if isinstance(decision, Rent):
+                tx.open_lease(outcome.lease)
+                tx.add_cooldown("slot", str(decision.slot), now + SLOT_REST, "a rent a moment ago")
+            elif not isinstance(decision, Hold) and decision.lease.is_open:
+                tx.update_lease(outcome.lease)
+                add_charges(tx, outcome.lease, outcome.charges, now)
+                _let_rest(tx, decision, now)
+            tx.append_event(_event(outcome.kind, intent, decision, outcome.lease.host_id, now))
+        crashpoint.reached("resolved", intent.kind.value)
+        return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
+
+    async def _rejected(self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str) -> Intent:
+        now = self._clock.now()
+        log.warning("intent.rejected", intent=intent.intent_id, kind=intent.kind.value, reason=reason)
+        async with self._ledger.transaction() as tx:
+            tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
+            tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
+            if isinstance(decision, Rent):
+                rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
+                tx.add_cooldown("offer", decision.offer.offer_id, now + rest, why)
+                if leftover_id:
+                    left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
+                    tx.open_lease(left.lease)
+                    tx.append_event(_event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind"))
+        crashpoint.reached("resolved", intent.kind.value)
+        return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
+
+    async def _doubted(self, intent: Intent, error: BaseException) -> None:
+        now = self._clock.now()
+        said = str(error)[:200] or type(error).__name__
+        log.warning("intent.in_doubt", intent=intent.intent_id, kind=intent.kind.value, reason=said)
+        async with self._ledger.transaction() as tx:
+            tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome=said)
+            tx.append_event(
+                Event(
+                    at=now,
+                    kind="intent.in_doubt",
+                    workload=intent.slot.workload,
+                    slot=intent.slot.index,
+                    intent_id=intent.intent_id,
+                    lease_id=intent.lease_id,
+                    market=intent.market,
+                    host_id=intent.host_id,
+                    rate=intent.rate,
+                    reason=f"{intent.kind.value}: {said}",
+                )
+            )
+
+
+def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
+    """A host that we left or that could not start is not rented again at once."""
+    if not isinstance(decision, Release):
+        return
+    held, code = decision.lease, decision.reason.code
+    if code in {"start_failed", "start_overdue"}:
+        tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
+        tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
+    elif code == "moved":
+        tx.add_cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago")
+
+
+def _terms(decision: Rent, work: Workload) -> port.Terms:
+    return port.Terms(
+        tenure=decision.tenure,
+        bid=decision.bid,
+        disk_gb=work.disk_gb,
+        image=work.image,
+        command=work.command,
+        onstart=work.onstart,
+        environment=work.environment,
+    )
+
+
+def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
+    return Event(
+        at=now,
+        kind=kind,
+        workload=intent.slot.workload,
+        slot=intent.slot.index,
+        lease_id=intent.lease_id,
+        intent_id=intent.intent_id,
+        market=intent.market,
+        host_id=host_id,
+        bid=intent.price,
+        rate=intent.rate if intent.kind is not IntentKind.RELEASE else None,
+        reason_code=decision.reason.code,
+        reason=said or decision.reason.sentence,
+    )

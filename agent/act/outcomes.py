@@ -1,0 +1,111 @@
+"""What a lease becomes when the market has said yes; each function is pure and dates the change at `now`."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.decide import meter
+from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
+from agent.domain.intent import Intent
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.workload import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The lease after a confirmed write, what it cost up to now, and the event's name."""
+
+    lease: Lease
+    charges: tuple[meter.Charge, ...]
+    kind: str
+
+
+def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
+    """Return the lease of a fresh rent; a leftover is the stopped instance that a refused bid leaves, to be released."""
+    offer = decision.offer
+    lease = Lease(
+        lease_id=f"{offer.market}-{instance_id}",
+        market=offer.market,
+        instance_id=instance_id,
+        slot=decision.slot,
+        tenure=decision.tenure,
+        state=LeaseState.RELEASING if is_leftover else LeaseState.STARTING,
+        host_id=offer.host_id,
+        owner_id=offer.owner_id,
+        offer_id=offer.offer_id,
+        gpu=offer.gpu,
+        gpus=offer.gpus,
+        dlperf=offer.dlperf,
+        gpu_rate=decision.rate - offer.disk_rate(intent.disk_gb),
+        disk_rate=offer.disk_rate(intent.disk_gb),
+        disk_gb=intent.disk_gb,
+        opened_at=now,
+        state_since=now,
+        bills=Bills.DISK,
+        accrued_until=now,
+        intent_id=intent.intent_id,
+        ask=offer.ask,
+        host_floor=offer.floor,
+        ends_at=offer.ends_at,
+        bid_since=now,
+        end_reason="bid_too_low" if is_leftover else "",
+    )
+    return Outcome(lease, (), "lease.leftover" if is_leftover else "lease.opened")
+
+
+def written(decision: Decision, now: datetime, checkpoint: Checkpoint, *, is_accepted: bool = True) -> Outcome:
+    """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued."""
+    if isinstance(decision, Rebid):
+        return _rebid(decision, now)
+    if isinstance(decision, Resume):
+        return _resumed(decision, now, is_accepted=is_accepted)
+    if isinstance(decision, Pause | Release):
+        return _stopped(decision, now, checkpoint)
+    raise TypeError(f"no lease is written by {type(decision).__name__}")
+
+
+def _rebid(decision: Rebid, now: datetime) -> Outcome:
+    held = decision.lease
+    after = replace(
+        held,
+        gpu_rate=decision.bid,
+        recent_bids=(held.gpu_rate, *held.recent_bids)[:6],
+        bid_since=now,
+        accrued_until=max(now, held.accrued_until),
+    )
+    return Outcome(after, meter.accrue(held, now), "lease.rebid")
+
+
+def _resumed(decision: Resume, now: datetime, *, is_accepted: bool) -> Outcome:
+    held = decision.lease
+    state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
+    after = replace(
+        held,
+        state=state,
+        state_since=now if is_accepted else held.state_since,
+        paused_by_us=False,
+        interrupted_by=None if is_accepted else held.interrupted_by,
+        accrued_until=max(now, held.accrued_until),
+    )
+    return Outcome(after, meter.accrue(held, now), "lease.starting" if is_accepted else "lease.queued")
+
+
+def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint) -> Outcome:
+    held = decision.lease
+    charges = list(meter.accrue(held, now))
+    if held.run_since is not None:
+        ran = max(0.0, (now - held.run_since).total_seconds())
+        useful = meter.useful_seconds(ran, checkpoint, is_lost=False)
+        charges.append(meter.Charge(held.lease_id, now.date(), useful_seconds=useful))
+    is_release = isinstance(decision, Release)
+    after = replace(
+        held,
+        state=LeaseState.RELEASING if is_release else LeaseState.PAUSED,
+        # How long it has been down decides what waiting is worth; our own stop does not begin that anew.
+        state_since=held.state_since if held.state is LeaseState.PAUSED and not is_release else now,
+        bills=Bills.NOTHING if is_release else Bills.DISK,
+        paused_by_us=not is_release or held.paused_by_us,
+        run_since=None,
+        accrued_until=max(now, held.accrued_until),
+        end_reason=held.end_reason or (decision.reason.code if is_release else ""),
+    )
+    return Outcome(after, tuple(charges), "lease.released_by_us" if is_release else "lease.paused")

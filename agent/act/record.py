@@ -1,0 +1,171 @@
+"""Write down what happened: the facts of one cycle in one transaction, each with its cause, evidence and money."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import structlog
+
+from agent.decide import meter
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
+from agent.domain import money
+from agent.domain.event import Event
+from agent.domain.fleet import Fleet
+from agent.domain.instance import Instance
+from agent.domain.intent import IntentState
+from agent.domain.lease import Lease
+from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
+
+log = structlog.get_logger("gpubid.record")
+
+
+async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
+    """Write the facts of one cycle, all or nothing; alerts are events too, written once by the caller's care.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    found = list(facts)
+    if not found:
+        return
+    async with ledger.transaction() as tx:
+        for fact in found:
+            _write(tx, fleet, fact)
+
+
+def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], now: datetime) -> None:
+    """Add what a lease cost to the ledger, and the time it ran to its host's record."""
+    ran = 0.0
+    for charge in charges:
+        ran += charge.running_seconds
+        tx.add_spend(
+            lease_id=lease.lease_id,
+            workload=lease.slot.workload,
+            market=lease.market,
+            tenure=lease.tenure,
+            day=charge.day,
+            gpu=charge.gpu,
+            disk=charge.disk,
+            traffic=charge.traffic,
+            running_seconds=charge.running_seconds,
+            useful_seconds=charge.useful_seconds,
+        )
+    if ran:
+        tx.add_host_exposure(lease.market, lease.host_id, owner_id=lease.owner_id, running_seconds=ran, at=now)
+
+
+def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
+    if isinstance(fact, LeaseChanged):
+        _changed(tx, fleet, fact)
+    elif isinstance(fact, IntentSettled):
+        _settled(tx, fleet, fact)
+    elif isinstance(fact, InstanceFound):
+        _found(tx, fleet, fact)
+    else:
+        _alert(tx, fleet, fact)
+
+
+def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
+    after = fact.after
+    tx.update_lease(after)
+    add_charges(tx, after, fact.charges, fleet.now)
+    if fact.cooldown is not None:
+        rest = fact.cooldown
+        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+    if not fact.kind:
+        return
+    losses = 1 if fact.kind == "lease.interrupted" else 0
+    ok = 1 if fact.kind == "lease.running" else 0
+    if losses or ok:
+        tx.add_host_exposure(
+            after.market,
+            after.host_id,
+            owner_id=after.owner_id,
+            interruptions=losses,
+            starts_ok=ok,
+            at=fleet.now,
+        )
+    log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
+    tx.append_event(_lease_event(fact, fleet.now))
+
+
+def _lease_event(fact: LeaseChanged, now: datetime) -> Event:
+    after, evidence = fact.after, fact.evidence
+    return Event(
+        at=after.state_since,
+        seen_at=now,
+        kind=fact.kind,
+        workload=after.slot.workload,
+        slot=after.slot.index,
+        lease_id=after.lease_id,
+        intent_id=after.intent_id,
+        market=after.market,
+        host_id=after.host_id,
+        cause=fact.cause,
+        rule=evidence.rule if evidence else "",
+        evidence=evidence.sentence if evidence else "",
+        bid=fact.before.gpu_rate,
+        floor=evidence.floor if evidence else None,
+        rate=after.billing_rate,
+        amount=money.total(charge.gpu + charge.disk + charge.traffic for charge in fact.charges),
+        reason=after.end_reason,
+    )
+
+
+def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
+    intent, lease = fact.intent, fact.lease
+    tx.advance_intent(
+        intent.intent_id,
+        fact.state,
+        at=fleet.now,
+        outcome=fact.outcome,
+        instance_id=lease.instance_id if lease else "",
+        lease_id=lease.lease_id if lease else "",
+    )
+    if lease is not None:
+        tx.open_lease(lease)
+    kind = "intent.confirmed" if fact.state is IntentState.CONFIRMED else "intent.void"
+    log.info(kind, intent=intent.intent_id, outcome=fact.outcome)
+    tx.append_event(
+        Event(
+            at=fleet.now,
+            kind=kind,
+            workload=intent.slot.workload,
+            slot=intent.slot.index,
+            lease_id=lease.lease_id if lease else intent.lease_id,
+            intent_id=intent.intent_id,
+            market=intent.market,
+            host_id=intent.host_id,
+            bid=intent.price,
+            reason=f"{intent.kind.value}: {fact.outcome}",
+        )
+    )
+
+
+def _found(tx: Transaction, fleet: Fleet, fact: InstanceFound) -> None:
+    row, lease = fact.instance, fact.lease
+    if lease is not None and fact.verdict in {"adopt", "hold"}:
+        tx.open_lease(lease)
+    log.warning("orphan.seen", instance=row.instance_id, verdict=fact.verdict)
+    tx.append_event(_orphan_event(row, fact, fleet.now))
+
+
+def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
+    lease = fact.lease
+    return Event(
+        at=now,
+        kind="orphan.seen",
+        workload=lease.slot.workload if lease else "",
+        slot=lease.slot.index if lease else None,
+        lease_id=lease.lease_id if lease else "",
+        market=row.market,
+        host_id=row.host_id,
+        rate=row.billing_rate,
+        reason_code=fact.verdict,
+        reason=fact.sentence,
+    )
+
+
+def _alert(tx: Transaction, fleet: Fleet, fact: Alert) -> None:
+    log.warning("alert", code=fact.code, key=fact.key)
+    tx.append_event(Event(at=fleet.now, kind=f"alert.{fact.code}", reason_code=fact.code, reason=fact.sentence))

@@ -1,0 +1,190 @@
+"""App: the program as a value. Tests, rehearsals and the command line build, run and close the very same one.
+
+This is the composition root: it alone knows the concrete markets and how the parts hang together.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from agent.act.executor import Executor
+from agent.act.journal import Journal
+from agent.clock import Clock
+from agent.config.settings import Config, MarketSettings
+from agent.cycle import Cycle, Pass, Rules
+from agent.decide.strategy import Tuned
+from agent.domain import money
+from agent.domain.intent import Intent, IntentState
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.ledger.store import Ledger
+from agent.markets import errors, pace, port, transport
+from agent.markets.vast import client
+from agent.markets.vast.market import VastMarket
+from agent.observe.poller import Poller
+
+log = structlog.get_logger("gpubid.app")
+
+MONTH_SEED = "before-this-ledger"
+"""The lease id under which the vendor's own charges of this month are counted when the ledger is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the program takes from the world around it; a test hands in its own."""
+
+    clock: Clock
+    secret: Callable[[MarketSettings], str]
+    urls: Mapping[str, str]
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
+    fleet_id: str = ""
+
+
+class App:
+    """The daemon without its schedule: open it, run cycles, close it. Closing never releases."""
+
+    def __init__(self, config: Config, tuned: Mapping[str, Tuned], outside: Outside, ledger: Ledger, *, is_dry: bool) -> None:
+        """Put the parts together; use `open`, which also opens the ledger and settles what a crash left."""
+        self.ledger = ledger
+        self.clock = outside.clock
+        self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
+        self.rules = Rules(config.workloads, tuned, config.limits)
+        self.config = config
+        self._is_dry = is_dry
+        self._stopped_because = ""
+        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial)
+        self.pollers = [
+            Poller(self.markets[settings.name], outside.clock, _no_spend(settings), self._account_check(settings.name))
+            for settings in config.markets
+        ]
+        self._cycle = Cycle(
+            ledger,
+            self.pollers,
+            Executor(journal),
+            outside.clock,
+            lambda: self.rules,
+            self.stop_writing,
+            is_dry=is_dry,
+        )
+
+    @classmethod
+    async def open(cls, config: Config, tuned: Mapping[str, Tuned], outside: Outside, *, is_dry: bool = False) -> "App":
+        """Open the ledger, settle what a crash left in it, and see whose account the keys belong to.
+
+        Raises:
+            LedgerError: it is locked, corrupt, newer than this program, or belongs to another account.
+        """
+        path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
+        ledger = await Ledger.open(path, clock=outside.clock, fleet_id=outside.fleet_id)
+        try:
+            app = cls(config, tuned, outside, ledger, is_dry=is_dry)
+            await app._settle_crash()
+            await app._know_accounts()
+        except BaseException:
+            await ledger.close()
+            raise
+        return app
+
+    async def cycle(self) -> Pass:
+        """Run one cycle.
+
+        Raises:
+            LedgerError: the ledger could not be written; nothing was paid for.
+        """
+        done = await self._cycle.run()
+        if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
+            await self._know_accounts()
+        return done
+
+    def stop_writing(self, why: str) -> None:
+        """Send nothing more that pays, until the program is started again."""
+        log.error("writing.stopped", reason=why)
+        self._stopped_because = self._stopped_because or why
+
+    def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
+        """Swap workloads, strategies and limits whole; markets and the ledger stay as they are until the next start."""
+        self.rules = Rules(config.workloads, tuned, config.limits)
+        self.config = replace(config, markets=self.config.markets, ledger=self.config.ledger)
+
+    def billing(self) -> tuple[tuple[Lease, ...], money.UsdPerHour]:
+        """Return what goes on billing when the program stops, and how much an hour."""
+        leases = tuple(lease for lease in self.ledger.recollection(self.clock.now()).leases if lease.is_open)
+        return leases, money.total_rate(lease.billing_rate for lease in leases)
+
+    async def close(self) -> None:
+        """Let go of connections and the ledger; leases go on."""
+        for market in self.markets.values():
+            await market.close()
+        await self.ledger.close()
+
+    async def _settle_crash(self) -> None:
+        """Recorded was never sent: void. Sent may have been done: in doubt. Nothing is sent again."""
+        now = self.clock.now()
+        async with self.ledger.transaction() as tx:
+            for intent in self.ledger.recollection(now).intents:
+                if intent.state is IntentState.RECORDED:
+                    tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome="found at start, never sent")
+                elif intent.state is IntentState.SENT:
+                    tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
+
+    async def _know_accounts(self) -> None:
+        for name, market in self.markets.items():
+            try:
+                account = await market.account()
+            except errors.MarketError as error:
+                log.warning("account.unread", market=name, code=error.code, reason=str(error)[:200])
+                continue
+            is_new = self._bound(name) == ""
+            await self.ledger.bind_account(name, account.account_id)
+            if is_new or self.ledger.was_lost:
+                await self._seed_month(name, market)
+
+    async def _seed_month(self, name: str, market: port.Market) -> None:
+        """Count what the market charged this month before this ledger existed: an empty ledger knows no spend."""
+        now = self.clock.now()
+        first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        try:
+            charges = await market.charges(first, now)
+        except errors.MarketError as error:
+            log.warning("charges.unread", market=name, code=error.code, reason=str(error)[:200])
+            return
+        async with self.ledger.transaction() as tx:
+            for charge in charges:
+                day = charge.day.date()
+                tx.add_spend(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
+            tx.settle_loss()
+
+    def _bound(self, market: str) -> str:
+        return self.ledger.recollection(self.clock.now()).accounts.get(market, "")
+
+    def _account_check(self, market: str) -> Callable[[str], str]:
+        def why_not(account_id: str) -> str:
+            bound = self._bound(market)
+            if self._stopped_because:
+                return self._stopped_because
+            if not bound:
+                return f"the account of {market} has not been read yet"
+            if account_id != bound:
+                return f"the key of {market} answers for account {account_id}, this ledger belongs to {bound}: nothing is paid"
+            return ""
+
+        return why_not
+
+    def _denial(self, intent: Intent) -> str:
+        return self._stopped_because if intent.kind.is_paying else ""
+
+
+def _no_spend(settings: MarketSettings) -> str:
+    return "" if settings.may_spend else f"spend = false in [markets.{settings.name}]: set spend = true to let it pay"
+
+
+def _market(settings: MarketSettings, outside: Outside) -> port.Market:
+    lanes = pace.Pace(outside.clock, client.LANES)
+    rows = pace.RowBudget(outside.clock)
+    url = outside.urls.get(settings.name, settings.url)
+    link = transport.Transport(url, lambda: outside.secret(settings), outside.clock, lanes, outside.jitter)
+    return VastMarket(client.VastClient(link, lanes, rows, outside.clock), rows, outside.clock)
+

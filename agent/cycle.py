@@ -1,0 +1,143 @@
+"""One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agent.act import record, sweep
+from agent.act.executor import Executor
+from agent.clock import Clock
+from agent.decide import limits, needs, plan, reconcile
+from agent.decide.facts import Alert, Fact, LeaseChanged
+from agent.decide.memory import Memory
+from agent.decide.strategy import Tuned
+from agent.domain.fleet import Fleet
+from agent.domain.intent import Intent
+from agent.domain.workload import Workload
+from agent.ledger.store import Ledger
+from agent.observe import snapshot
+from agent.observe.poller import Poller
+
+log = structlog.get_logger("gpubid.cycle")
+
+SECOND_LOOK_SECONDS = 1.0
+"""Between seeing a lease not live and looking again: listings may be asked for once a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator's files say now; swapped whole on reload."""
+
+    workloads: tuple[Workload, ...]
+    tuned: Mapping[str, Tuned]
+    caps: limits.Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one cycle saw, found, decided and did."""
+
+    fleet: Fleet
+    facts: tuple[Fact, ...]
+    plan: plan.Plan
+    done: tuple[Intent, ...]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the next cycle should follow soon: something was sent whose effect is worth seeing."""
+        return bool(self.done)
+
+
+class Cycle:
+    """The loop's body, with what it remembers from pass to pass."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        pollers: Sequence[Poller],
+        executor: Executor,
+        clock: Clock,
+        rules: Callable[[], Rules],
+        stop_writing: Callable[[str], None],
+        *,
+        is_dry: bool = False,
+    ) -> None:
+        """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
+
+        A dry cycle does everything but write to a market.
+        """
+        self._ledger = ledger
+        self._pollers = pollers
+        self._executor = executor
+        self._clock = clock
+        self._rules = rules
+        self._stop_writing = stop_writing
+        self._is_dry = is_dry
+        self._memory = Memory()
+        self._said: set[tuple[str, str]] = set()
+        self._started_at = clock.now()
+
+    async def run(self) -> Pass:
+        """Do one pass.
+
+        Raises:
+            LedgerError: the ledger could not be written; nothing was paid for in this pass.
+        """
+        rules = self._rules()
+        for poller in self._pollers:
+            await poller.look()
+        found = await self._reconcile(rules)
+        facts = tuple(fact for fact in found.facts if self._is_news(fact))
+        await record.record(self._ledger, await self._fleet(rules), facts)
+        second = sweep.second_daemon(facts)
+        if second:
+            self._stop_writing(second)
+        fleet = await self._fleet(rules)
+        for poller in self._pollers:
+            await poller.ask(needs.needs(fleet), rules.workloads)
+        fleet = await self._fleet(rules)
+        planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
+        decisions = () if self._is_dry else (*sweep.releases(facts), *planned.decisions)
+        done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
+        return Pass(fleet, facts, planned, tuple(done))
+
+    async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
+        """Find what happened; look again, and closer, before a loss or a disappearance is believed."""
+        fleet = await self._fleet(rules)
+        found = reconcile.reconcile(fleet, self._memory)
+        turned = any(isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts)
+        if found.suspects or found.to_probe or turned:
+            if found.suspects:
+                self._memory = found.memory
+                await self._clock.sleep(SECOND_LOOK_SECONDS)
+            for poller in self._pollers:
+                if found.suspects:
+                    await poller.look()
+                mine = {lease.instance_id for lease in fleet.leases if lease.market == poller.market.name}
+                await poller.look_closer(found.to_probe & mine)
+            found = reconcile.reconcile(await self._fleet(rules), self._memory)
+        self._memory = found.memory
+        return found
+
+    async def _fleet(self, rules: Rules) -> Fleet:
+        views = [poller.view for poller in self._pollers]
+        instant = snapshot.Instant(self._clock.now(), self._clock.monotonic(), self._started_at)
+        known = self._ledger.recollection(instant.now)
+        instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
+        past = await self._past(instances, intents) if instances else snapshot.Past()
+        return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
+
+    async def _past(self, instances: set[str], intents: set[str]) -> snapshot.Past:
+        reader = await self._ledger.reader()
+        return snapshot.Past(
+            {lease.instance_id: lease for lease in await reader.leases() if lease.instance_id in instances},
+            {intent.intent_id: intent for intent in await reader.intents() if intent.intent_id in intents},
+        )
+
+    def _is_news(self, fact: Fact) -> bool:
+        if not isinstance(fact, Alert):
+            return True
+        is_new = (fact.code, fact.key) not in self._said
+        self._said.add((fact.code, fact.key))
+        return is_new

@@ -1,0 +1,46 @@
+"""Which workloads need to know the market now: only a slot without a running lease is a reason to spend search rows."""
+
+from dataclasses import dataclass
+
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Slot, Workload
+
+DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A workload that has to choose. `key` changes when there is a new choice to make; `held_hosts` are those of its paused
+    leases, whose own price decides whether to stay.
+    """
+
+    workload: Workload
+    key: tuple[str, ...]
+    held_hosts: tuple[str, ...]
+
+
+def needs(fleet: Fleet) -> tuple[Need, ...]:
+    """Return the workloads with a choice to make, in the order of the configuration."""
+    found = (_need(fleet, work) for work in fleet.workloads)
+    return tuple(need for need in found if need is not None)
+
+
+def _need(fleet: Fleet, work: Workload) -> Need | None:
+    key: list[str] = []
+    hosts: list[str] = []
+    for place in work.places:
+        leases = fleet.leases_of(place)
+        if any(not _is_down(lease) for lease in leases) or _is_doubted(fleet, place):
+            continue
+        key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
+        hosts += [lease.host_id for lease in leases if lease.state is LeaseState.PAUSED]
+    return Need(work, tuple(key), tuple(hosts)) if key else None
+
+
+def _is_down(lease: Lease) -> bool:
+    return lease.state in DOWN
+
+
+def _is_doubted(fleet: Fleet, place: Slot) -> bool:
+    return any(intent.slot == place and intent.is_open and intent.kind.is_paying for intent in fleet.intents)

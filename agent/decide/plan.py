@@ -1,0 +1,161 @@
+"""plan(fleet, strategies, limits, ...) -> Plan: what to do now, in the fixed order of moves.
+
+Order: stop paying for what nobody uses (release), stop paying past a budget (pause), then, slot by slot in the order of the
+configuration, what each workload's strategy proposes and the limits allow.
+
+Invariants:
+1. Same fleet, same numbers, same `now`: same plan, byte for byte.
+2. At most one paying decision a slot, and none while the slot has an open paying intent.
+3. No host gets a second lease.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.decide import cooldown, limits, match, price, ranking, slots
+from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
+from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.fleet import Fleet
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Decisions in the order in which they are carried out; `tuned` names the strategy of each workload."""
+
+    now: datetime
+    decisions: tuple[Decision, ...]
+    standing: limits.Standing
+    tuned: Mapping[str, Tuned]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all workloads of one plan share: the arranged offers by market, hosts in use, and what rests."""
+
+    books: Mapping[str, match.Book]
+    used_hosts: set[str]
+    cooling: Mapping[str, str]
+    market_hazard: float
+
+
+def plan(
+    fleet: Fleet,
+    tuned: Mapping[str, Tuned],
+    caps: limits.Limits,
+    faulty: frozenset[str] = frozenset(),
+) -> Plan:
+    """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
+    ground = _ground(fleet)
+    now_standing = limits.standing(fleet)
+    spent = limits.over_budget(now_standing, caps)
+    first: list[Decision] = list(slots.releases(fleet))
+    if spent is not None:
+        first += _pauses(fleet, spent)
+    leaving = {slot_of(decision) for decision in first}
+    decisions = list(first)
+    for work in fleet.workloads:
+        for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
+            if proposal.slot in leaving:
+                continue
+            decision = _allowed(_decision(proposal, work), fleet, now_standing, caps, faulty)
+            now_standing = now_standing.after(decision)
+            if isinstance(decision, Rent):
+                ground.used_hosts.add(decision.offer.host_id)
+            decisions.append(decision)
+    return Plan(fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads})
+
+
+def _ground(fleet: Fleet) -> Ground:
+    lost = sum(record.interruptions for record in fleet.hosts.values())
+    hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
+    in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
+    return Ground(
+        books={name: match.Book(view.offers) for name, view in fleet.markets.items()},
+        used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt,
+        cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
+        market_hazard=price.market_hazard(lost, hours),
+    )
+
+
+def _pauses(fleet: Fleet, spent: limits.Strike) -> list[Decision]:
+    reason = Reason("over_budget", spent.sentence, limit=spent.limit)
+    live = {LeaseState.RUNNING, LeaseState.STARTING}
+    return [Pause(lease, reason) for lease in fleet.leases if lease.state in live or slots.may_start(lease)]
+
+
+def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
+    views: list[SlotView] = []
+    for place in work.places:
+        answer = slots.look(fleet, work, place, ground.cooling)
+        if isinstance(answer, Proposal):
+            yield answer
+        else:
+            views.append(answer)
+    if not views:
+        return
+    market = fleet.markets.get(work.market)
+    view = View(
+        workload=work,
+        slots=tuple(views),
+        now=fleet.now,
+        has_offers=market is not None and bool(market.offers),
+        ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
+        market_hazard=ground.market_hazard,
+    )
+    proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
+    for seen in views:
+        yield proposals.get(seen.slot, Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing")))
+
+
+def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:
+    """Yield candidates on distinct hosts that no lease of ours uses, also as the plan goes on renting."""
+    book = ground.books.get(work.market)
+    if book is None:
+        return
+    taken = match.Taken(ground.used_hosts, ground.cooling)
+    yielded: set[str] = set()
+    for candidate in ranking.ranking(book, work, pricing, fleet.hosts, taken, fleet.now, ground.market_hazard):
+        host = candidate.offer.host_id
+        if host not in yielded and host not in ground.used_hosts:
+            yielded.add(host)
+            yield candidate
+
+
+def _decision(proposal: Proposal, work: Workload) -> Decision:
+    if proposal.kind is None:
+        return Hold(proposal.slot, proposal.reason)
+    if proposal.kind is IntentKind.RENT and proposal.candidate is not None:
+        offer, way = proposal.candidate.offer, proposal.candidate.way
+        bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.rate
+        rate = way.rate + offer.disk_rate(work.disk_gb)
+        return Rent(proposal.slot, offer, way.tenure, bid, rate, proposal.reason)
+    return _of_lease(proposal)
+
+
+def _of_lease(proposal: Proposal) -> Decision:
+    held = proposal.lease
+    if held is not None:
+        if proposal.kind is IntentKind.REBID and proposal.bid is not None:
+            return Rebid(held, proposal.bid, proposal.reason)
+        if proposal.kind is IntentKind.RESUME:
+            return Resume(held, proposal.reason)
+        if proposal.kind is IntentKind.PAUSE:
+            return Pause(held, proposal.reason)
+        if proposal.kind is IntentKind.RELEASE:
+            return Release(held, proposal.reason)
+    return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
+
+
+def _allowed(
+    decision: Decision, fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits, faulty: frozenset[str]
+) -> Decision:
+    struck = limits.strike(decision, fleet, now_standing, caps, faulty)
+    if struck is None or isinstance(decision, Hold):
+        return decision
+    sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
+    return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))

@@ -1,0 +1,120 @@
+"""What a slot needs before any strategy is asked: finish moves, give up failed starts, wait for doubt to settle."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from agent.decide import price
+from agent.decide.recovery import may_leave
+from agent.decide.strategy import Down, Proposal, SlotView
+from agent.domain.decision import Reason, Release
+from agent.domain.fleet import Fleet
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot, Workload
+
+LOADING_SPARE = timedelta(minutes=20)
+SLOW_MBPS = 200.0
+"""What a host is expected to load at, when the workload asks for nothing faster."""
+LOADING_FACTOR = 5.0
+"""A start is given up after this many times the expected pull, plus the spare: real pulls have a long tail."""
+
+
+def releases(fleet: Fleet) -> Iterator[Release]:
+    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, and those moved away from."""
+    for held in fleet.leases:
+        if held.is_held or not held.is_open:
+            continue
+        reason = _release_reason(fleet, held)
+        if reason is not None:
+            yield Release(held, reason)
+
+
+def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
+    if held.state is LeaseState.RELEASING:
+        done = held.bills is Bills.NOTHING
+        return None if done else Reason("release_again", "the market has not confirmed the release")
+    if held.has_failed:
+        return Reason("start_failed", f"the instance is no good: {held.end_reason or 'it did not start'}")
+    work = fleet.workload(held.slot.workload)
+    if work is not None and is_overdue(fleet, held, work):
+        return Reason("start_overdue", f"loading since {held.state_since:%H:%M}, which is too long")
+    return _moved_away(fleet, held, work)
+
+
+def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
+    """The old lease of a finished move, or the new one of a move that lost its start."""
+    pair = [lease for lease in fleet.leases_of(held.slot) if lease.state is not LeaseState.RELEASING]
+    if len(pair) < 2 or work is None:
+        return None
+    others = [lease for lease in pair if lease is not held]
+    if held is pair[-1]:
+        is_lost = held.state is LeaseState.PAUSED and not held.has_run
+        return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
+    if any(lease.state is LeaseState.RUNNING for lease in others) and may_leave(held, work):
+        return Reason("moved", "the workload runs on another host")
+    return None
+
+
+def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
+    """Tell whether a first start has taken longer than any reasonable pull of its image."""
+    if held.state is not LeaseState.STARTING or held.has_run:
+        return False
+    slowest = max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
+    expected = timedelta(hours=price.loading_hours(work.image_gb, slowest))
+    return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
+
+
+def may_start(held: Lease) -> bool:
+    """Tell whether a paused lease may start by itself: an interruptible one that we did not stop."""
+    return held.state is LeaseState.PAUSED and held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us
+
+
+def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+    """Return the slot for the strategy, or the proposal that comes before any strategy."""
+    doubted = next((intent for intent in fleet.intents if intent.slot == place and intent.is_open and intent.kind.is_paying), None)
+    if doubted is not None:
+        return _hold(place, "in_doubt", f"{doubted.kind.value} {doubted.intent_id} is in doubt until a listing settles it")
+    pair = [lease for lease in fleet.leases_of(place) if not _is_leaving(lease)]
+    if any(lease.state is LeaseState.RELEASING for lease in pair):
+        return _hold(place, "releasing", "a release is not confirmed yet")
+    if not pair:
+        return _empty(place, cooling)
+    return _taken(fleet, place, pair)
+
+
+def _is_leaving(held: Lease) -> bool:
+    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+
+
+def _empty(place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+    why = cooling.get(f"slot:{place}")
+    return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
+
+
+def _taken(fleet: Fleet, place: Slot, pair: list[Lease]) -> SlotView | Proposal:
+    held, arriving = pair[0], pair[1] if len(pair) > 1 else None
+    if held.state is LeaseState.MISSING:
+        return _hold(place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone")
+    if held.state is LeaseState.EXITED:
+        reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
+        return Proposal(place, IntentKind.PAUSE, reason, lease=held)
+    down = None
+    if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        down = Down(held.state_since, _quotes(fleet, held))
+    return SlotView(place, held, arriving, down)
+
+
+def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
+    view = fleet.markets.get(held.market)
+    rows = view.offers if view is not None else ()
+    return tuple(
+        row.floor
+        for row in rows
+        if row.host_id == held.host_id and row.gpus == held.gpus and row.floor is not None and row.seen_at >= held.state_since
+    )
+
+
+def _hold(place: Slot, code: str, sentence: str) -> Proposal:
+    return Proposal(place, None, Reason(code, sentence))

@@ -1,0 +1,193 @@
+"""One market's poller: a complete listing each cycle, a closer look when something is amiss, offers when there is a choice.
+
+Invariants:
+1. The last good listing is kept with its age; a failed read makes it stale, never empty.
+2. Failure is logged once when it begins and once when it ends.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.clock import Clock
+from agent.decide.needs import Need
+from agent.domain.fleet import MarketView
+from agent.domain.instance import Instance
+from agent.domain.interruption import MarketEvent
+from agent.domain.label import Label
+from agent.domain.offer import Offer
+from agent.domain.workload import Workload
+from agent.markets import errors, labels, port
+
+log = structlog.get_logger("gpubid.poller")
+
+ACCOUNT_EVERY = 300.0
+"""Seconds between looks at credit, account id and the market's clock when nothing is amiss."""
+OFFERS_KEPT = timedelta(minutes=2)
+"""Offers go stale in seconds; older ones are not decided on."""
+EVENTS_KEPT = timedelta(hours=6)
+ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
+"""Seconds between searches for the same unmet need: search rows are rationed by the day."""
+SURVEY_EVERY = 3600.0
+"""Seconds between small searches without a need, for the price history."""
+ROWS = 16
+ROWS_OF_SURVEY = 6
+
+
+class Poller:
+    """Asks one market, and keeps what it said."""
+
+    def __init__(self, market: port.Market, clock: Clock, no_spend_because: str, is_ours: Callable[[str], str]) -> None:
+        """Read from `market`; `is_ours(account id)` says why that account may not pay, or nothing."""
+        self.market = market
+        self._clock = clock
+        self._no_spend = no_spend_because
+        self._is_ours = is_ours
+        self._is_down = False
+        self._account_at: float | None = None
+        self._asked: dict[str, tuple[tuple[str, ...], float, int]] = {}
+        self._surveyed: dict[str, float] = {}
+        self._offers: dict[str, Offer] = {}
+        self._closed_until: datetime | None = None
+        self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
+        self.seen_offers: tuple[Offer, ...] = ()
+
+    async def look(self) -> MarketView:
+        """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
+        self.view = replace(self.view, is_fresh=False, absent_ids=frozenset(), is_key_proven=False, events=(), offers=())
+        try:
+            rows = await self.market.instances()
+            self._see(rows)
+            if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
+                await self._read_account()
+        except errors.MarketError as error:
+            self._failed(error)
+        else:
+            self._recovered()
+        return self.view
+
+    async def look_closer(self, instance_ids: Iterable[str]) -> MarketView:
+        """Read the account, the market's own record of events, and each instance that the listing lacks."""
+        try:
+            await self._read_account()
+            await self._read_events()
+            for instance_id in sorted(instance_ids):
+                await self._probe(instance_id)
+        except errors.MarketError as error:
+            self._failed(error)
+        return self.view
+
+    async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload]) -> MarketView:
+        """Search for offers where there is a choice to make, and now and then for the price history."""
+        now = self._clock.monotonic()
+        fresh: list[Offer] = []
+        for need in needs:
+            if need.workload.market == self.market.name and self._is_due(need, now):
+                fresh += await self._search(need.workload, (), ROWS)
+                if need.held_hosts:
+                    fresh += await self._search(need.workload, need.held_hosts, ROWS)
+        asked = {need.workload.name for need in needs}
+        self._asked = {name: kept for name, kept in self._asked.items() if name in asked}
+        for work in workloads:
+            if work.market == self.market.name and work.name not in asked and self._is_survey_due(work, now):
+                fresh += await self._search(work, (), ROWS_OF_SURVEY)
+        self.seen_offers = tuple(fresh)
+        self._keep(fresh)
+        return self.view
+
+    def _see(self, rows: Sequence[Instance]) -> None:
+        self.view = replace(
+            self.view,
+            instances=tuple(rows),
+            labels=_labels(rows),
+            listed_at=self._clock.now(),
+            listed_monotonic=self._clock.monotonic(),
+            is_fresh=True,
+            listings=self.view.listings + 1,
+        )
+
+    async def _read_account(self) -> None:
+        account = await self.market.account()
+        self._account_at = self._clock.monotonic()
+        skew = (account.market_time - self._clock.now()).total_seconds() if account.market_time else 0.0
+        self.view = replace(
+            self.view,
+            is_key_proven=True,
+            account_id=account.account_id,
+            credit=account.credit,
+            clock_skew_seconds=skew,
+            no_spend_because=self._no_spend or self._is_ours(account.account_id),
+        )
+
+    async def _read_events(self) -> None:
+        since = self._clock.now() - EVENTS_KEPT
+        events: Sequence[MarketEvent] = await self.market.events(since)
+        self.view = replace(self.view, events=tuple(events))
+
+    async def _probe(self, instance_id: str) -> None:
+        """Ask for one instance by its id: a listing may lie, two endpoints seldom lie alike."""
+        try:
+            row = await self.market.instance(instance_id)
+        except errors.NotFound:
+            self.view = replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
+            return
+        rows = (*self.view.instances, row)
+        self.view = replace(self.view, instances=rows, labels=_labels(rows))
+
+    def _is_due(self, need: Need, now: float) -> bool:
+        key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))
+        if key == need.key and now - last < ASK_AGAIN[min(tries, len(ASK_AGAIN)) - 1]:
+            return False
+        self._asked[need.workload.name] = (need.key, now, tries + 1 if key == need.key else 1)
+        self._surveyed[need.workload.name] = now
+        return True
+
+    def _is_survey_due(self, work: Workload, now: float) -> bool:
+        if now - self._surveyed.get(work.name, now - SURVEY_EVERY) < SURVEY_EVERY:
+            return False
+        self._surveyed[work.name] = now
+        return True
+
+    async def _search(self, work: Workload, hosts: tuple[str, ...], rows: int) -> Sequence[Offer]:
+        if self._closed_until is not None and self._clock.now() < self._closed_until:
+            return ()
+        query = port.OfferQuery(
+            requirements=work.requirements,
+            disk_gb=work.disk_gb,
+            gpu_models=work.requirements.gpu_models,
+            host_ids=hosts,
+            max_price=work.max_price,
+            max_rows=rows,
+        )
+        try:
+            return await self.market.offers(query)
+        except errors.Throttled as error:
+            self._closed_until = error.until
+            log.warning("search.throttled", market=self.market.name, until=str(error.until))
+        except errors.MarketError as error:
+            log.warning("search.failed", market=self.market.name, code=error.code)
+        return ()
+
+    def _keep(self, fresh: Iterable[Offer]) -> None:
+        since = self._clock.now() - OFFERS_KEPT
+        self._offers |= {offer.offer_id: offer for offer in fresh}
+        self._offers = {key: offer for key, offer in self._offers.items() if offer.seen_at >= since}
+        self.view = replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
+
+    def _failed(self, error: errors.MarketError) -> None:
+        self.view = replace(self.view, is_fresh=False)
+        if not self._is_down:
+            log.warning("market.unavailable", market=self.market.name, code=error.code, reason=str(error)[:200])
+        self._is_down = True
+
+    def _recovered(self) -> None:
+        if self._is_down:
+            log.info("market.available", market=self.market.name)
+        self._is_down = False
+
+
+def _labels(rows: Iterable[Instance]) -> dict[str, Label]:
+    parsed = ((row.instance_id, labels.parse(row.label)) for row in rows)
+    return {instance_id: label for instance_id, label in parsed if label is not None}

@@ -1,0 +1,68 @@
+"""Poll results and the ledger's recollection -> one Fleet."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.workload import Workload
+from agent.ledger.recollection import Recollection
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Closed leases (by instance id) and intents (by id) that a listing still names."""
+
+    leases: Mapping[str, Lease] = field(default_factory=dict)
+    intents: Mapping[str, Intent] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """The same instant on both clocks, and when the program began."""
+
+    now: datetime
+    monotonic: float
+    started_at: datetime
+
+
+def fleet(
+    fleet_id: str,
+    instant: Instant,
+    workloads: Sequence[Workload],
+    views: Iterable[MarketView],
+    known: Recollection,
+    past: Past,
+) -> Fleet:
+    """Return everything known at `instant` as one value."""
+    markets = {view.market: view for view in views}
+    return Fleet(
+        fleet_id=fleet_id,
+        now=instant.now,
+        monotonic=instant.monotonic,
+        started_at=instant.started_at,
+        workloads=tuple(workloads),
+        markets=markets,
+        leases=known.leases,
+        intents=known.intents,
+        spend=known.total,
+        cooldowns=known.cooldowns,
+        hosts={host_id: record for market in markets for host_id, record in known.hosts_on(market).items()},
+        past_leases=past.leases,
+        past_intents=past.intents,
+    )
+
+
+def strangers(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:
+    """Return (instance ids, intent ids) of our labels that no open lease explains: their past is worth looking up."""
+    held = {lease.instance_id for lease in known.leases}
+    instances: set[str] = set()
+    intents: set[str] = set()
+    for view in views:
+        for instance_id, label in view.labels.items():
+            if label.fleet_id == fleet_id and instance_id not in held:
+                instances.add(instance_id)
+                intents.add(label.intent_id)
+    return instances, intents
