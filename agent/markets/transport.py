@@ -170,7 +170,7 @@ class Transport:
             raise _Lost(f"no answer within {self._deadline:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise _Lost(f"the connection broke ({type(error).__name__})") from None
-        if self._clock.monotonic() - began > self._deadline:
+        if self._clock.monotonic() - began >= self._deadline:
             raise _Lost(f"no answer within {self._deadline:g} s")
         return Reply(response.status, response.headers, content)
 
