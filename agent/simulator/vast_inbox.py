@@ -163,7 +163,7 @@ def change_webhook(surface: Surface, call: Call) -> Reply:
     hook = surface.webhooks.get(call.id)
     if hook is None:
         return vast_calls.refuse(404, "not_found", "Webhook not found")
-    changed = {key: call.fields[key] for key in ("name", "webhook_url", "event_types") if key in call.fields}
+    changed: dict[str, Any] = {key: call.fields[key] for key in ("name", "webhook_url", "event_types") if key in call.fields}
     if (complaint := _complaint({**hook, **changed})) is not None:
         return vast_calls.refuse(400, "invalid_args", complaint)
     hook.update(changed, updated_at=call.now)

@@ -228,7 +228,8 @@ async def test_errors_carry_the_vendors_words(market: Market) -> None:
 async def test_nonsense_never_ends_in_a_crash(market: Market) -> None:
     offer = await market.cheapest()
     made = await market.rented(offer["id"], offer["min_bid"])
-    for body in ([], 5, "text", {"price": "nan"}, {"price": []}, {"price": 1e999}, {"ids": "all"}, {"label": 5}):
+    bodies: list[Any] = [[], 5, "text", {"price": "nan"}, {"price": []}, {"price": 1e999}, {"ids": "all"}, {"label": 5}]
+    for body in bodies:
         sent = json.dumps(body).encode()
         for method, path in [
             ("PUT", f"/asks/{offer['id']}/"),

@@ -333,8 +333,10 @@ async def test_the_list_comes_in_pages_of_25_at_most() -> None:
             await market.rented(row["id"], row["min_bid"] * 1.2, label=f"group-{number % 2}" if number else None)
         path, token, seen = "/api/v1/instances/", None, []
         for _ in range(10):
-            query = {"order_by": [{"col": "id", "dir": "asc"}], "limit": 100}
-            page = (await market.call("GET", path, **query, **({"after_token": token} if token else {}))).body
+            query: dict[str, Any] = {"order_by": [{"col": "id", "dir": "asc"}], "limit": 100}
+            if token:
+                query["after_token"] = token
+            page = (await market.call("GET", path, **query)).body
             assert page["total_instances"] == 30
             assert page["instances_found"] == len(page["instances"]) <= 25
             seen += [row["id"] for row in page["instances"]]
