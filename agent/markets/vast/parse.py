@@ -35,7 +35,8 @@ _HUGE = 1e12
 _MEGABYTES_PER_GB = 1024.0
 """Billed traffic is read as megabytes: the unit is not documented, the prices are per 1/1024 of a terabyte."""
 _MOST_GPUS = 4096
-_LATEST_SECONDS = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+_LATEST_SECONDS = datetime(2060, 1, 1, tzinfo=UTC).timestamp()
+"""Hosts that stay for ever say 2099."""
 _ROUNDING = 1e-6
 """Micro-dollars forgiven when rounding up: binary fractions of decimal prices are off by less."""
 
@@ -153,7 +154,8 @@ def harvest(
     Raises:
         Malformed: the body is no list of offers.
     """
-    rows, dropped = _rows(raw)
+    rows, unreadable = _rows(raw)
+    dropped = unreadable
     found: dict[int, Offer] = {}
     for row in rows:
         # Without a model in the question, disks for rent come along: no GPUs, no floor.
@@ -166,7 +168,7 @@ def harvest(
             dropped += 1
         else:
             found[row.id] = offer
-    return Harvest(list(found.values()), len(rows) + dropped, dropped)
+    return Harvest(list(found.values()), len(rows) + unreadable, dropped)
 
 
 def loose_rows(raw: bytes) -> dict[int, dict[str, Any]]:

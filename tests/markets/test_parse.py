@@ -1,0 +1,215 @@
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain import money
+from agent.domain.instance import InstanceState
+from agent.domain.tenure import Tenure
+from agent.markets import errors
+from agent.markets.vast import parse
+from tests.markets.wire import PAYLOADS, payload
+
+NOW = datetime(2026, 11, 5, tzinfo=UTC)
+
+
+def raw(name: str) -> bytes:
+    return (PAYLOADS / f"{name}.json").read_bytes()
+
+
+def only(**changes: Any) -> bytes:
+    """A search with one good row, changed."""
+    return json.dumps({"offers": [payload("offers_on_demand")["offers"][0] | changes]}).encode()
+
+
+def listing(**changes: Any) -> bytes:
+    """A listing with one good row, changed; `...` takes a field away."""
+    row = payload("instances")["instances"][0] | changes
+    row = {name: value for name, value in row.items() if value is not ...}
+    return json.dumps({"success": True, "instances": [row], "next_token": None}).encode()
+
+
+def test_a_row_becomes_an_offer() -> None:
+    offer = parse.offers(raw("offers_on_demand"), NOW)[0]
+    assert (offer.market, offer.offer_id, offer.host_id, offer.owner_id) == ("vast", "31000001", "5101", "7001")
+    assert (offer.gpu, offer.gpus, offer.vram_mb, offer.dlperf) == ("RTX 3090 TI", 1, 24576, 47.25)
+    assert (offer.reliability, offer.is_verified, offer.region) == (0.9954, True, "Oregon, US")
+    assert (offer.inet_down_mbps, offer.inet_up_mbps, offer.disk_gb) == (812.7, 640.2, 812.5)
+    assert offer.ask == money.per_hour("0.252")
+    assert offer.storage_micros_per_gb_month == 200_000
+    assert (offer.traffic_down_micros_per_gb, offer.traffic_up_micros_per_gb) == (2604, 3906)
+    assert (offer.ends_at, offer.seen_at) == (datetime(2026, 12, 4, tzinfo=UTC), NOW)
+
+
+def test_a_floor_is_rounded_up() -> None:
+    assert parse.offers(raw("offers_on_demand"), NOW)[0].floor == money.UsdPerHour(66_667)
+
+
+def test_disks_unrentable_rows_and_doubles_are_no_offers() -> None:
+    harvest = parse.harvest(raw("offers_on_demand"), NOW)
+    assert [offer.offer_id for offer in harvest.offers] == ["31000001", "31000002"]
+    assert (harvest.rows, harvest.dropped) == (5, 0)
+
+
+def test_a_floor_above_the_ask_is_kept_as_it_is() -> None:
+    offer = parse.offers(raw("offers_on_demand"), NOW)[1]
+    assert offer.ask is not None
+    assert offer.floor is not None
+    assert (offer.floor.dollars, offer.ask.dollars) == (0.28, 0.253333)
+
+
+def test_an_absurd_end_of_listing_is_none() -> None:
+    assert parse.offers(only(end_date=4071532194.0), NOW)[0].ends_at is None
+    assert parse.offers(only(end_date=-5), NOW)[0].ends_at is None
+    assert parse.offers(only(end_date=1e18), NOW)[0].ends_at is None
+
+
+def test_duration_is_not_read() -> None:
+    """It is seconds left in the answer, age in the vendor's program, and the length of a rental to people."""
+    assert parse.offers(only(duration=1.0), NOW) == parse.offers(only(duration=1e9), NOW)
+    rows = [parse.page(listing(duration=seconds)).instances[0] for seconds in (1.0, 1e9)]
+    assert parse.instance(rows[0]) == parse.instance(rows[1])
+
+
+def test_numbers_may_be_strings_or_null() -> None:
+    offer = parse.offers(raw("offers_as_strings"), NOW)[0]
+    assert (offer.offer_id, offer.gpus, offer.vram_mb, offer.disk_gb, offer.region) == ("31000011", 1, 24564, 100.0, "")
+    assert (offer.ask, offer.floor) == (money.per_hour("0.3"), money.per_hour("0.2"))
+    assert (offer.traffic_down_micros_per_gb, offer.traffic_up_micros_per_gb) == (10_000, 0)
+
+
+def test_spoilt_rows_are_dropped_one_by_one_and_counted() -> None:
+    harvest = parse.harvest(raw("offers_spoilt"), NOW)
+    assert [offer.offer_id for offer in harvest.offers] == ["1", "16"]
+    assert (harvest.rows, harvest.dropped) == (16, 14)
+    assert harvest.offers[1].floor is None
+
+
+def test_in_a_bid_search_the_ask_is_unknown() -> None:
+    offer = parse.harvest(only(dph_base=0.06666666666666667), NOW, is_bid_search=True).offers[0]
+    assert (offer.ask, offer.floor) == (None, money.UsdPerHour(66_667))
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"offers":null}', b'{"offers":[', b'{"x":1}', b"[" * 99_999])
+def test_what_is_no_search_is_malformed(body: bytes) -> None:
+    with pytest.raises(errors.Malformed):
+        parse.harvest(body, NOW)
+
+
+@given(st.floats(0.0, 10_000.0))
+def test_fast_money_agrees_with_exact_money(dollars: float) -> None:
+    offer = parse.offers(only(dph_base=dollars, min_bid=dollars), NOW)[0]
+    assert offer.ask is not None
+    assert offer.floor is not None
+    assert abs(offer.ask.micros - money.per_hour(dollars).micros) <= (0 if dollars < 1000 else 1)
+    # Exact rounding up may be one micro-dollar dearer for a figure that a binary fraction misses by a trillionth.
+    assert 0 <= money.per_hour_up(dollars).micros - offer.floor.micros <= 1
+    assert offer.floor.micros >= dollars * 1e6 - 1e-5
+
+
+@given(st.text(max_size=500))
+def test_any_text_comes_out_short_and_printable(text: str) -> None:
+    offer = parse.offers(only(geolocation=text, gpu_name=text), NOW)[0]
+    instance = parse.instance(parse.page(listing(status_msg=text, label=text)).instances[0])
+    for shown in (offer.region, offer.gpu, instance.message, instance.label):
+        assert shown.isprintable()
+        assert len(shown) <= 260
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3)))
+def test_any_value_in_any_place_is_survived(value: Any) -> None:
+    for field in ("dph_base", "min_bid", "num_gpus", "end_date", "gpu_name", "rentable", "id"):
+        assert parse.harvest(only(**{field: value}), NOW).rows == 1
+
+
+def test_the_listing_becomes_instances() -> None:
+    page = parse.page(raw("instances"))
+    running, stopped, exited = (parse.instance(row) for row in page.instances)
+    assert [one.instance_id for one in (running, stopped, exited)] == ["52000001", "52000002", "52000003"]
+    assert (running.state, stopped.state, exited.state) == (
+        InstanceState.RUNNING,
+        InstanceState.PAUSED,
+        InstanceState.EXITED,
+    )
+    assert (running.tenure, exited.tenure) == (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND)
+    assert (running.label, stopped.label) == ("gpubid:0123456789ab:train:0:0123456789abcdef", "")
+    assert (running.host_id, running.owner_id, exited.owner_id) == ("5101", "7001", "")
+    assert (running.traffic_down_gb, running.traffic_up_gb, stopped.traffic_down_gb) == (3.5, 0.25, 0.0)
+    assert (running.traffic_down_micros_per_gb, running.traffic_up_micros_per_gb) == (2604, 3906)
+    assert (running.address, stopped.address, exited.address) == ("ssh4.vast.ai:15001", "203.0.113.58", "")
+    assert (running.created_at, stopped.ends_at) == (datetime(2026, 11, 5, 0, 0, 0, 250_000, UTC), None)
+    assert (running.is_wanted_running, stopped.is_wanted_running, running.gpu_util) == (True, False, 97.0)
+
+
+def test_the_bid_is_dph_base_and_the_disk_comes_on_top() -> None:
+    running, stopped, exited = (parse.instance(row) for row in parse.page(raw("instances")).instances)
+    assert running.bid == money.UsdPerHour(21_333)
+    assert (running.disk_rate, running.floor) == (money.UsdPerHour(1926), money.UsdPerHour(9334))
+    # Without the market's own figure: dollars per gigabyte and month of 720 hours.
+    assert stopped.disk_rate == money.per_hour(0.15 * 24 / 720)
+    assert (exited.bid, exited.gpu_rate, exited.gpus, exited.disk_gb) == (None, money.per_hour(16), 8, 72.0)
+
+
+def test_a_message_is_one_printable_line() -> None:
+    assert parse.instance(parse.page(raw("instances")).instances[2]).message == "Error [31mboom end"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": ...},
+        {"machine_id": ...},
+        {"is_bid": ...},
+        {"is_bid": None},
+        {"dph_base": ...},
+        {"dph_base": None},
+        {"dph_base": "free"},
+        {"dph_base": -0.1},
+        {"dph_base": -1},
+        {"dph_base": 1e9},
+        {"dph_base": "nan"},
+        {"storage_total_cost": -1.0},
+        {"storage_total_cost": "inf"},
+        {"inet_down_billed": "nan"},
+        {"min_bid": -0.5},
+        {"num_gpus": -1},
+        {"num_gpus": None},
+        {"disk_space": "nan"},
+    ],
+    ids=str,
+)
+def test_a_spoilt_row_refuses_the_listing(changes: dict[str, Any]) -> None:
+    with pytest.raises(errors.Malformed):
+        [parse.instance(row) for row in parse.page(listing(**changes)).instances]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b"null", b'{"instances":null}', b'{"success":false,"instances":[]}', b'{"instances":[]', b"[" * 99_999],
+)
+def test_what_is_no_page_is_malformed(body: bytes) -> None:
+    with pytest.raises(errors.Malformed):
+        parse.page(body)
+
+
+def test_null_for_an_id_means_that_there_is_none() -> None:
+    with pytest.raises(errors.NotFound):
+        parse.one(b'{"instances": null}', "5")
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"success":true}', b'{"instances":[]}', b'{"instances":{}}', b"", b'{"instance":null}']
+)
+def test_anything_less_than_null_does_not(body: bytes) -> None:
+    with pytest.raises(errors.Malformed):
+        parse.one(body, "5")
+
+
+def test_the_record_of_another_instance_is_refused() -> None:
+    body = json.dumps({"instances": payload("instances")["instances"][0]}).encode()
+    assert parse.one(body, "52000001").instance_id == "52000001"
+    with pytest.raises(errors.Malformed):
+        parse.one(body, "52000009")
