@@ -1,0 +1,75 @@
+"""Whether the program makes progress: a deadline for each job, and what /readyz and the watchdog make of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A job that has made no progress for longer than it may."""
+
+    job: str
+    seconds: float
+    deadline: float
+
+    def __str__(self) -> str:
+        return f"{self.job} made no progress for {self.seconds:.0f} s, {self.deadline:.0f} s are allowed"
+
+
+class Health:
+    """Progress deadlines per job.
+
+    Invariants:
+    1. A job is late only by the monotonic clock: a wall clock that jumps makes nobody late.
+    2. A market that is down makes nobody late: a cycle that ends, ends well here whatever it saw.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """Count by `monotonic` seconds."""
+        self._monotonic = monotonic
+        self._deadlines: dict[str, float] = {}
+        self._progress: dict[str, float] = {}
+        self._is_started = False
+        self._is_stopping = False
+
+    def expect(self, job: str, within: float) -> None:
+        """Ask `job` to make progress every `within` seconds, from now on."""
+        self._deadlines[job] = within
+        self._progress[job] = self._monotonic()
+
+    def forget(self, job: str) -> None:
+        """Expect nothing of `job` any more."""
+        self._deadlines.pop(job, None)
+        self._progress.pop(job, None)
+
+    def progressed(self, job: str) -> None:
+        """Note that `job` did what it is for."""
+        self._progress[job] = self._monotonic()
+
+    def started(self) -> None:
+        """Note that start-up is over."""
+        self._is_started = True
+
+    def stopping(self) -> None:
+        """Note that the program is on its way out: alive, and no longer ready."""
+        self._is_stopping = True
+
+    def late(self) -> tuple[Late, ...]:
+        """Return the jobs that are past their deadline."""
+        now = self._monotonic()
+        waited = {job: now - self._progress[job] for job in self._deadlines}
+        return tuple(
+            Late(job, waited[job], deadline)
+            for job, deadline in sorted(self._deadlines.items())
+            if waited[job] > deadline
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the watchdog may be fed."""
+        return not self.late()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the program has started, is not stopping, and every job keeps its deadline."""
+        return self._is_started and not self._is_stopping and self.is_alive

@@ -1,0 +1,79 @@
+"""Logs are events: JSON lines under systemd or in a pipe, colours at a terminal, and no secret in either."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, MutableMapping
+from datetime import datetime
+from typing import Any, TextIO
+
+import structlog
+
+from agent.telemetry.redaction import Redactor
+
+Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
+
+QUIET = ("aiohttp", "alembic", "apscheduler", "asyncio", "sqlalchemy", "urllib3", "vastai")
+"""Libraries whose own chatter is not news; their warnings are."""
+
+
+def configure(
+    redactor: Redactor,
+    now: Callable[[], datetime],
+    *,
+    level: str = "INFO",
+    stream: TextIO | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Send every log of the program and its libraries to `stream`, standard error by default.
+
+    `now` tells the time of an event, so that a rehearsal's lines carry the time it rehearses.
+    """
+    target = sys.stderr if stream is None else stream
+    is_json = not target.isatty() or is_journal(target, os.environ if environment is None else environment)
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        _stamp(now),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        redactor,
+    ]
+    last: Processor = structlog.processors.JSONRenderer(default=str) if is_json else structlog.dev.ConsoleRenderer()
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        # Tests capture logs, and a reload may change the level: a cached logger would miss both.
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Tell whether `stream` is the one that systemd connected to its journal."""
+    device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return (device, inode) == (str(found.st_dev), str(found.st_ino))
+
+
+def _stamp(now: Callable[[], datetime]) -> Processor:
+    def stamp(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        event["at"] = now().isoformat(timespec="milliseconds")
+        return event
+
+    return stamp
