@@ -85,7 +85,7 @@ def read_fleet_id(path: Path) -> str | None:
     if not _FLEET_ID.fullmatch(text):
         raise LedgerError(
             Code.FLEET_MISMATCH,
-            f"{file} holds no fleet id: restore it from a backup; if the ledger beside it is whole, delete the file and "
+            f"{file} holds no fleet id: restore it from a backup; if the ledger beside it is whole, delete it and "
             "it is written again",
         )
     return text

@@ -78,10 +78,10 @@ def prepare(path: Path) -> None:
         kept = beside.sibling(path, f".schema-{revision}.sqlite")
         kept.unlink(missing_ok=True)
         backup.copy(path, kept)
-    upgrade(path)
+    upgrade_to(path)
 
 
-def upgrade(path: Path, revision: str = "head") -> None:
+def upgrade_to(path: Path, revision: str = "head") -> None:
     """Run the migrations up to a revision, in one transaction.
 
     Raises:

@@ -60,6 +60,11 @@ class Memory:
         """Make the next recollection anew: something changed."""
         self._made = None
 
+    def forget_old(self, now: dt.datetime) -> None:
+        """Forget cooldowns that are over, and every last price: its sample may be gone from the tables."""
+        self.cooldowns = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
+        self.prices.clear()
+
     def recollection(self, now: dt.datetime) -> Recollection:
         """Return the recollection at `now`: the same object while nothing changed, in the ledger or by the date."""
         if self._made is None or not self._made_from <= now < self._made_until:
@@ -98,7 +103,6 @@ class Memory:
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         cooling = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
-        self.cooldowns = cooling
         self._made_from = now
         self._made_until = min([midnight + dt.timedelta(days=1), *(rest.until for rest in cooling.values())])
         today = self.days.get(midnight.date(), {})

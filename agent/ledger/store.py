@@ -101,8 +101,8 @@ class Ledger:
             link.execute(hosts.over(now))
 
         async with self._turn:
-            # A price that has not changed since has lost its sample: the next sight of it must be kept again.
-            await self._guarded(work, self._memory.prices.clear)
+            # A price that has not changed for long has lost its sample: the next sight of it must be kept again.
+            await self._guarded(work, lambda: self._memory.forget_old(now))
 
     async def reader(self) -> Reader:
         """Return a reader beside the writer: a long answer does not hold up a commit."""

@@ -1,0 +1,27 @@
+"""A clock that moves when told and a ledger on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.clock import SteppedClock
+from agent.ledger.store import Ledger
+from tests.ledger import values
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock(values.NOW)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.fixture
+async def ledger(path: Path, clock: SteppedClock) -> AsyncIterator[Ledger]:
+    opened = await Ledger.open(path, clock=clock)
+    yield opened
+    await opened.close()

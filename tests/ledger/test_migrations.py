@@ -1,0 +1,127 @@
+"""Migrations lead to exactly the schema, keep what they meet, and happen whole or not at all."""
+
+import importlib.resources
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from agent.clock import SteppedClock
+from agent.ledger import connection, migrate, reader, schema, verify
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.store import Ledger
+from tests.ledger.values import NOW, lease
+
+NEXT = '''
+"""Add a column and rebuild a table."""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade():
+    op.add_column("events", sa.Column("note", sa.Text))
+    with op.batch_alter_table("leases") as batch:
+        batch.alter_column("spec_digest", existing_type=sa.Text, nullable=True)
+    {last}
+'''
+
+
+def definitions(path: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(path)) as raw:
+        rows = raw.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'alembic_version'")
+        return {name: "".join(sql.split()) for name, sql in rows if not name.startswith("sqlite_")}
+
+
+@pytest.fixture
+def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Pretend to be the next release, with one more migration."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(str(importlib.resources.files("migrations")), folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "versions" / "0002_next.py").write_text(NEXT.format(last=""))
+    monkeypatch.setattr(importlib.resources, "files", lambda _: folder)
+    monkeypatch.setattr(schema, "REVISION", "0002")
+    yield folder
+    monkeypatch.undo()
+
+
+def test_upgrading_from_nothing_gives_the_schema_to_the_letter(path: Path, tmp_path: Path) -> None:
+    migrate.prepare(path)
+    engine = connection.engine(path, "ro")
+    with engine.connect() as link:
+        assert compare_metadata(MigrationContext.configure(link), schema.METADATA) == []
+    made = tmp_path / "made.sqlite"
+    direct = sa.create_engine(f"sqlite:///{made}")
+    schema.METADATA.create_all(direct)
+    direct.dispose()
+    engine.dispose()
+    assert definitions(path) == definitions(made)
+
+
+def test_every_table_is_strict(path: Path) -> None:
+    migrate.prepare(path)
+    with closing(sqlite3.connect(path)) as raw:
+        strict = {row[1]: row[5] for row in raw.execute("PRAGMA table_list")}
+        assert {name: strict[name] for name in schema.METADATA.tables} == dict.fromkeys(schema.METADATA.tables, 1)
+        with pytest.raises(sqlite3.IntegrityError, match="TEXT value in INTEGER"):
+            raw.execute("INSERT INTO cooldowns VALUES ('host', 'h1', 'tomorrow', 'slow')")
+
+
+def test_the_revision_the_program_names_is_the_one_head() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(importlib.resources.files("migrations")))
+    assert ScriptDirectory.from_config(config).get_heads() == [schema.REVISION]
+
+
+@pytest.mark.usefixtures("next_release")
+async def test_an_older_ledger_is_copied_then_upgraded_with_all_it_holds(path: Path, clock: SteppedClock) -> None:
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr(schema, "REVISION", "0001")
+        path.touch()
+        migrate.upgrade_to(path, "0001")
+        old = await Ledger.open(path, clock=clock)
+        async with old.transaction() as tx:
+            tx.open_lease(lease())
+        await old.close()
+    with pytest.raises(LedgerError) as caught:
+        await reader.open_reader(path)
+    assert caught.value.code is Code.OLDER_SCHEMA
+    new = await Ledger.open(path, clock=clock)
+    assert (new.fleet_id, new.recollection(NOW).leases) == (old.fleet_id, (lease(),))
+    await new.close()
+    assert migrate.stored_revision(path) == "0002"
+    assert "STRICT" in definitions(path)["leases"]
+    kept = path.with_name(path.name + ".schema-0001.sqlite")
+    assert migrate.stored_revision(kept) == "0001"
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr(schema, "REVISION", "0001")
+        assert verify.verify(kept).counted["leases"] == 1
+
+
+async def test_a_migration_that_fails_leaves_the_old_schema_whole(
+    path: Path, clock: SteppedClock, next_release: Path
+) -> None:
+    path.touch()
+    migrate.upgrade_to(path, "0001")
+    before = definitions(path)
+    step = next_release / "versions" / "0002_next.py"
+    step.write_text(NEXT.format(last='op.execute("CREATE TABLE events (again INTEGER)")'))
+    with pytest.raises(LedgerError):
+        await Ledger.open(path, clock=clock)
+    assert definitions(path) == before
+    assert migrate.stored_revision(path) == "0001"
+    step.write_text(NEXT.format(last=""))
+    await (await Ledger.open(path, clock=clock)).close()
+    assert migrate.stored_revision(path) == "0002"

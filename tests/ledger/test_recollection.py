@@ -1,0 +1,138 @@
+"""The memory agrees with the file, costs nothing while nothing changes, and turns the day at midnight UTC."""
+
+import asyncio
+import datetime as dt
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.clock import SteppedClock
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import LeaseState
+from agent.domain.money import Usd
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+from agent.ledger.errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
+from tests.ledger.values import NOW, intent, lease
+
+few = st.integers(0, 3)
+moves = st.one_of(
+    st.tuples(st.just("record"), few, few, st.sampled_from(list(IntentKind))),
+    st.tuples(st.just("advance"), few, st.sampled_from(list(IntentState))),
+    st.tuples(st.just("open"), few, few),
+    st.tuples(st.just("update"), few, st.sampled_from(list(LeaseState))),
+    st.tuples(st.just("spend"), few, st.integers(0, 40), st.integers(0, 10**9)),
+    st.tuples(st.just("cool"), few, st.integers(-3600, 7200)),
+    st.tuples(st.just("host"), few, st.integers(0, 100)),
+    st.tuples(st.just("wait"), st.integers(1, 100_000)),
+)
+
+
+def apply(tx: Transaction, move: tuple[Any, ...], now: dt.datetime) -> None:
+    match move:
+        case "record", number, slot, kind:
+            tx.record_intent(intent(number, slot=Slot("w", slot), kind=kind, recorded_at=now))
+        case "advance", number, state:
+            tx.advance_intent(f"n{number}", state, at=now)
+        case "open", number, instance:
+            tx.open_lease(lease(number, instance_id=f"i{instance}", opened_at=now, accrued_until=now))
+        case "update", number, state:
+            ended = now if state is LeaseState.ENDED else None
+            tx.update_lease(lease(number, instance_id=f"i{number}", state=state, ended_at=ended))
+        case "spend", number, days, micros:
+            day = (now - dt.timedelta(days=days)).date()
+            tx.add_spend(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros))
+        case "cool", number, seconds:
+            tx.add_cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow")
+        case "host", number, seconds:
+            tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
+        case _:
+            raise AssertionError(move)
+
+
+async def replay(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
+    clock = SteppedClock(NOW)
+    ledger = await Ledger.open(path, clock=clock)
+    try:
+        for batch in batches:
+            try:
+                async with ledger.transaction() as tx:
+                    for move in batch:
+                        if move[0] == "wait":
+                            clock.advance(move[1])
+                        else:
+                            apply(tx, move, clock.now())
+            except LedgerError:
+                pass
+            remembered = ledger.recollection()
+            assert remembered == await (await ledger.reader()).recollection(clock.now())
+            assert ledger.recollection() is remembered
+    finally:
+        await ledger.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(moves, max_size=4), max_size=8))
+def test_the_memory_always_equals_the_file(batches: list[list[tuple[Any, ...]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(replay(Path(folder) / "ledger.sqlite", batches))
+
+
+async def test_quiet_cycles_cost_no_sql_and_hand_out_one_object(ledger: Ledger, clock: SteppedClock) -> None:
+    async with ledger.transaction() as tx:
+        tx.open_lease(lease())
+    statements: list[str] = []
+    sa.event.listen(ledger._wire._engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    seen = set()
+    for _ in range(100):
+        clock.advance(15)
+        seen.add(id(ledger.recollection()))
+    assert len(seen) == 1
+    assert statements == []
+
+
+async def test_today_and_this_month_end_at_midnight_utc(ledger: Ledger) -> None:
+    day = dt.date(2026, 11, 30)
+    async with ledger.transaction() as tx:
+        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, day, gpu=Usd(3))
+        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, day - dt.timedelta(days=1), disk=Usd(4))
+    midnight = dt.datetime(2026, 12, 1, tzinfo=dt.UTC)
+    evening = ledger.recollection(midnight - dt.timedelta(microseconds=1))
+    assert (evening.total.today, evening.total.month) == (Usd(3), Usd(7))
+    assert evening.spend["train"] == evening.total
+    december = ledger.recollection(midnight)
+    assert (december.total.today, december.total.month) == (Usd(0), Usd(0))
+    assert december.spend == {}
+    # A clock set back finds the old sums again.
+    assert ledger.recollection(midnight - dt.timedelta(hours=30)).total.today == Usd(4)
+    async with ledger.transaction() as tx:
+        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, midnight.date(), gpu=Usd(1))
+    assert ledger.recollection(midnight).total.month == Usd(1)
+
+
+async def test_a_cooldown_is_gone_the_instant_it_is_over(ledger: Ledger) -> None:
+    until = NOW + dt.timedelta(minutes=10)
+    async with ledger.transaction() as tx:
+        tx.add_cooldown("host", "h1", until, "slow")
+        tx.add_cooldown("host", "h2", until + dt.timedelta(days=2), "slow")
+    assert [rest.key for rest in ledger.recollection(until - dt.timedelta(microseconds=1)).cooldowns] == ["h1", "h2"]
+    assert [rest.key for rest in ledger.recollection(until).cooldowns] == ["h2"]
+
+
+async def test_what_was_handed_out_does_not_change(ledger: Ledger) -> None:
+    async with ledger.transaction() as tx:
+        tx.add_host_exposure("vast", "h1", 60.0, at=NOW)
+    before = ledger.recollection()
+    async with ledger.transaction() as tx:
+        tx.add_host_exposure("vast", "h1", 60.0, at=NOW)
+        tx.add_host_exposure("vast", "h2", 60.0, at=NOW)
+        tx.bind_account("vast", "7")
+    assert list(before.hosts["vast"]) == ["h1"]
+    assert before.hosts["vast"]["h1"].running_seconds == 60.0
+    assert before.accounts == {}

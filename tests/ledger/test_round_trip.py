@@ -1,0 +1,93 @@
+"""Every value comes back from SQLite as it went in."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.event import Event
+from agent.domain.host import HostRecord
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.money import Usd
+from agent.domain.price import PriceSample
+from agent.ledger import connection, decisions, events, hosts, intents, leases, migrate, prices, schema, spend
+from agent.ledger.decisions import RecordedDecision
+from agent.ledger.spend import SpendEntry
+from tests.ledger import values
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Connection]:
+    path: Path = tmp_path_factory.mktemp("round") / "ledger.sqlite"
+    migrate.prepare(path)
+    engine = connection.engine(path, "rw")
+    with engine.connect() as opened:
+        yield opened
+    engine.dispose()
+
+
+def stored(link: sa.Connection, statement: sa.Executable, row: dict[str, object], table: sa.Table) -> sa.RowMapping:
+    with link.begin() as tx:
+        link.execute(statement, [row])
+        back = link.execute(sa.select(table)).mappings().one()
+        tx.rollback()
+    return back
+
+
+@given(values.leases())
+def test_leases(link: sa.Connection, lease: Lease) -> None:
+    assert leases.lease_of(stored(link, leases.OPENED, leases.row(lease), schema.leases)) == lease
+
+
+@given(values.intents())
+def test_intents(link: sa.Connection, intent: Intent) -> None:
+    assert intents.intent_of(stored(link, intents.RECORDED, intents.row(intent), schema.intents)) == intent
+
+
+@given(values.events())
+def test_events(link: sa.Connection, event: Event) -> None:
+    back = events.event_of(stored(link, events.APPENDED, events.row(event), schema.events))
+    assert back.event_id is not None
+    assert dataclasses.replace(back, event_id=None) == event
+
+
+@given(values.decisions)
+def test_decisions(link: sa.Connection, made: RecordedDecision) -> None:
+    assert decisions.decision_of(stored(link, decisions.MADE, decisions.row(made), schema.decisions)) == made
+
+
+@given(values.hosts)
+def test_hosts(link: sa.Connection, host: HostRecord) -> None:
+    assert hosts.host_of(stored(link, hosts.HOST_STORED, hosts.host_row(host), schema.hosts)) == host
+
+
+@given(values.cooldowns)
+def test_cooldowns(link: sa.Connection, cooldown: Cooldown) -> None:
+    back = stored(link, hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown), schema.cooldowns)
+    assert hosts.cooldown_of(back) == cooldown
+
+
+@given(values.samples)
+def test_prices(link: sa.Connection, sample: PriceSample) -> None:
+    assert prices.sample_of(stored(link, prices.OBSERVED, prices.row(sample), schema.prices)) == sample
+
+
+@given(values.ids, values.times, values.amounts, values.reals)
+def test_spend(link: sa.Connection, lease_id: str, at: object, amount: Usd, seconds: float) -> None:
+    lease = values.lease()
+    entry = SpendEntry(
+        lease_id, "train", "vast", lease.tenure, at.date(), amount, amount, amount, seconds, seconds  # type: ignore[attr-defined]
+    )
+    back = stored(link, spend.ADDED, spend.row(entry), schema.spend)
+    assert SpendEntry(**back) == entry
+
+
+def test_every_field_of_a_lease_and_of_an_intent_has_its_column() -> None:
+    for table, noun in ((schema.leases, Lease), (schema.intents, Intent)):
+        names = {field.name for field in dataclasses.fields(noun)} | {"workload"}
+        assert {column.name for column in table.columns} == names
