@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain.instance import InstanceState
+from agent.markets.vast import states
+
+RAN = "success, running docker.io/x_latest/ssh"
+OCI = "Error response from daemon: failed to create task for container: OCI runtime create failed"
+
+OBSERVED = [
+    # actual, current, intended, message, ours
+    ("", "running", "running", "", InstanceState.PENDING),
+    ("", "stopped", "stopped", "", InstanceState.PAUSED),
+    ("loading", "running", "running", "#7 Building", InstanceState.LOADING),
+    ("created", "running", "running", "Successfully loaded docker.io/x:latest", InstanceState.LOADING),
+    ("loading", "stopped", "stopped", "", InstanceState.PAUSED),
+    ("loading", "stopped", "running", "", InstanceState.PAUSED),
+    ("running", "running", "running", RAN, InstanceState.RUNNING),
+    ("running", "running", "stopped", RAN, InstanceState.RUNNING),
+    ("exited", "stopped", "stopped", RAN, InstanceState.PAUSED),
+    ("stopped", "stopped", "stopped", RAN, InstanceState.PAUSED),
+    ("exited", "stopped", "running", RAN, InstanceState.PAUSED),
+    ("exited", "running", "running", RAN, InstanceState.EXITED),
+    ("created", "stopped", "stopped", OCI, InstanceState.FAILED),
+    ("loading", "stopped", "stopped", "pull access denied for x", InstanceState.FAILED),
+    ("created", "stopped", "stopped", "Successfully loaded docker.io/x:latest", InstanceState.PAUSED),
+    ("created", "running", "running", OCI, InstanceState.LOADING),
+    ("exited", "stopped", "stopped", OCI, InstanceState.PAUSED),
+    ("offline", "running", "running", RAN, InstanceState.OFFLINE),
+    ("offline", "stopped", "stopped", RAN, InstanceState.OFFLINE),
+    ("unknown", "running", "running", RAN, InstanceState.OFFLINE),
+    ("rebooting", "running", "running", RAN, InstanceState.LOADING),
+    ("recycling", "running", "running", RAN, InstanceState.LOADING),
+]
+
+UNSEEN = [
+    ("running", "stopped", "stopped"),
+    ("exited", "running", "stopped"),
+    ("frozen", "running", "running"),
+    ("dreaming", "running", "running"),
+    ("running", "", "running"),
+    ("", "", ""),
+    ("running", "paused", "running"),
+    ("rebooting", "stopped", "stopped"),
+]
+
+
+@pytest.mark.parametrize(("actual", "current", "intended", "message", "ours"), OBSERVED)
+def test_an_observed_combination(actual: str, current: str, intended: str, message: str, ours: InstanceState) -> None:
+    assert states.state(actual, current, intended, message) is ours
+
+
+@pytest.mark.parametrize(("actual", "current", "intended"), UNSEEN)
+def test_an_unseen_combination_is_ignorance(actual: str, current: str, intended: str) -> None:
+    assert states.state(actual, current, intended, RAN) is InstanceState.UNKNOWN
+
+
+@given(st.text(max_size=9), st.text(max_size=9), st.text(max_size=9), st.text(max_size=50))
+def test_words_nobody_knows_are_never_a_loss(actual: str, current: str, intended: str, message: str) -> None:
+    assert states.state("?" + actual, current, intended, message) is InstanceState.UNKNOWN
+    assert states.state("running", "?" + current, intended, message) is InstanceState.UNKNOWN
