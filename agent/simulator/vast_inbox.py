@@ -1,8 +1,14 @@
-"""Notices: the inbox, where alone the API says "outbid", and the webhooks, which are stored and never called."""
+"""Notices: the inbox, where alone the API says "outbid", and the webhooks, which are stored and never called.
+
+The inbox shows only the kinds whose channel "in_app" is on. By default those are started, resumed and outbid: the
+recorded inboxes of a busy fleet hold no others, although instances were created, stopped and deleted all the time.
+"""
 
 import hashlib
 import ipaddress
+import itertools
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 from agent.simulator import vast_calls, vast_filters
@@ -12,6 +18,7 @@ from agent.simulator.vast_surface import Surface
 
 MOST_NOTICES = 50
 MOST_WEBHOOKS = 4
+SHOWN = frozenset({NoticeKind.STARTED, NoticeKind.RESUMED, NoticeKind.OUTBID})
 
 # Slug, subject and sentence of each kind. {id}, {machine}, {image}, {price} and {floor} are filled in.
 _WORDS: dict[NoticeKind, tuple[str, str, str]] = {
@@ -57,7 +64,7 @@ _WORDS: dict[NoticeKind, tuple[str, str, str]] = {
     ),
     NoticeKind.LOW_CREDIT: ("low_credit", "Your Vast.ai Credit Is Low", "Your credit is running out."),
     NoticeKind.CONTAINER_ERROR: (
-        "instance_error_msgs",
+        "error_msgs",
         "Your Vast.ai Instance Reported an Error",
         "Your instance {id} running {image} on machine {machine} reported an error.",
     ),
@@ -66,8 +73,8 @@ _WORDS: dict[NoticeKind, tuple[str, str, str]] = {
 
 def show_inbox(surface: Surface, call: Call) -> Reply:
     """Answer the last rows, newest first."""
-    notices = [] if "wrong_account" in call.struck else surface.world.inbox[-MOST_NOTICES:]
-    rows = [_row(notice) for notice in reversed(notices)]
+    notices = [] if "wrong_account" in call.struck else _shown(surface.world.inbox)
+    rows = [_row(notice) for notice in notices]
     unread = sum(1 for notice in notices if notice.at > surface.seen_through)
     seen = surface.seen_through or None
     return vast_calls.success(
@@ -87,24 +94,34 @@ def mark_seen(surface: Surface, call: Call) -> Reply:
 
 def show_types(_: Surface, __: Call) -> Reply:
     """Answer the kinds of notices there are."""
-    channels = {"email": True, "in_app": True, "sms": False, "webhooks": False, "whatsapp": False}
     kinds = [
         {
             "category": "transactional",
             "context": "client",
-            "default_preferences": channels,
+            "default_preferences": {
+                "email": kind is NoticeKind.LOW_CREDIT,
+                "in_app": kind in SHOWN,
+                "sms": False,
+                "webhooks": False,
+                "whatsapp": False,
+            },
             "display_name": subject.removeprefix("Your Vast.ai "),
             "effects_opt_in_policy": "none",
             "key": f"client:{slug}",
             "mandatory_email": False,
             "security_critical": False,
             "slug": slug,
-            "topic": "instance" if "instance" in slug or slug == "outbid" else "billing",
+            "topic": "billing" if kind is NoticeKind.LOW_CREDIT else "instance",
             "unreleased": False,
         }
-        for slug, subject, _ in _WORDS.values()
+        for kind, (slug, subject, _) in _WORDS.items()
     ]
     return vast_calls.success(notification_types=kinds)
+
+
+def _shown(inbox: Sequence[Notice]) -> list[Notice]:
+    newest_first = (notice for notice in reversed(inbox) if notice.kind in SHOWN)
+    return list(itertools.islice(newest_first, MOST_NOTICES))
 
 
 def _row(notice: Notice) -> dict[str, Any]:
@@ -163,7 +180,9 @@ def change_webhook(surface: Surface, call: Call) -> Reply:
     hook = surface.webhooks.get(call.id)
     if hook is None:
         return vast_calls.refuse(404, "not_found", "Webhook not found")
-    changed: dict[str, Any] = {key: call.fields[key] for key in ("name", "webhook_url", "event_types") if key in call.fields}
+    changed: dict[str, Any] = {
+        key: call.fields[key] for key in ("name", "webhook_url", "event_types") if key in call.fields
+    }
     if (complaint := _complaint({**hook, **changed})) is not None:
         return vast_calls.refuse(400, "invalid_args", complaint)
     hook.update(changed, updated_at=call.now)

@@ -431,6 +431,7 @@ async def test_the_inbox_marks_what_was_seen(market: Market) -> None:
     times = [row["created_at"] for row in inbox["notifications"]]
     assert times == sorted(times, reverse=True)
     assert inbox["unread_count"] == len(times)
+    assert {row["notif_type"] for row in inbox["notifications"]} == {"instance_started", "outbid"}
     assert len({row["event_id"] for row in inbox["notifications"]}) == len(times)
     await market.call("PUT", "/notifications/inbox/", {"seen_through_at": times[0]})
     assert (await market.call("GET", "/notifications/inbox/")).body["unread_count"] == 0

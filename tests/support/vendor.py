@@ -1,0 +1,54 @@
+"""The vendor's own programs, run unmodified as subprocesses against a simulated market."""
+
+import asyncio
+import dataclasses
+import os
+import pathlib
+import sys
+
+from agent.simulator import gate
+
+_PROGRAM = pathlib.Path(sys.executable).parent / "vastai"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ran:
+    """Hold how a program ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Vendor:
+    """Run the vendor's programs in a home of their own."""
+
+    url: str
+    home: pathlib.Path
+    key: str = gate.DEFAULT_KEY
+
+    async def cli(self, *arguments: str) -> Ran:
+        """Run `vastai ARGUMENTS`."""
+        return await self._run(str(_PROGRAM), *arguments, "--no-color")
+
+    async def python(self, code: str) -> Ran:
+        """Run a program that uses the vendor's package; it finds `url` and `key` in its environment."""
+        return await self._run(sys.executable, "-c", code)
+
+    async def _run(self, *command: str) -> Ran:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / "config"),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "VAST_URL": self.url,
+            "VAST_API_KEY": self.key,
+            "VASTAI_NO_UPDATE_CHECK": "1",
+            "COLUMNS": "220",
+        }
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await asyncio.wait_for(process.communicate(), 120)
+        return Ran(process.returncode or 0, out.decode(), err.decode())
