@@ -47,7 +47,9 @@ ASK = Terms(Tenure.ON_DEMAND, None, 16.0, "ubuntu:22.04")
 def asked(**changes: Any) -> OfferQuery:
     """A plain question; names of requirements and of the question may be mixed."""
     wants = {field.name for field in dataclasses.fields(Requirements)}
-    requirements = Requirements(**{name: value for name, value in changes.items() if name in wants and name != "gpu_models"})
+    requirements = Requirements(
+        **{name: value for name, value in changes.items() if name in wants and name != "gpu_models"}
+    )
     rest = {name: value for name, value in changes.items() if name not in wants or name == "gpu_models"}
     return OfferQuery(requirements, **({"disk_gb": 16.0} | rest))
 

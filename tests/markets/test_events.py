@@ -49,8 +49,8 @@ def delivery(**changes: Any) -> tuple[bytes, str, str]:
         "user_id": 5,
         "notif_type": "outbid",
         "subject": "Your Interruptible Instance #52000001 Has Been Outbid",
-        "message": "Your interruptible instance 52000001 on machine 5101 has been outbid and will be stopped. Your bid was "
-        "$0.40/hr and the current minimum bid is $1.27/hr. Update your bid at the console.",
+        "message": "Your interruptible instance 52000001 on machine 5101 has been outbid and will be stopped. Your bid "
+        "was $0.40/hr and the current minimum bid is $1.27/hr. Update your bid at the console.",
         "timestamp": NOW.timestamp(),
     } | changes
     raw, stamp = json.dumps(body).encode(), str(NOW.timestamp())

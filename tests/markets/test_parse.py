@@ -188,7 +188,15 @@ def test_a_spoilt_row_refuses_the_listing(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{}", b"null", b'{"instances":null}', b'{"success":false,"instances":[]}', b'{"instances":[]', b"[" * 99_999],
+    [
+        b"",
+        b"{}",
+        b"null",
+        b'{"instances":null}',
+        b'{"success":false,"instances":[]}',
+        b'{"instances":[]',
+        b"[" * 99_999,
+    ],
 )
 def test_what_is_no_page_is_malformed(body: bytes) -> None:
     with pytest.raises(errors.Malformed):

@@ -1,3 +1,4 @@
+import contextlib
 import subprocess
 import sys
 from typing import Any
@@ -10,7 +11,9 @@ from agent.markets.vast import query
 
 
 def test_the_vendors_grammar_is_read_as_the_vendor_reads_it() -> None:
-    asked = "reliability > 0.98 dph < 0.5 cpu_ram>=32 duration>2 gpu_name=RTX_4090 geolocation in [US,DE] static_ip=true"
+    asked = (
+        "reliability > 0.98 dph < 0.5 cpu_ram>=32 duration>2 gpu_name=RTX_4090 geolocation in [US,DE] static_ip=true"
+    )
     assert query.parse(asked) == {
         "reliability": {"gt": 0.98},
         "dph_total": {"lt": 0.5},
@@ -73,12 +76,10 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(asked: str) -> None:
-    try:
+    filters: query.Filters = {}
+    with contextlib.suppress(query.BadQuery):
         filters = query.parse(asked)
-    except query.BadQuery as refused:
-        assert str(refused)
-    else:
-        assert all(isinstance(conditions, dict) for conditions in filters.values())
+    assert all(isinstance(conditions, dict) for conditions in filters.values())
 
 
 def test_the_vendors_package_is_never_imported() -> None:

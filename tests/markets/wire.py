@@ -40,8 +40,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer. `drop` closes the connection in its place, `cut` sends only that many bytes of the body, `hang`
-    says nothing at all and keeps the connection open."""
+    """An answer, or what happens in its place.
+
+    `drop` closes the connection, `cut` sends only that many bytes of the body, `hang` says nothing at all.
+    """
 
     body: Any = b""
     status: int = 200
@@ -74,12 +76,12 @@ class Wire:
         assert task is not None
         self._tasks.add(task)
         try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._one(reader, writer):
                     pass
         finally:
             writer.close()
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
             self._tasks.discard(task)
 

@@ -6,7 +6,7 @@ from agent.domain import gpu
 from agent.domain.gpu import GpuModel
 from agent.markets.vast import text
 
-# Spellings that upper case, or the loss of a maker's name, would hide.
+# Spellings that upper case, or the loss of a maker's name, would hide; then the plain ones asked for most.
 # fmt: off
 _KNOWN = (
     "RTX 2080 Ti", "RTX 3060 Ti", "RTX 3060 laptop", "RTX 3070 Ti", "RTX 3070 laptop", "RTX 3080 Ti", "RTX 3090 Ti",
@@ -17,6 +17,11 @@ _KNOWN = (
     "Tesla K80", "Tesla P4", "Tesla P40", "Tesla P100", "Tesla T4", "Tesla V100", "Quadro P2000", "Quadro P4000",
     "Quadro P5000", "Quadro P6000", "Quadro GP100", "Quadro GV100", "InstinctMI50", "InstinctMI100", "InstinctMI210",
     "InstinctMI250X", "Pro V620", "Radeon VII", "Radeon Pro VII", "P104-100", "P106-100",
+    "RTX 2080", "RTX 3060", "RTX 3070", "RTX 3080", "RTX 3090", "RTX 4060", "RTX 4070", "RTX 4070S", "RTX 4080",
+    "RTX 4080S", "RTX 4090", "RTX 4090D", "RTX 5060", "RTX 5070", "RTX 5080", "RTX 5090", "RTX A4000", "RTX A4500",
+    "RTX A5000", "RTX A6000", "RTX PRO 4000", "RTX PRO 4500", "RTX PRO 5000", "RTX PRO 6000 S", "RTX PRO 6000 WS",
+    "Q RTX 6000", "Q RTX 8000", "A10", "A40", "A100 PCIE", "A100 SXM4", "L4", "L40", "L40S", "H100 PCIE", "H100 SXM",
+    "H100 NVL", "H200", "H200 NVL", "B200",
 )
 # fmt: on
 
