@@ -1,0 +1,23 @@
+"""Exit codes of every verb, and how an error ends one.
+
+0 done; 1 it could not be done (market, ledger or limits said no: the sentence says which); 2 bad input: nothing was
+started and nothing was changed; 3 verification found damage.
+"""
+
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
+
+import typer
+
+DONE = 0
+FAILED = 1
+BAD_INPUT = 2
+DAMAGED = 3
+
+
+def stop(code: int, lines: Iterable[str]) -> NoReturn:
+    """Print what is wrong to stderr and end with `code`."""
+    for line in lines:
+        sys.stderr.write(f"gpubid: {line}\n")
+    raise typer.Exit(code)

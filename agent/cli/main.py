@@ -1,0 +1,31 @@
+"""The command: one file a verb; each imports what is heavy only when it runs."""
+
+import sys
+
+import typer
+
+from agent import __version__
+from agent.cli import exits, rehearse, simulate
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Keeps GPU workloads alive on interruptible marketplace capacity, and proves what it spent.",
+    epilog="Exit codes: 0 done, 1 it could not be done, 2 bad input and nothing changed, 3 verification found damage.",
+)
+app.command()(rehearse.rehearse)
+app.command()(simulate.simulate)
+
+
+@app.callback(invoke_without_command=True)
+def version(*, shown: bool = typer.Option(False, "--version", help="Print the version and end.")) -> None:
+    """Print the version."""
+    if shown:
+        sys.stdout.write(f"gpubid {__version__}\n")
+        raise typer.Exit(exits.DONE)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,284 @@
+"""A rehearsal: agent and simulator in one process, real HTTP on loopback, one stepped clock, nobody sleeps.
+
+What it reports comes from two sides that share nothing: the ledger's own figures, and the simulator's truth.
+"""
+
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agent.app import App, Outside
+from agent.clock import SteppedClock
+from agent.config.settings import Config, MarketSettings
+from agent.decide import match, meter
+from agent.decide.strategy import Tuned
+from agent.domain import gpu
+from agent.domain.event import Event
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+from agent.ledger.spend import SpendKey, SpendLine
+from agent.markets import labels
+from agent.simulator import climate
+from agent.simulator.model import Slice
+from agent.simulator.server import Simulator
+from agent.simulator.world import World
+
+START = datetime(2026, 7, 27, tzinfo=UTC)
+"""Where rehearsals begin: the UTC day most of the recorded figures are from."""
+KEY = "simulated-key"
+BUSY_SECONDS = 2.0
+"""After a write the next look follows soon, as in the daemon."""
+SAMPLE_SECONDS = 900.0
+"""How often the cheapest matching ask is taken down."""
+ORPHAN_SECONDS = 600.0
+FLEET_ID = "c0ffee000000"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is counted while the rehearsal runs."""
+
+    cheapest: list[tuple[float, float]] = field(default_factory=list)
+    next_sample: float = 0.0
+    cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A finished rehearsal: its figures in the shape of `--json`, and what a person is told."""
+
+    figures: Mapping[str, Any]
+    events: tuple[Event, ...]
+    spend: tuple[SpendLine, ...]
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is rehearsed. `on_progress` is told the share done."""
+
+    climate: str
+    hours: float
+    seed: int
+    strategy: str | None = None
+    hosts: int | None = None
+    start: datetime = START
+    on_progress: Callable[[float], None] = lambda _: None
+
+
+async def rehearse(config: Config, tuned: Mapping[str, Tuned], scene: Scene, directory: Path | None = None) -> Rehearsal:
+    """Run the whole program against a simulated market for `scene.hours` of its time.
+
+    The ledger is made in `directory`, or in a temporary one that is removed.
+
+    Raises:
+        ClimateError: there is no such climate.
+    """
+    if directory is None:
+        with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as made:
+            return await rehearse(config, tuned, scene, Path(made))
+    began = time.monotonic()
+    clock = SteppedClock(scene.start)
+    world = World(climate.named(scene.climate), seed=scene.seed, start=clock.time(), hosts=scene.hosts)
+    config = _staged(config, scene, directory)
+    ids = random.Random(f"{scene.seed}/ids")  # noqa: S311 - a rehearsal repeats itself, secrets are not at stake
+    async with Simulator(world, clock, seed=scene.seed) as simulator:
+        outside = Outside(
+            clock,
+            lambda _: KEY,
+            {market.name: simulator.vast_url for market in config.markets},
+            new_id=lambda: f"{ids.getrandbits(64):016x}",
+            jitter=ids.random,
+            fleet_id=FLEET_ID,
+        )
+        app = await App.open(config, tuned, outside)
+        try:
+            tally = await _run(app, clock, world, scene)
+            return await _report(app, simulator, tally, scene, time.monotonic() - began)
+        finally:
+            await app.close()
+
+
+def _staged(config: Config, scene: Scene, directory: Path) -> Config:
+    """Return the configuration with every market simulated and its own ledger: a rehearsal never meets a real one."""
+    markets = tuple(
+        MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets
+    )
+    workloads = config.workloads
+    if scene.strategy is not None:
+        workloads = tuple(replace(work, strategy=scene.strategy) for work in workloads)
+    return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite")
+
+
+async def _run(app: App, clock: SteppedClock, world: World, scene: Scene) -> Tally:
+    tally = Tally()
+    end = scene.hours * 3600
+    while clock.monotonic() < end:
+        began = clock.monotonic()
+        done = await app.cycle()
+        tally.cycles += 1
+        if clock.monotonic() >= tally.next_sample:
+            tally.next_sample = clock.monotonic() + SAMPLE_SECONDS
+            _sample(tally, app.rules.workloads, world, clock)
+            scene.on_progress(min(1.0, clock.monotonic() / end))
+        wait = BUSY_SECONDS if done.is_busy else app.config.poll.total_seconds()
+        clock.advance(max(wait - (clock.monotonic() - began), 0.1))
+    return tally
+
+
+def _sample(tally: Tally, workloads: tuple[Workload, ...], world: World, clock: SteppedClock) -> None:
+    world.advance_to(clock.time())
+    asks = [ask for work in workloads if (ask := _cheapest_ask(work, world, clock.now())) is not None]
+    if asks:
+        tally.cheapest.append((clock.time(), sum(asks) / len(asks)))
+
+
+def _cheapest_ask(work: Workload, world: World, now: datetime) -> float | None:
+    """Return dollars per hour, disk included, of the cheapest on-demand slice that meets the workload's requirements."""
+    fitting = [
+        world.ask(slice_) + slice_.host.storage_price * work.disk_gb / 720
+        for slice_ in world.listed()
+        if _fits(slice_, work, now) and world.is_rentable(slice_)
+    ]
+    return min(fitting, default=None)
+
+
+def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
+    wants, host = work.requirements, slice_.host
+    return (
+        slice_.num_gpus == wants.gpus
+        and (not wants.gpu_models or gpu.model(host.gpu.name) in wants.gpu_models)
+        and (not wants.verified_only or host.verification == "verified")
+        and host.reliability >= (wants.min_reliability or 0.0)
+        and host.inet_down >= (wants.min_inet_down_mbps or 0.0)
+        and host.gpu.vram_mb >= (wants.min_vram_mb or 0)
+        and host.disk_gb >= work.disk_gb
+        and host.end_time - now.timestamp() >= match.LEAST_STAY.total_seconds()
+    )
+
+
+async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wall: float) -> Rehearsal:
+    now = app.clock.now()
+    simulator.world.advance_to(now.timestamp())
+    truth = simulator.world.truth()
+    reader = await app.ledger.reader()
+    events = tuple(reversed(await reader.events(limit=100_000)))
+    leases = await reader.leases(limit=100_000)
+    lines = await reader.spend_by(SpendKey.LEASE)
+    spend = sum(line.amount.dollars for line in lines)
+    spend += meter.outstanding(leases, now).dollars
+    running, useful = _hours(app, lines, leases, now)
+    ask = sum(price for _, price in tally.cheapest) / len(tally.cheapest) if tally.cheapest else 0.0
+    on_demand_cost = ask * useful
+    losses = [event for event in events if event.kind == "lease.interrupted"]
+    figures: dict[str, Any] = {
+        "climate": scene.climate,
+        "seed": scene.seed,
+        "strategy": sorted({work.strategy for work in app.rules.workloads}),
+        "start": scene.start.isoformat(),
+        "simulated_hours": scene.hours,
+        "wall_seconds": round(wall, 3),
+        "cycles": tally.cycles,
+        "slots": sum(work.slots for work in app.rules.workloads),
+        "useful_hours": round(useful, 4),
+        "running_hours": round(running, 4),
+        "interruptions": dict(Counter(event.cause.value for event in losses if event.cause is not None)),
+        "resumed_in_place": sum(event.kind == "lease.resumed" for event in events),
+        "moved": sum(event.kind == "lease.released_by_us" and event.reason_code == "moved" for event in events),
+        "on_demand_hours": round(_on_demand_hours(leases, lines), 4),
+        "spend": round(spend, 6),
+        "charged": round(truth["charged_total"], 6),
+        "ondemand_cost": round(on_demand_cost, 6),
+        "savings_ratio": round(1 - spend / on_demand_cost, 4) if on_demand_cost else None,
+        "orphans": _orphans(truth["contracts"], leases, events, now.timestamp()),
+        "double_rents": _double_rents(truth["contracts"]),
+        "calls": len(simulator.api.calls),
+        "search_rows": simulator.gate.search_rows,
+        "over_cap": round(_over_cap(app, simulator, now), 6),
+    }
+    return Rehearsal(figures, events, tuple(lines), app.config)
+
+
+def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime) -> tuple[float, float]:
+    """Return (running, useful) hours: what the ledger has counted, and the stretches that still run."""
+    running = sum(line.running_seconds for line in lines)
+    useful = sum(line.useful_seconds for line in lines)
+    checkpoints = {work.name: work.checkpoint for work in app.rules.workloads}
+    for lease in leases:
+        if lease.run_since is None or not lease.is_open:
+            continue
+        running += max(0.0, (now - lease.accrued_until).total_seconds())
+        checkpoint = checkpoints.get(lease.slot.workload)
+        if checkpoint is not None:
+            stretch = (now - lease.run_since).total_seconds()
+            useful += meter.useful_seconds(stretch, checkpoint, is_lost=False)
+    return running / 3600, useful / 3600
+
+
+def _on_demand_hours(leases: list[Lease], lines: list[SpendLine]) -> float:
+    on_demand = {lease.lease_id for lease in leases if lease.tenure is Tenure.ON_DEMAND}
+    return sum(line.running_seconds for line in lines if line.key in on_demand) / 3600
+
+
+def _orphans(contracts: list[Mapping[str, Any]], leases: list[Lease], events: tuple[Event, ...], now: float) -> int:
+    """Return contracts that billed for more than ten minutes with neither a lease nor an open intent."""
+    held = {lease.instance_id: lease for lease in leases}
+    return sum(_unaccounted(contract, held.get(str(contract["id"])), events, now) > ORPHAN_SECONDS for contract in contracts)
+
+
+def _unaccounted(contract: Mapping[str, Any], lease: Lease | None, events: tuple[Event, ...], now: float) -> float:
+    end = contract["ended"] if contract["ended"] is not None else now
+    if lease is not None:
+        closed = lease.ended_at.timestamp() if lease.ended_at is not None else now
+        before = max(0.0, lease.opened_at.timestamp() - contract["created"])
+        return max(before - _doubted(contract, events, now), 0.0) + max(0.0, float(end) - closed)
+    return max(0.0, float(end) - float(contract["created"]) - _doubted(contract, events, now))
+
+
+def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float) -> float:
+    """Return for how long the contract's own intent was open."""
+    label = labels.parse(contract["label"] or "")
+    mine = [event for event in events if label is not None and event.intent_id == label.intent_id]
+    began = [event.at for event in mine if event.kind == "intent.in_doubt"]
+    if not began:
+        return 0.0
+    ended = [event.at for event in mine if event.kind in {"intent.confirmed", "intent.void"}]
+    return (ended[0].timestamp() if ended else now) - began[0].timestamp()
+
+
+def _double_rents(contracts: list[Mapping[str, Any]]) -> int:
+    """Return how many intents have more than one contract in the truth."""
+    rents = Counter(
+        label.intent_id for contract in contracts if (label := labels.parse(contract["label"] or "")) is not None
+    )
+    return sum(count > 1 for count in rents.values())
+
+
+def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
+    """Return dollars charged on any UTC day beyond its cap and the overshoot that money-safety rule 12 allows.
+
+    The allowance is what the fleet may cost per hour for one poll and the releases after it, taken as five minutes, and the
+    disks that a pause keeps for the rest of the day.
+    """
+    cap = app.rules.caps.per_day
+    if cap is None:
+        return 0.0
+    days: Counter[str] = Counter()
+    disks: Counter[str] = Counter()
+    first = now - timedelta(days=32)
+    for charge in simulator.world.charges(first.timestamp(), now.timestamp()):
+        day = str(charge.day)
+        days[day] += charge.amount
+        disks[day] += charge.amount if charge.kind == "disk" else 0.0
+    rate = app.rules.caps.per_hour
+    allowed = (rate.dollars if rate is not None else 0.0) * (app.config.poll.total_seconds() + 300) / 3600
+    return max((total - cap.dollars - allowed - disks[day] for day, total in days.items()), default=0.0) if days else 0.0
+
+

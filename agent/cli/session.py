@@ -1,0 +1,118 @@
+"""What most verbs begin with: the configuration, the strategies, keys, and a market, embedded where it is simulated."""
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits
+from agent.config.problems import ConfigError
+from agent.config.settings import Config, MarketSettings
+from agent.decide.strategy import Tuned
+from agent.telemetry import redaction
+
+if TYPE_CHECKING:
+    from agent.app import Outside
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, stable from version to version.")]
+DEFAULT_CONFIG = Path("agent.toml")
+SIMULATED_KEY = "simulated-key"
+SEED = 7
+REDACTOR = redaction.Redactor()
+
+
+def read(path: Path) -> tuple[Config, Mapping[str, Tuned]]:
+    """Return the configuration and the tuned strategies, or end with 2 and every mistake."""
+    from agent.simulator import climate
+
+    try:
+        return parse(path, climate.names())
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+
+
+def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]:
+    """Return the configuration and the tuned strategies.
+
+    Raises:
+        ConfigError: with every mistake in every file.
+    """
+    from agent import tuning
+    from agent.config import loading
+
+    config = loading.load(path, strategies=tuning.installed().keys(), climates=climates, check_query=_check_query)
+    return config, tuning.load(config.strategies)
+
+
+def _check_query(text: str) -> None:
+    from agent.markets.vast import query
+
+    query.check(text)
+
+
+def secret(settings: MarketSettings) -> str:
+    """Return the key of a market: the simulator's own, or a credential by its name; it is never logged from here on.
+
+    Raises:
+        CredentialError: there is none that can be used.
+    """
+    from agent import systemd
+
+    if settings.is_simulated:
+        return SIMULATED_KEY
+    key = systemd.credential(settings.credential, settings.credential_file, os.environ)
+    REDACTOR.register(key)
+    return key
+
+
+@contextlib.asynccontextmanager
+async def outside(config: Config) -> AsyncIterator["Outside"]:
+    """Give the world outside the program: the machine's clock, and an embedded simulator where a market is simulated."""
+    from agent.app import Outside
+    from agent.clock import SystemClock
+
+    async with contextlib.AsyncExitStack() as stack:
+        urls = {}
+        for settings in config.markets:
+            if settings.is_simulated:
+                urls[settings.name] = await stack.enter_async_context(_embedded(settings.simulated))
+        yield Outside(SystemClock(), secret, urls)
+
+
+@contextlib.asynccontextmanager
+async def _embedded(climate_name: str) -> AsyncIterator[str]:
+    from agent.simulator import climate
+    from agent.simulator.clock import ScaledClock
+    from agent.simulator.server import Simulator
+    from agent.simulator.world import World
+
+    clock = ScaledClock()
+    world = World(climate.named(climate_name), seed=SEED, start=clock.time())
+    async with Simulator(world, clock, seed=SEED) as simulator:
+        yield simulator.vast_url
+
+
+def log_quietly() -> None:
+    """Log errors only: what a verb has to say, it prints."""
+    from agent.clock import SystemClock
+    from agent.telemetry import logging
+
+    logging.configure(REDACTOR, SystemClock().now, level="ERROR")
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def is_terminal() -> bool:
+    """Tell whether a person is watching."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

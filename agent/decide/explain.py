@@ -1,0 +1,159 @@
+"""A plan as sentences and as JSON: what was chosen, what was next best, and why the rest was refused."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from agent.decide import cooldown, match, price, ranking
+from agent.decide.plan import Plan
+from agent.decide.strategy import Candidate, Pricing
+from agent.domain.decision import Decision, Hold, Option, Rebid, Rent, slot_of
+from agent.domain.fleet import Fleet
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+
+NEXT_BEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One reason for refusals: how many offers failed it, and one of them as an example."""
+
+    code: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What stood behind a workload's decisions: candidates best first, and the refused by reason."""
+
+    workload: str
+    decisions: tuple[Decision, ...]
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refused, ...]
+    offers: int
+
+
+def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
+    """Return the grounds of `made` for one workload, from the same offers."""
+    view = fleet.markets.get(work.market)
+    book = match.Book(view.offers if view is not None else ())
+    rented = {decision.offer.host_id for decision in made.decisions if isinstance(decision, Rent)}
+    held = {lease.host_id for lease in fleet.leases if lease.is_open} - rented
+    taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))
+    lost = sum(record.interruptions for record in fleet.hosts.values())
+    hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
+    hazard = price.market_hazard(lost, hours)
+    ranked = ranking.ranking(book, work, _both_ways(work), fleet.hosts, taken, fleet.now, hazard)
+    return Explanation(
+        workload=work.name,
+        decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
+        candidates=tuple(islice(ranked, 1 + NEXT_BEST)),
+        refused=_refused(book, work, fleet, taken),
+        offers=len(book.offers),
+    )
+
+
+def _both_ways(work: Workload) -> Pricing:
+    """Return the plain ways to hold an offer, at its floor and at its ask: the strategy's own bid stands in its decision."""
+
+    def ways(candidate: Offer) -> list[price.Way]:
+        most = work.max_price - candidate.disk_rate(work.disk_gb)
+        found = [(Tenure.INTERRUPTIBLE, candidate.floor), (Tenure.ON_DEMAND, candidate.ask)]
+        return [price.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
+
+    return ways
+
+
+def _refused(book: match.Book, work: Workload, fleet: Fleet, taken: match.Taken) -> tuple[Refused, ...]:
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    ways = _both_ways(work)
+    for candidate in book.offers:
+        why = match.refusal(candidate, work, fleet.now, taken)
+        if why is None and not ways(candidate):
+            why = match.Refusal(
+                "price", f"floor {candidate.floor} and ask {candidate.ask} are above {work.max_price} with disk"
+            )
+        if why is not None:
+            counts[why.code] += 1
+            examples.setdefault(why.code, f"host {candidate.host_id} {why.sentence}")
+    return tuple(Refused(code, count, examples[code]) for code, count in counts.most_common())
+
+
+def sentence(decision: Decision) -> str:
+    """Return a decision as one line for a person."""
+    verb = "hold" if isinstance(decision, Hold) else type(decision).__name__.lower()
+    struck = f" (limit {decision.reason.limit})" if decision.reason.limit else ""
+    return f"{slot_of(decision)}: {verb}, {decision.reason.code}{struck}: {decision.reason.sentence}"
+
+
+def as_json(decision: Decision) -> dict[str, Any]:
+    """Return a decision as plain JSON values; money in dollars per hour."""
+    slot = slot_of(decision)
+    said: dict[str, Any] = {
+        "slot": str(slot),
+        "kind": "hold" if isinstance(decision, Hold) else type(decision).__name__.lower(),
+        "code": decision.reason.code,
+        "sentence": decision.reason.sentence,
+        "limit": decision.reason.limit or None,
+        "options": [_option(option) for option in decision.reason.options],
+    }
+    if isinstance(decision, Rent):
+        said |= _offer(decision.offer) | {"tenure": decision.tenure.value, "dollars_per_hour": decision.rate.dollars}
+        said["bid_dollars_per_hour"] = decision.bid.dollars if decision.bid is not None else None
+    elif not isinstance(decision, Hold):
+        said |= {"lease": decision.lease.lease_id, "host": decision.lease.host_id}
+    if isinstance(decision, Rebid):
+        said["bid_dollars_per_hour"] = decision.bid.dollars
+    return said
+
+
+def explanation_json(explained: Explanation) -> dict[str, Any]:
+    """Return an explanation as plain JSON values."""
+    return {
+        "workload": explained.workload,
+        "offers_seen": explained.offers,
+        "decisions": [as_json(decision) for decision in explained.decisions],
+        "candidates": [_candidate(candidate) for candidate in explained.candidates],
+        "refused": [{"code": row.code, "count": row.count, "example": row.example} for row in explained.refused],
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    return {
+        **_offer(candidate.offer),
+        "tenure": candidate.way.tenure.value,
+        "dollars_per_hour": candidate.way.rate.dollars,
+        "score_dlperf_hours_per_dollar": candidate.reckoning.score,
+        "terms": [_term(term.name, term.figure, term.unit) for term in candidate.reckoning.terms()],
+    }
+
+
+def _offer(offer: Offer) -> dict[str, Any]:
+    return {
+        "market": offer.market,
+        "offer": offer.offer_id,
+        "host": offer.host_id,
+        "gpu": offer.gpu,
+        "gpus": offer.gpus,
+        "ask_dollars_per_hour": offer.ask.dollars if offer.ask is not None else None,
+        "floor_dollars_per_hour": offer.floor.dollars if offer.floor is not None else None,
+        "reliability": offer.reliability,
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return {
+        "name": option.name,
+        "dollars": round(option.dollars, 6),
+        "terms": [_term(term.name, term.figure, term.unit) for term in option.terms],
+    }
+
+
+def _term(name: str, figure: float, unit: str) -> Mapping[str, Any]:
+    return {"name": name, "figure": round(figure, 6), "unit": unit}
