@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from agent.simulator import gate
+from agent.simulator.climate import Climate
 from tests.support.market import START, Market, running_market
 
 BID_SEARCH = {"rentable": {"eq": True}, "type": "bid", "num_gpus": {"gte": "1"}}
@@ -252,3 +253,25 @@ async def test_a_dropped_create_is_seen_as_often_as_it_was_sent(market: Market) 
     with pytest.raises(aiohttp.ClientError):
         await market.rent(5, 0.2)
     assert [call["status"] for call in (await market.truth())["calls"]] == [0, 0]
+
+
+async def a_day(seed: int) -> list[bytes]:
+    """Live a day with a fixed script and give every answer."""
+    async with running_market(Climate(), seed=seed, hosts=40) as market:
+        said = []
+        await market.weather("throttle_json", route="GET /users", probability=0.5)
+        for hour in range(24):
+            rows = (await market.call("POST", "/bundles/", {**BID_SEARCH, "limit": 20})).body["offers"]
+            offer = rows[hour % len(rows)]
+            said.append((await market.rent(offer["id"], round(offer["min_bid"] * 1.3, 4), label=f"hour-{hour}")).raw)
+            said.append((await market.call("GET", "/api/v1/instances/")).raw)
+            said.append((await market.call("GET", "/notifications/inbox/")).raw)
+            said.append((await market.call("GET", "/users/current")).raw)
+            await market.advance(3_600.0)
+        return said
+
+
+async def test_the_same_seed_start_and_calls_give_the_same_answers() -> None:
+    first, second, other = [await a_day(seed) for seed in (11, 11, 12)]
+    assert first == second
+    assert first != other
