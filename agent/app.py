@@ -46,7 +46,9 @@ class Outside:
 class App:
     """The daemon without its schedule: open it, run cycles, close it. Closing never releases."""
 
-    def __init__(self, config: Config, tuned: Mapping[str, Tuned], outside: Outside, ledger: Ledger, *, is_dry: bool) -> None:
+    def __init__(
+        self, config: Config, tuned: Mapping[str, Tuned], outside: Outside, ledger: Ledger, *, is_dry: bool
+    ) -> None:
         """Put the parts together; use `open`, which also opens the ledger and settles what a crash left."""
         self.ledger = ledger
         self.clock = outside.clock
@@ -168,7 +170,7 @@ class App:
             if not bound:
                 return f"the account of {market} has not been read yet"
             if account_id != bound:
-                return f"the key of {market} answers for account {account_id}, this ledger belongs to {bound}: nothing is paid"
+                return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
             return ""
 
         return why_not
@@ -187,4 +189,3 @@ def _market(settings: MarketSettings, outside: Outside) -> port.Market:
     url = outside.urls.get(settings.name, settings.url)
     link = transport.Transport(url, lambda: outside.secret(settings), outside.clock, lanes, outside.jitter)
     return VastMarket(client.VastClient(link, lanes, rows, outside.clock), rows, outside.clock)
-

@@ -106,7 +106,9 @@ class Cycle:
         """Find what happened; look again, and closer, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
         found = reconcile.reconcile(fleet, self._memory)
-        turned = any(isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts)
+        turned = any(
+            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
+        )
         if found.suspects or found.to_probe or turned:
             if found.suspects:
                 self._memory = found.memory

@@ -14,7 +14,6 @@ from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
-
 LEAST_GAP = 0.03
 """A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
 
@@ -62,7 +61,9 @@ class Patient:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
             best = next(ranked, None) if params.may_move else None
-            return recovery.recover(slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now)
+            return recovery.recover(
+                slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now
+            )
         return _calm(slot, view, held, params)
 
 

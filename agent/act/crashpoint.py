@@ -7,6 +7,6 @@ VARIABLE = "GPUBID_CRASH_AT"
 
 
 def reached(step: str, kind: str) -> None:
-    """Die by SIGKILL when the variable names this step and kind, as in "sent:rent": no cleanup runs, as in a power cut."""
+    """Die by SIGKILL when the variable names this step and kind, as in "sent:rent": nothing is cleaned up."""
     if os.environ.get(VARIABLE) == f"{step}:{kind}":
         os.kill(os.getpid(), signal.SIGKILL)

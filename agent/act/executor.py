@@ -23,8 +23,8 @@ class Executor:
     async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
         """Carry out all but holds; return the intents as they ended.
 
-        A cancellation waits until what was begun has been resolved or left in doubt: an answer that nobody writes down is
-        money that nobody counts.
+        A cancellation waits until what was begun has been resolved or left in doubt: an answer that nobody writes down
+        is money that nobody counts.
         """
         todo = [decision for decision in decisions if not isinstance(decision, Hold)]
         ending = [decision for decision in todo if isinstance(decision, Release | Pause)]

@@ -124,10 +124,16 @@ class Journal:
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:
             tx.record_intent(intent)
-            if isinstance(decision, Release) and decision.lease.is_open and decision.lease.state is not LeaseState.RELEASING:
+            if (
+                isinstance(decision, Release)
+                and decision.lease.is_open
+                and decision.lease.state is not LeaseState.RELEASING
+            ):
                 held = decision.lease
                 end_reason = held.end_reason or decision.reason.code
-                tx.update_lease(replace(held, state=LeaseState.RELEASING, state_since=intent.recorded_at, end_reason=end_reason))
+                tx.update_lease(
+                    replace(held, state=LeaseState.RELEASING, state_since=intent.recorded_at, end_reason=end_reason)
+                )
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -191,7 +197,9 @@ class Journal:
             intent = replace(intent, disk_gb=work.disk_gb if work else 0.0)
             outcome = outcomes.rented(intent, decision, instance_id, now)
         else:
-            outcome = outcomes.written(decision, now, work.checkpoint if work else Checkpoint(), is_accepted=is_accepted)
+            outcome = outcomes.written(
+                decision, now, work.checkpoint if work else Checkpoint(), is_accepted=is_accepted
+            )
         async with self._ledger.transaction() as tx:
             tx.advance_intent(
                 intent.intent_id,
@@ -212,7 +220,9 @@ class Journal:
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
 
-    async def _rejected(self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str) -> Intent:
+    async def _rejected(
+        self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str
+    ) -> Intent:
         now = self._clock.now()
         log.warning("intent.rejected", intent=intent.intent_id, kind=intent.kind.value, reason=reason)
         async with self._ledger.transaction() as tx:
@@ -224,7 +234,9 @@ class Journal:
                 if leftover_id:
                     left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                     tx.open_lease(left.lease)
-                    tx.append_event(_event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind"))
+                    tx.append_event(
+                        _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
+                    )
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
 

@@ -20,7 +20,7 @@ class Outcome:
 
 
 def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
-    """Return the lease of a fresh rent; a leftover is the stopped instance that a refused bid leaves, to be released."""
+    """Return the lease of a fresh rent; a leftover, the stopped instance of a refused bid, is to be released."""
     offer = decision.offer
     lease = Lease(
         lease_id=f"{offer.market}-{instance_id}",

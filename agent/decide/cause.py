@@ -1,7 +1,7 @@
 """Why a lease stopped running: one of nine causes, decided in a fixed order, with the evidence.
 
-The market's own fields cannot tell a user's stop, an outbid, an on-demand take-over and an empty account apart; the order
-below is that of the field's practice. Unknown is an answer.
+The market's own fields cannot tell a user's stop, an outbid, an on-demand take-over and an empty account apart; the
+order below is that of the field's practice. Unknown is an answer.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,13 @@ from agent.domain.money import FREE, UsdPerHour, per_hour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
-
 INBOX_ROUNDING = per_hour("0.005")
 """The inbox tells prices to two decimals: the winner may have bid half a cent more."""
 
 
-def of_stop(held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime) -> tuple[Cause, Evidence]:
+def of_stop(
+    held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime
+) -> tuple[Cause, Evidence]:
     """Return why `held`, seen running last at `since`, is now in `state`."""
     if state is InstanceState.OFFLINE:
         return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
@@ -30,7 +31,9 @@ def of_stop(held: Lease, state: InstanceState, view: MarketView, since: datetime
     if view.credit is not None and view.credit.micros <= 0:
         return Cause.OUT_OF_CREDIT, Evidence("credit", f"the account's credit is {view.credit}")
     if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, Evidence("end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC")
+        return Cause.CONTRACT_END, Evidence(
+            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+        )
     told = _outbid_event(held, view.events, since)
     if told is not None:
         return _of_event(held, told)
@@ -40,19 +43,28 @@ def of_stop(held: Lease, state: InstanceState, view: MarketView, since: datetime
 def of_absence(held: Lease, now: datetime) -> tuple[Cause, Evidence]:
     """Return why an instance is gone for good."""
     if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, Evidence("end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC")
-    return Cause.HOST_GONE, Evidence("no_such_instance", "the market says there is no such instance, and two listings agree")
+        return Cause.CONTRACT_END, Evidence(
+            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+        )
+    return Cause.HOST_GONE, Evidence(
+        "no_such_instance", "the market says there is no such instance, and two listings agree"
+    )
 
 
 def _outbid_event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
-    told = [event for event in events if event.instance_id == held.instance_id and event.kind == "outbid" and event.at >= since]
+    told = [
+        event
+        for event in events
+        if event.instance_id == held.instance_id and event.kind == "outbid" and event.at >= since
+    ]
     return max(told, key=lambda event: event.at, default=None)
 
 
 def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
-    """A winner above our bid and under the ask is a bidder; one at the ask or not above our bid is an on-demand renter."""
+    """A winner above our bid and under the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
     winner = told.new_floor
-    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {winner or 'not told'}, our bid {held.gpu_rate}"
+    told_floor = winner or "not told"
+    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"
     if winner is None:
         return Cause.DISPLACED, Evidence("inbox", sentence)
     most = winner + INBOX_ROUNDING
@@ -78,6 +90,8 @@ def _of_floor(held: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
     if bidding.is_echo(held, floor):
         return Cause.UNKNOWN, Evidence("echo", f"the host lists the slice at {floor}, which is our own bid", floor)
     if floor > held.gpu_rate:
-        return Cause.OUTBID, Evidence("floor", f"the host lists the slice at a floor of {floor}, above our {held.gpu_rate}", floor)
+        return Cause.OUTBID, Evidence(
+            "floor", f"the host lists the slice at a floor of {floor}, above our {held.gpu_rate}", floor
+        )
     sentence = f"the host lists the slice at a floor of {floor}, not above our {held.gpu_rate}: nobody bid more"
     return Cause.EXTERNAL_STOP, Evidence("floor", sentence, floor)

@@ -27,7 +27,9 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
         if intent.state is not IntentState.IN_DOUBT:
             continue
         if intent.market != view.market:
-            doubts.update({intent.intent_id: memory.doubts[intent.intent_id]} if intent.intent_id in memory.doubts else {})
+            doubts.update(
+                {intent.intent_id: memory.doubts[intent.intent_id]} if intent.intent_id in memory.doubts else {}
+            )
             continue
         began = memory.doubts.get(intent.intent_id, Absence(view.listed_monotonic, view.listings))
         fact = _settled(fleet, view, rows, intent, began)
@@ -98,4 +100,3 @@ def _shows(intent: Intent, row: Instance) -> bool:
 
 def _is_over(view: MarketView, began: Absence) -> bool:
     return view.listed_monotonic - began.monotonic >= GRACE_SECONDS and view.listings - began.listings >= GRACE_LISTINGS
-

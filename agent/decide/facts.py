@@ -35,7 +35,7 @@ class IntentSettled:
 
 @dataclass(frozen=True, slots=True)
 class InstanceFound:
-    """An instance of ours without a lease. `verdict` is adopt, hold, release or second_daemon; `lease` is the record made."""
+    """An instance of ours without a lease; `verdict` is adopt, hold, release or second_daemon."""
 
     instance: Instance
     verdict: str

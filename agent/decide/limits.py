@@ -1,4 +1,4 @@
-"""Vetoes that outrank strategies: a view too old, the wrong clock, price, rate, budget, count; each strikes with its reason.
+"""Vetoes that outrank strategies: a view too old, the wrong clock, price, rate, budget, count; each gives its reason.
 
 Invariants:
 1. A limit only ever strikes what may raise spend; release and pause always pass.
@@ -85,13 +85,17 @@ def _resumed(held: Lease) -> UsdPerHour:
 def over_budget(now_standing: Standing, limits: Limits) -> Strike | None:
     """Return the budget that is used up, if any: then what runs is paused too."""
     if limits.per_day is not None and now_standing.today >= limits.per_day:
-        return Strike("per_day", f"today's committed spend {now_standing.today} has reached the cap of {limits.per_day}")
+        return Strike(
+            "per_day", f"today's committed spend {now_standing.today} has reached the cap of {limits.per_day}"
+        )
     if limits.per_month is not None and now_standing.month >= limits.per_month:
         return Strike("per_month", f"this month's committed spend {now_standing.month} has reached {limits.per_month}")
     return None
 
 
-def strike(decision: Decision, fleet: Fleet, now_standing: Standing, limits: Limits, faulty: Iterable[str]) -> Strike | None:
+def strike(
+    decision: Decision, fleet: Fleet, now_standing: Standing, limits: Limits, faulty: Iterable[str]
+) -> Strike | None:
     """Return the first limit that forbids `decision`, or None."""
     if not raises_spend(decision):
         return None

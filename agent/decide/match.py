@@ -28,7 +28,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What may not be rented now: hosts that already hold a lease of ours, and what is cooling down (by key, with why)."""
+    """What may not be rented now: hosts that already hold a lease of ours, and what is cooling down (why, by key)."""
 
     hosts: Collection[str] = frozenset()
     cooling: Mapping[str, str] | None = None
@@ -50,11 +50,15 @@ def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, take
     if wants.min_reliability is not None and candidate.reliability < wants.min_reliability:
         return Refusal("reliability", f"has reliability {candidate.reliability:.4f}, wanted {wants.min_reliability}")
     if wants.min_inet_down_mbps is not None and candidate.inet_down_mbps < wants.min_inet_down_mbps:
-        return Refusal("inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {wants.min_inet_down_mbps:.0f}")
+        return Refusal(
+            "inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {wants.min_inet_down_mbps:.0f}"
+        )
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
     if wants.regions and not _is_in(candidate.region, wants.regions):
-        return Refusal("region", f"is in {candidate.region or 'an unknown region'}, wanted {' or '.join(wants.regions)}")
+        return Refusal(
+            "region", f"is in {candidate.region or 'an unknown region'}, wanted {' or '.join(wants.regions)}"
+        )
     if candidate.ends_at is not None and candidate.ends_at - now < LEAST_STAY:
         return Refusal("ends_soon", f"leaves the market at {candidate.ends_at:%Y-%m-%d %H:%M} UTC")
     return _refusal_of_taken(candidate, taken)
@@ -62,7 +66,9 @@ def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, take
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host_id in taken.hosts:
-        return Refusal("host_held", "its host already holds a lease of ours; a second slice would bid against the first")
+        return Refusal(
+            "host_held", "its host already holds a lease of ours; a second slice would bid against the first"
+        )
     if taken.cooling:
         for key in (f"offer:{candidate.offer_id}", f"host:{candidate.host_id}"):
             if key in taken.cooling:

@@ -27,7 +27,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Suspicions and absences by lease, doubt by intent, sightings of strangers by instance, the last listing by market."""
+    """Suspicions and absences by lease, doubt by intent, sightings of strangers, the last listing by market."""
 
     suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
     absences: Mapping[str, Absence] = field(default_factory=dict)

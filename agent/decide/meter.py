@@ -1,8 +1,8 @@
 """What a lease has cost between two instants, from what the market showed of it: no bill of the vendor is read.
 
 Invariants:
-1. Charges are additive: metering a span in one piece or in many gives the same sum, but for rounding of half a micro-dollar
-   a piece.
+1. Charges are additive: metering a span in one piece or in many gives the same sum, but for rounding of half a
+   micro-dollar a piece.
 2. Every charge lies in one UTC day.
 """
 

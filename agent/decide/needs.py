@@ -11,8 +11,10 @@ DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A workload that has to choose. `key` changes when there is a new choice to make; `held_hosts` are those of its paused
-    leases, whose own price decides whether to stay.
+    """A workload that has to choose.
+
+    `key` changes when there is a new choice to make; `held_hosts` are those of its paused leases, whose own price
+    decides whether to stay.
     """
 
     workload: Workload

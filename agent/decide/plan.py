@@ -1,7 +1,7 @@
 """plan(fleet, strategies, limits, ...) -> Plan: what to do now, in the fixed order of moves.
 
-Order: stop paying for what nobody uses (release), stop paying past a budget (pause), then, slot by slot in the order of the
-configuration, what each workload's strategy proposes and the limits allow.
+Order: stop paying for what nobody uses (release), stop paying past a budget (pause), then, slot by slot in the order
+of the configuration, what each workload's strategy proposes and the limits allow.
 
 Invariants:
 1. Same fleet, same numbers, same `now`: same plan, byte for byte.
@@ -67,7 +67,9 @@ def plan(
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host_id)
             decisions.append(decision)
-    return Plan(fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads})
+    return Plan(
+        fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads}
+    )
 
 
 def _ground(fleet: Fleet) -> Ground:
@@ -109,7 +111,9 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     for seen in views:
-        yield proposals.get(seen.slot, Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing")))
+        yield proposals.get(
+            seen.slot, Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
+        )
 
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:

@@ -1,9 +1,9 @@
 """The cost of a useful hour: price, storage, traffic, loading, and what an interruption is expected to lose.
 
 Theory: renewal-reward over one stay on a host. A stay ends at a loss with hazard h per hour or at the horizon T, so its
-expected length is L = (1 - exp(-hT)) / h and it ends in a loss with probability q = 1 - exp(-hT). Of L hours the restore
-and, on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
-checkpoints (Young, CACM 17(9), 1974).
+expected length is L = (1 - exp(-hT)) / h and it ends in a loss with probability q = 1 - exp(-hT). Of L hours the
+restore and, on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between
+two checkpoints (Young, CACM 17(9), 1974).
 
 Invariants:
 1. Figures here are estimates in dollars and hours, never sums that are paid.
@@ -18,7 +18,7 @@ from agent.domain.decision import Term
 from agent.domain.host import HostRecord
 
 HORIZON_HOURS = 6.0
-"""How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is about the workday of a lease."""
+"""How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is a lease's workday."""
 
 MARKET_HAZARD_PRIOR = (0.6, 4.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
@@ -31,7 +31,7 @@ OUTAGE_HOURS = 2.0
 """Mean length of a host outage, which turns an advertised share of uptime into failures an hour. Assumed."""
 
 START_PRIOR = (9.0, 1.0)
-"""Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed, see README."""
+"""Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed."""
 
 CONTAINER_SECONDS = 30.0
 """From a pulled image to a running container. Assumed."""
@@ -39,7 +39,7 @@ CONTAINER_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to hold an offer: its tenure and the price per hour of its GPUs. `hazard_scale` scales the market's hazard."""
+    """A way to hold an offer: its tenure and its GPUs' price per hour. `hazard_scale` scales the market's hazard."""
 
     tenure: tenure.Tenure
     rate: money.UsdPerHour
@@ -124,7 +124,7 @@ def host_hazard(reliability: float, record: HostRecord | None) -> float:
 
 
 def market_hazard(losses: float, hours: float) -> float:
-    """Return losses to the market per hour over the fleet's own interruptible record: posterior mean, as `host_hazard`."""
+    """Return losses to the market per hour over the fleet's own interruptible record, a posterior mean."""
     prior_losses, prior_hours = MARKET_HAZARD_PRIOR
     return (prior_losses + losses) / (prior_hours + hours)
 

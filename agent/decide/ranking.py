@@ -45,6 +45,7 @@ def _best_way(
     market_loss_rate: float,
 ) -> Candidate | None:
     reckoned = [
-        Candidate(candidate, way, price.reckon(candidate, way, work, record, market_loss_rate)) for way in pricing(candidate)
+        Candidate(candidate, way, price.reckon(candidate, way, work, record, market_loss_rate))
+        for way in pricing(candidate)
     ]
     return min(reckoned, key=lambda option: option.reckoning.per_useful, default=None)

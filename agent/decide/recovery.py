@@ -1,7 +1,7 @@
 """After an interruption: resume, raise the bid, wait, or move; each way priced in dollars over one horizon.
 
-A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful. The worth is the
-workload's own `max_price`: the operator said an hour of it is worth that much. The choice is made again each cycle.
+A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful. The worth is
+the workload's own `max_price`: the operator said an hour of it is worth that much. The choice is made again each cycle.
 
 Invariants:
 1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, and its work is priced.
@@ -27,12 +27,12 @@ HORIZON_HOURS = 2.0
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
-"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes); read
-as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
+"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes);
+read as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
 LATE_RESUME_PER_HOUR = 0.05
 """After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
-"""Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(1 - .605) / 1.5 h."""
+"""Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 COOL_OFF = timedelta(minutes=10)
@@ -126,7 +126,9 @@ def _raise(
     beat = bidding.to_beat(held, quotes)
     if beat is None:
         return []
-    bid = bidding.opening(max(beat, held.host_floor or beat) + bidding.LEAST_STEP, numbers.raise_headroom, numbers.ceiling)
+    bid = bidding.opening(
+        max(beat, held.host_floor or beat) + bidding.LEAST_STEP, numbers.raise_headroom, numbers.ceiling
+    )
     if bid is None or bid <= held.gpu_rate:
         return []
     start = price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
@@ -152,7 +154,7 @@ def _move(
         once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
     )
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
-    if held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us and held.interrupted_by not in {Cause.HOST_OFFLINE}:
+    if held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us and held.interrupted_by is not Cause.HOST_OFFLINE:
         reason = Reason("cancel_start", f"{sentence}; first make sure that the old lease cannot start by itself")
         return [(option, Proposal(slot.slot, IntentKind.PAUSE, reason, lease=held))]
     return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
@@ -164,7 +166,7 @@ def may_leave(held: Lease, work: Workload) -> bool:
 
 
 def _lost_work_dollars(held: Lease, work: Workload) -> float:
-    """Return what doing the work on a left disk again would cost: the whole stretch since it was opened, at its rate."""
+    """Return what doing the work on a left disk again would cost: all since it was opened, at its rate."""
     if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
         return 0.0
     hours = (held.state_since - held.opened_at) / timedelta(hours=1)
@@ -181,7 +183,7 @@ def _over_horizon(
     hazard: float,
     once: float = 0.0,
 ) -> Option:
-    """Price one way over the horizon: start, restore, run until lost or the horizon, lose half an interval on a loss."""
+    """Price one way over the horizon: start, restore, run until a loss or the end, lose half an interval on a loss."""
     left = max(HORIZON_HOURS - start_hours, 0.0)
     running, loss = price.stay(hazard, left) if left > 0 else (0.0, 0.0)
     restore = min(work.checkpoint.restore.total_seconds() / 3600, running)

@@ -22,7 +22,7 @@ LOADING_FACTOR = 5.0
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
-    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, and those moved away from."""
+    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
     for held in fleet.leases:
         if held.is_held or not held.is_open:
             continue
@@ -73,9 +73,13 @@ def may_start(held: Lease) -> bool:
 
 def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
-    doubted = next((intent for intent in fleet.intents if intent.slot == place and intent.is_open and intent.kind.is_paying), None)
+    doubted = next(
+        (intent for intent in fleet.intents if intent.slot == place and intent.is_open and intent.kind.is_paying), None
+    )
     if doubted is not None:
-        return _hold(place, "in_doubt", f"{doubted.kind.value} {doubted.intent_id} is in doubt until a listing settles it")
+        return _hold(
+            place, "in_doubt", f"{doubted.kind.value} {doubted.intent_id} is in doubt until a listing settles it"
+        )
     pair = [lease for lease in fleet.leases_of(place) if not _is_leaving(lease)]
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")
@@ -96,7 +100,9 @@ def _empty(place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
 def _taken(fleet: Fleet, place: Slot, pair: list[Lease]) -> SlotView | Proposal:
     held, arriving = pair[0], pair[1] if len(pair) > 1 else None
     if held.state is LeaseState.MISSING:
-        return _hold(place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone")
+        return _hold(
+            place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
+        )
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
@@ -112,7 +118,10 @@ def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
     return tuple(
         row.floor
         for row in rows
-        if row.host_id == held.host_id and row.gpus == held.gpus and row.floor is not None and row.seen_at >= held.state_since
+        if row.host_id == held.host_id
+        and row.gpus == held.gpus
+        and row.floor is not None
+        and row.seen_at >= held.state_since
     )
 
 

@@ -54,7 +54,9 @@ def _judge(
         return InstanceFound(row, "release", past, f"{name} was released by us and is listed again; released again")
     intent = fleet.past_intents.get(label.intent_id) if label else None
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
-        sentence = f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
+        sentence = (
+            f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
+        )
         return InstanceFound(row, "second_daemon", None, sentence)
     work = fleet.workload(slot.workload)
     made = lease_of(fleet, row, slot, intent)

@@ -51,7 +51,7 @@ class Params(pydantic.BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice that others set."""
+    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice since then."""
 
     since: datetime
     quotes: tuple[UsdPerHour, ...] = ()
@@ -72,8 +72,8 @@ class View:
     """One workload, its slots, and what the market has for it.
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
-    `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is losses
-    to the market per hour over the fleet's own record.
+    `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
+    losses to the market per hour over the fleet's own record.
     """
 
     workload: Workload
@@ -138,4 +138,3 @@ class Tuned:
     params: Params
     digest: str
     source: str = ""
-

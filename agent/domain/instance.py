@@ -19,7 +19,7 @@ class InstanceState(Enum):
     """The image is being pulled or the container made."""
     RUNNING = "running"
     PAUSED = "paused"
-    """The GPU is not ours now, the disk is: outbid, displaced, stopped, refused and out of credit all look like this."""
+    """The GPU is not ours now, the disk is: outbid, displaced, stopped and out of credit all look like this."""
     FAILED = "failed"
     """Stopped after the host gave up while booting; the message says why."""
     EXITED = "exited"
@@ -37,8 +37,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a market's complete listing.
 
     `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
-    it), `disk_rate` what the disk costs per hour in every state. `floor` is the host's floor on the instance's own record.
-    `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter.
+    it), `disk_rate` what the disk costs per hour in every state. `floor` is the host's floor on the instance's own
+    record. `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter.
     """
 
     market: str

@@ -53,9 +53,9 @@ ALLOWED: dict[IntentState, frozenset[IntentState]] = {
 class Intent:
     """A decision recorded before it is sent.
 
-    `rate` is what it may cost per hour (the bid or ask plus disk): it counts as spend while in doubt. `price` is the bid
-    asked for, None for on-demand. `lease_id` is empty for a rent until it is confirmed. `instance_id` is what the market
-    answered, as far as it did.
+    `rate` is what it may cost per hour (the bid or ask plus disk): it counts as spend while in doubt. `price` is the
+    bid asked for, None for on-demand. `lease_id` is empty for a rent until it is confirmed. `instance_id` is what the
+    market answered, as far as it did.
     """
 
     intent_id: str

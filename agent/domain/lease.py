@@ -38,7 +38,9 @@ class Bills(Enum):
 
 
 ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
-    state: frozenset(LeaseState) - {state} for state in LeaseState if state not in {LeaseState.RELEASING, LeaseState.ENDED}
+    state: frozenset(LeaseState) - {state}
+    for state in LeaseState
+    if state not in {LeaseState.RELEASING, LeaseState.ENDED}
 } | {
     # A release is a promise: nothing but the market's word that it is gone may end it.
     LeaseState.RELEASING: frozenset({LeaseState.ENDED}),
@@ -51,11 +53,11 @@ class Lease:
     """Capacity we pay for.
 
     `gpu_rate` while running, `disk_rate` in every state but offline. `bills` is what is charged since `accrued_until`,
-    which is how far its cost stands in the ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are bids
-    we made on it lately, newest first: the market echoes them as its floor; `bid_since` is when we last changed it. `rival_floor` is what a rival bid when we last
-    lost it. `has_failed` marks a start that came to nothing, or an instance that is not what
-    we asked for. `run_since` is when the present stretch of running began. A held lease is metered and never acted on until a
-    person adopts or releases it.
+    which is how far its cost stands in the ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are
+    bids we made on it lately, newest first: the market echoes them as its floor; `bid_since` is when we last changed
+    it. `rival_floor` is what a rival bid when we last lost it. `has_failed` marks a start that came to nothing, or an
+    instance that is not what we asked for. `run_since` is when the present stretch of running began. A held lease is
+    metered and never acted on until a person adopts or releases it.
     """
 
     lease_id: str
@@ -105,7 +107,7 @@ class Lease:
 
     @property
     def committed_rate(self) -> UsdPerHour:
-        """What it may come to cost per hour without another word from us: a start counts as running, a loss as a return."""
+        """What it may come to cost per hour without another word from us: a start counts as running, a loss as back."""
         if not self.is_open:
             return FREE
         return self.disk_rate if self.paused_by_us else self.gpu_rate + self.disk_rate

@@ -12,8 +12,8 @@ class Offer(msgspec.Struct, frozen=True):
     """One slice of a host as a market offers it.
 
     `ask` and `floor` are for the whole slice (all its GPUs), GPU part only; disk and traffic come on top. `ask` is None
-    where the search did not tell it; `floor` is None where the slice cannot be bid for. `vram_mb` is of one GPU, `dlperf`
-    of the whole slice, `reliability` 0 to 1 as advertised. Rates of traffic are micro-dollars per gigabyte.
+    where the search did not tell it; `floor` is None where the slice cannot be bid for. `vram_mb` is of one GPU,
+    `dlperf` of the whole slice, `reliability` 0 to 1 as advertised. Rates of traffic are micro-dollars per gigabyte.
     """
 
     market: str

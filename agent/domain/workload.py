@@ -44,8 +44,8 @@ class Checkpoint:
 class Requirements:
     """What an offer must have; an empty tuple or None asks nothing.
 
-    `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search grammar,
-    already checked by the adapter that will send them.
+    `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search
+    grammar, already checked by the adapter that will send them.
     """
 
     gpus: int = 1

@@ -1,4 +1,4 @@
-"""One market's poller: a complete listing each cycle, a closer look when something is amiss, offers when there is a choice.
+"""One market's poller: a complete listing each cycle, a closer look when something is amiss, offers when asked.
 
 Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
@@ -56,7 +56,9 @@ class Poller:
 
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
-        self.view = replace(self.view, is_fresh=False, absent_ids=frozenset(), is_key_proven=False, events=(), offers=())
+        self.view = replace(
+            self.view, is_fresh=False, absent_ids=frozenset(), is_key_proven=False, events=(), offers=()
+        )
         try:
             rows = await self.market.instances()
             self._see(rows)
