@@ -157,20 +157,20 @@ LONGEST_PULL_SECONDS = _recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest imag
 # --- assumed: demand ------------------------------------------------------------------------------------------------
 CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
 CHURN_MEAN = _assumed("CHURN_MEAN", 0.8, "its mean, rivals per hour and host")
-CONTEST_SHARE = _assumed("CONTEST_SHARE", 0.15, "chance that a slice just taken with a bid is wanted by another soon after")
+CONTEST_SHARE = _assumed("CONTEST_SHARE", 0.15, "chance that somebody soon wants what was just taken with a bid")
 CONTEST_MINUTES = _assumed("CONTEST_MINUTES", (13.0, 0.5), "after how long: median and log deviation")
-ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.25, "of the rivals that come, those who rent on demand")
+ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.22, "of the rivals that come, those who rent on demand")
 FIGHT_BACK = _assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
 FIGHT_BACK_SECONDS = _assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")
 FIGHT_BACK_RAISE = _assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "times the bid that displaced it")
 FIGHT_BACK_LIMIT = _assumed("FIGHT_BACK_LIMIT", 1.0, "times the ask, beyond which it gives up")
 TIMID_SHARE = _assumed("TIMID_SHARE", 0.2, "of the bidding rivals, those who bid barely over the floor")
 TIMID_BID = _assumed("TIMID_BID", (1.12, 0.12), "their bid over the floor: median and log deviation")
-BOLD_BID = _assumed("BOLD_BID", (3.2, 0.5), "the others' bid over the floor: median and log deviation")
+BOLD_BID = _assumed("BOLD_BID", (3.6, 0.5), "the others' bid over the floor: median and log deviation")
 BID_LIMIT = _assumed("BID_LIMIT", 2.5, "times the ask, beyond which nobody bids")
 HOLDS = _assumed(
     "HOLDS",
-    ((0.30, 5.0, 0.6), (0.38, 54.0, 0.55), (0.32, 420.0, 0.8)),
+    ((0.33, 5.5, 0.6), (0.36, 58.0, 0.55), (0.31, 420.0, 0.8)),
     "how long a rival stays: share, median minutes, log deviation of three kinds; fitted to the resumes above",
 )
 RESIDENT_HOURS = _assumed(

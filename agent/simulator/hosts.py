@@ -14,8 +14,8 @@ from agent.simulator import catalogue, figures, places
 from agent.simulator.model import Gpu, Host, Slice
 
 # GPUs of a host and their share, fitted to CENSUS_OFFERS over CENSUS_HOSTS and to SINGLE_GPU_SHARES; assumed otherwise.
-SIZES: tuple[tuple[float, int], ...] = ((0.38, 1), (0.26, 2), (0.21, 4), (0.03, 6), (0.12, 8))
-WHOLE_ONLY = 0.48  # share of hosts with several GPUs that rent them only all together
+SIZES: tuple[tuple[float, int], ...] = ((0.24, 1), (0.30, 2), (0.29, 4), (0.03, 6), (0.14, 8))
+WHOLE_ONLY = 0.57  # share of hosts with several GPUs that rent them only all together
 SECOND_BLOCK = 0.18  # chance that a size has a second slice, which overlaps the whole but not its twin
 DISK_ONLY = 0.02  # share of hosts that also rent bare disk
 DATACENTERS = 0.2  # share of owners that run one
@@ -201,8 +201,8 @@ def _blocks(rng: random.Random, host: Host) -> list[tuple[int, ...]]:
         for size in (4, 2, 1):
             if size < count:
                 blocks.append(tuple(range(size)))
-                if rng.random() < SECOND_BLOCK:
-                    last = (count // size - 1) * size
+                last = (count // size - 1) * size
+                if last and rng.random() < SECOND_BLOCK:
                     blocks.append(tuple(range(last, last + size)))
     if rng.random() < DISK_ONLY:
         blocks.append(())

@@ -30,9 +30,9 @@ def a_slice(market: World, gpus: int = 1, *, siblings: bool = False) -> Slice:
         others = [other for other in market.slices.values() if other.machine_id == slice_.machine_id and other.gpus]
         floor = market.true_floor(slice_)
         lasts = slice_.host.end_time > market.now + 30 * 86_400
-        if slice_.num_gpus == gpus and floor and floor < min(0.7 * market.ask(slice_), 0.35) and lasts:
-            if not siblings or len(others) > 1:
-                return slice_
+        is_cheap = bool(floor) and (floor or 0.0) < min(0.7 * market.ask(slice_), 0.35)
+        if slice_.num_gpus == gpus and is_cheap and lasts and (not siblings or len(others) > 1):
+            return slice_
     raise AssertionError("the market has no such slice; choose another seed")
 
 
