@@ -64,6 +64,7 @@ class Gate:
         self._searches_per_minute = searches_per_minute
         self._rows_per_day = search_rows_per_day
         self._free_at: dict[tuple[str, str, str], float] = {}
+        self._punished: set[tuple[str, str, str]] = set()
         self._searches: dict[str, collections.deque[float]] = {}
         self._rows: dict[tuple[str, int], int] = {}
         self.search_rows = 0
@@ -94,9 +95,12 @@ class Gate:
             return None
         caller = (call.key or call.peer, call.method, call.route)
         if call.now < self._free_at.get(caller, call.now):
-            if threshold.penalty is not None:
-                self._free_at[caller] = max(self._free_at[caller], call.now + threshold.penalty)
+            if threshold.penalty is not None and caller not in self._punished:
+                # Once per offence: a penalty that every further call renewed would never end for who retries steadily.
+                self._free_at[caller] = call.now + threshold.penalty
+                self._punished.add(caller)
             return too_frequent(threshold.seconds)
+        self._punished.discard(caller)
         self._free_at[caller] = call.now + threshold.seconds
         return None
 

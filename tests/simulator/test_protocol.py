@@ -128,7 +128,7 @@ async def test_4_thresholds_are_kept_when_asked_for() -> None:
 async def test_4_a_create_sent_too_soon_costs_a_penalty() -> None:
     async with running_market(doors=gate.published()) as market:
         statuses = [(await market.rent(1, 0.1)).status]
-        for wait in (0.0, 4.5, 12.0):
+        for wait in (0.0, 4.5, 7.5):
             await market.advance(wait)
             statuses.append((await market.rent(1, 0.1)).status)
         assert statuses == [404, 429, 429, 404]
