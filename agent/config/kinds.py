@@ -39,7 +39,7 @@ def refused(code: str, sentence: str) -> PydanticCustomError:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise refused("wrong_type", f"must be a number without quotes, not {problems.shown(value)}")
-    if not math.isfinite(value) or not -_LARGEST <= value <= _LARGEST:
+    if not (isinstance(value, int) or math.isfinite(value)) or not -_LARGEST <= value <= _LARGEST:
         raise refused("not_finite", f"must be a finite number of usual size, not {problems.shown(value)}")
     return float(value)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 _SHOWN = 60
+_LARGEST_BITS = 1024
 WHOLE_FILE = "(file)"
 """Stands for the key where a problem is of the whole file."""
 
@@ -72,6 +73,9 @@ def literal(value: object) -> str:
         return f"[{', '.join(literal(item) for item in list(value)[:_SHOWN])}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {literal(item)}' for key, item in list(value.items())[:_SHOWN])} }}"
+    if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
+        # The interpreter refuses to write such a number out.
+        return "a number of hundreds of digits"
     return str(value)
 
 

@@ -81,14 +81,37 @@ def _mend(model: type[pydantic.BaseModel], path: lines.Path) -> str:
     table, field = _field(model, path)
     if field is None:
         return ""
+    inner = next(_models(field.annotation), None)
+    if inner is not None:
+        return _table(inner, path, is_named=field.annotation is not inner)
     names = [part for part in path if isinstance(part, str)]
     name = next((part for part in reversed(names) if part in table.model_fields), "")
-    if field.examples:
-        return f"write for example {name} = {problems.literal(field.examples[0])}"
+    example = next(_examples(field), None)
+    if example is not None:
+        return f"write for example {name} = {problems.literal(example)}"
     default = field.get_default(call_default_factory=True, validated_data={})
-    if default is PydanticUndefined or default is None or isinstance(default, pydantic.BaseModel):
+    if default is PydanticUndefined or default is None:
         return ""
     return f"write for example {name} = {problems.literal(default)}"
+
+
+def _table(inner: type[pydantic.BaseModel], path: lines.Path, *, is_named: bool) -> str:
+    """Return the mend for a key that must be a table: the header to write."""
+    header = [*path, "NAME"] if is_named and len(path) == 1 else [*path]
+    fields = list(inner.model_fields.items())
+    if len(fields) == 1 and fields[0][1].annotation in [*_models(fields[0][1].annotation)]:
+        header.append(fields[0][0])
+    return f"write it as a table, [{problems.dotted(header)}]"
+
+
+def _examples(field: object) -> Iterator[object]:
+    """Yield the examples of a field, also those of an annotation inside `... | None`."""
+    if isinstance(field, FieldInfo):
+        yield from field.examples or ()
+        yield from _examples(field.annotation)
+    for part in (*getattr(field, "__metadata__", ()), *get_args(field)):
+        if part is not field:
+            yield from _examples(part)
 
 
 def _field(model: type[pydantic.BaseModel], path: lines.Path) -> tuple[type[pydantic.BaseModel], FieldInfo | None]:

@@ -1,0 +1,197 @@
+"""Every way a configuration can be broken, and the place, code and mend it is told with."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from tests.support.configs import GOOD, STRATEGIES, added, changed, live
+
+# (what is broken, text, line, key, code, a part of the sentence); a key that begins with a dot is of workloads.train.
+BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
+    ("wrong type", added("slots = '2'"), 15, ".slots", "wrong_type", "write for example slots = 1"),
+    ("boolean for a number", added("gpus = true"), 15, ".gpus", "wrong_type", "a whole number, not true"),
+    ("number for text", changed('"pytorch/pytorch:latest"', "5"), 12, ".image", "wrong_type", "in quotes"),
+    ("text for a list", added('gpu = "RTX 4090"'), 15, ".gpu", "wrong_type", 'gpu = ["RTX 4090"]'),
+    ("number in a list", added("regions = ['SE', 1]"), 15, ".regions[1]", "wrong_type", "in quotes"),
+    ("text for a flag", added("verified = 'yes'"), 15, ".verified", "wrong_type", "true or false"),
+    ("list for a table", added("checkpoint = []"), 15, ".checkpoint", "wrong_type", "must be a table"),
+    ("unknown key", added("max_prise = 1"), 15, ".max_prise", "unknown_key", "did you mean max_price?"),
+    ("unknown table", GOOD + "[limit]\n", 15, "limit", "unknown_key", "did you mean limits?"),
+    ("unknown market", GOOD + "[markets.runpod]\n", 15, "markets.runpod", "unknown_key", "write one of vast"),
+    ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of checkpoint"),
+    ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
+    ("dotted unknown key", added("checkpoint.att = 'disk'"), 15, ".checkpoint.att", "unknown_key", "mean at?"),
+    ("inline unknown key", added("checkpoint = { sizegb = 1 }"), 15, ".checkpoint.sizegb", "unknown_key", "size_gb"),
+    ("negative price", changed("0.45", "-0.45"), 13, ".max_price", "out_of_range", "more than 0, not -0.45"),
+    ("price off by a thousand", changed("0.45", "4500.0"), 13, ".max_price", "out_of_range", "at most 1000"),
+    ("price too fine", changed("0.45", "0.4500001"), 13, ".max_price", "too_fine", "millionths"),
+    ("price in quotes", changed("0.45", "'0.45'"), 13, ".max_price", "wrong_type", "max_price = 0.45"),
+    ("infinite budget", changed("12.00", "inf"), 7, "limits.max_per_day", "not_finite", "finite"),
+    ("budget not a number", changed("12.00", "nan"), 7, "limits.max_per_day", "not_finite", "finite"),
+    ("budget of a googol", changed("12.00", "1e100"), 7, "limits.max_per_day", "not_finite", "finite"),
+    ("budget of 400 digits", changed("12.00", "9" * 400), 7, "limits.max_per_day", "not_finite", "finite"),
+    ("missing cap", changed("max_per_month = 250.00\n", ""), 4, "limits.max_per_month", "missing_key", "= 200.0"),
+    ("missing image", changed('image = "pytorch/pytorch:latest"\n', ""), 11, ".image", "missing_key", "image ="),
+    ("missing market", changed('[markets.vast]\nsimulated = "calm"\n', ""), 1, "markets", "missing_key", "vast]"),
+    ("no workload", GOOD.split("[workloads")[0], 1, "workloads", "missing_key", "[workloads.NAME]"),
+    ("empty workloads", GOOD.split("[workloads")[0] + "[workloads]\n", 11, "workloads", "empty", "at least 1"),
+    ("zero slots", added("slots = 0"), 15, ".slots", "out_of_range", "at least 1, not 0"),
+    ("empty gpu", added("gpu = []"), 15, ".gpu", "empty", 'write for example gpu = ["RTX 4090"]'),
+    ("gpu without a name", added("gpu = ['NVIDIA']"), 15, ".gpu", "empty", "names no model"),
+    ("gpu named twice", added("gpu = ['RTX 4090', 'rtx_4090']"), 15, ".gpu", "duplicate", "RTX 4090"),
+    ("reliability in percent", added("min_reliability = 98"), 15, ".min_reliability", "out_of_range", "at most 1"),
+    ("unknown strategy", changed('"patient"', '"pateint"'), 14, ".strategy", "unknown_strategy", "mean patient?"),
+    ("unknown climate", changed('"calm"', '"clam"'), 2, "markets.vast.simulated", "unknown_climate", "mean calm?"),
+    ("bad query", added("query = 'gpu_nam = x'"), 15, ".query", "bad_query", "gpu_name"),
+    ("place of checkpoints", added("checkpoint = { at = 'moon' }"), 15, ".checkpoint.at", "unknown_value", '"remote"'),
+    ("bare seconds", added("checkpoint.interval = 900"), 15, ".checkpoint.interval", "bad_duration", '"15m"'),
+    ("no unit", added("checkpoint.interval = '15'"), 15, ".checkpoint.interval", "bad_duration", 'not "15"'),
+    ("a century", added("checkpoint.interval = '99999d'"), 15, ".checkpoint.interval", "bad_duration", '"15m"'),
+    ("interval never", added("checkpoint.interval = 'never'"), 15, ".checkpoint.interval", "out_of_range", "a year"),
+    ("too many", added(f"checkpoint.interval = '{10**21}m'"), 15, ".checkpoint.interval", "out_of_range", "year"),
+    ("poll of a second", GOOD + "[agent]\npoll = '1s'\n", 16, "agent.poll", "out_of_range", "5s to 10m; write"),
+    ("command and onstart", added("command = 'a'", "onstart = 'b'"), 11, "workloads.train", "conflict", "keep one"),
+    ("image with a space", changed("pytorch/pytorch:latest", "py torch"), 12, ".image", "bad_image", "spaces"),
+    ("control character", added(r'regions = ["a\u001b[31m"]'), 15, ".regions[0]", "control_character", "U+001B"),
+    ("bidirectional override", added(r'gpu = ["RTX\u202e4090"]'), 15, ".gpu[0]", "control_character", "U+202E"),
+    ("over-long name", changed("train", "a" * 65), 11, f"workloads.{'a' * 65}", "bad_name", "1 to 64 letters"),
+    ("spaced name", changed("workloads.train", 'workloads."my train"'), 11, 'workloads."my train"', "bad_name", "64"),
+    ("name of a variable", added("env = { 'A B' = 'x' }"), 15, '.env."A B"', "bad_name", "underscores"),
+    ("number in env", added("[workloads.train.env]", "EPOCHS = 90"), 16, ".env.EPOCHS", "wrong_type", "quotes"),
+    ("simulated and live", changed('"calm"', '"calm"\nspend = true'), 1, "markets.vast", "conflict", "take out one"),
+    ("live without a key", live("spend = true"), 1, "markets.vast", "no_credential", "credential ="),
+    ("two keys", live("credential = 'a'", "credential_file = 'b'"), 1, "markets.vast", "no_credential", "either"),
+    ("the key itself", live(f"credential = '{'ab12' * 16}'"), 2, "markets.vast.credential", "key_in_file", "name"),
+    ("odd credential", live("credential = '../x y'"), 2, "markets.vast.credential", "bad_name", "letters"),
+    ("key in clear text", live("url = 'http://example.com'"), 2, "markets.vast.url", "bad_url", "https://"),
+    ("no address", live("url = 'console'"), 2, "markets.vast.url", "bad_url", "scheme"),
+    ("bad port", live("url = 'https://h:99999'"), 2, "markets.vast.url", "bad_url", "url ="),
+    ("port too high", GOOD + "[web]\nlisten = '127.0.0.1:70000'\n", 16, "web.listen", "bad_address", "9477"),
+    ("no port", GOOD + "[web]\nlisten = '127.0.0.1'\n", 16, "web.listen", "bad_address", "9477"),
+    ("duplicate key", added("slots = 1", "", "slots = 2"), 17, ".slots", "duplicate_key", "line 15"),
+    ("duplicate workload", GOOD + "[workloads.train]\n", 15, "workloads.train", "duplicate_key", "line 11"),
+    ("dots", added("checkpoint.at = 'disk'", "checkpoint.at = 'none'"), 16, ".checkpoint.at", "duplicate_key", "line"),
+    ("array of tables", GOOD + "[[limits]]\n", 15, "limits[0]", "bad_toml", "is no TOML"),
+    ("not closed", added('query = "a'), 15, ".query", "bad_toml", "is no TOML"),
+    ("no value", added("slots ="), 15, ".slots", "bad_toml", "invalid value"),
+    ("no text at all", "", 1, "limits", "missing_key", "write it as a table, [limits]"),
+    ("YAML", "limits:\n  max: 1\n", 1, "(file)", "bad_toml", "key = value"),
+    ("deep nesting", added(f"gpu = {'[' * 5000}"), 15, ".gpu", "too_deep", "24 levels"),
+    ("deep dots", "a." * 100_000 + "b = 1\n", 1, "a.a.a", "too_deep", "flat"),
+    ("number without end", added(f"slots = {'9' * 5000}"), 1, "(file)", "bad_toml", "shorter numbers"),
+    ("not UTF-8", GOOD.encode() + b"# caf\xe9\n", 15, "(file)", "not_utf8", "byte 261 (0xe9)"),
+    ("UTF-16", GOOD.encode("utf-16"), 1, "(file)", "not_utf8", "byte 0 (0xff)"),
+    ("NUL bytes", GOOD + "# \0\n", 15, "(file)", "nul_byte", "NUL"),
+    ("byte order mark", "\ufeff" + GOOD, 1, "(file)", "byte_order_mark", "without one"),
+    ("huge file", GOOD + "#" * (1 << 20), 1, "(file)", "too_large", "1048576"),
+]  # fmt: skip
+
+
+def check_query(query: str) -> None:
+    if query.startswith("gpu_nam "):
+        raise ValueError("'gpu_nam' is no field; write gpu_name")
+
+
+def problems_in(path: Path) -> tuple[config.Problem, ...]:
+    with pytest.raises(config.ConfigError) as caught:
+        config.load(path, strategies=STRATEGIES, climates=("calm", "blackout"), check_query=check_query)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "code", "part"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_a_broken_configuration_is_told_with_its_place_and_mend(
+    tmp_path: Path, text: str | bytes, line: int, key: str, code: str, part: str
+) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    key = f"workloads.train{key}" if key.startswith(".") else key
+    found = {(problem.line, problem.key, problem.code): problem for problem in problems_in(path)}
+    assert (line, key, code) in found, sorted(map(str, found.values()))
+    problem = found[line, key, code]
+    assert part in problem.sentence
+    assert ";" in problem.sentence, "a problem says what to write instead"
+    assert str(problem).startswith(f"{path}:{line}: {key}: ")
+    assert "\n" not in str(problem)
+
+
+def test_there_are_as_many_broken_files_as_promised() -> None:
+    assert len({row[0] for row in BROKEN}) == len(BROKEN) >= 30
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    (problem,) = problems_in(tmp_path / "none.toml")
+    assert (problem.code, problem.line) == ("missing_file", 1)
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    (problem,) = problems_in(tmp_path)
+    assert problem.code == "not_a_file"
+
+
+def test_a_symlink_loop(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").symlink_to(tmp_path / "b.toml")
+    (tmp_path / "b.toml").symlink_to(tmp_path / "a.toml")
+    (problem,) = problems_in(tmp_path / "a.toml")
+    assert problem.code == "symlink_loop"
+
+
+def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "agent.toml")
+    (problem,) = problems_in(tmp_path / "agent.toml")
+    assert problem.code == "not_a_file"
+
+
+def test_a_path_through_a_file_and_a_path_with_a_nul(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert problems_in(tmp_path / "file" / "agent.toml")[0].code == "missing_file"
+    assert problems_in(tmp_path / "a\0b")[0].code == "missing_file"
+
+
+def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+    import os
+
+    def refuse(*_arguments: object) -> int:
+        raise PermissionError(errno.EACCES, "no")
+
+    # Root reads everything, so the refusal is the system call's own.
+    monkeypatch.setattr(os, "open", refuse)
+    (problem,) = problems_in(tmp_path / "agent.toml")
+    assert problem.code == "unreadable"
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    text = (
+        added("slots = 0", "gpu = []", "query = 'gpu_nam = x'").replace('"patient"', '"pateint"').replace("12.00", "-1")
+    )
+    path.write_text(text)
+    assert [(problem.line, problem.code) for problem in problems_in(path)] == [
+        (7, "out_of_range"),
+        (14, "unknown_strategy"),
+        (15, "out_of_range"),
+        (16, "empty"),
+        (17, "bad_query"),
+    ]
+
+
+def test_no_message_repeats_what_may_be_secret(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text(
+        changed('simulated = "calm"', "credential = 'hunter2 hunter2'")
+        + "[workloads.train.env]\n'A B' = 'hunter2'\nC = ['hunter2']\nD = \"hunter2\\u0000\"\n"
+    )
+    assert len(problems_in(path)) == 4
+    assert "hunter2" not in "\n".join(map(str, problems_in(path)))
+
+
+def test_no_message_paints_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text(added(r'"\u001b]0;x\u0007\u202e" = 1', r'strategy2 = "\u001b[31m"', r'checkpoint.at = "\u001b[2J"'))
+    text = "".join(map(str, problems_in(path)))
+    assert text.isprintable()

@@ -1,0 +1,167 @@
+"""What a right configuration becomes."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from agent.domain import money
+from agent.domain.workload import CheckpointPlace
+from tests.support.configs import GOOD, STRATEGIES, added, changed, live
+
+ROOT = Path(__file__).parents[2]
+
+
+def load(tmp_path: Path, text: str, **environment: str) -> config.Config:
+    path = tmp_path / "agent.toml"
+    path.write_text(text)
+    return config.load(path, strategies=STRATEGIES, environment=environment)
+
+
+def test_the_shipped_configuration_cannot_spend() -> None:
+    shipped = config.load(ROOT / "agent.toml", strategies=STRATEGIES, environment={})
+    (market,) = shipped.markets
+    assert market.is_simulated
+    assert not market.spend
+    assert not market.credential
+    assert market.credential_file is None
+    assert [work.strategy for work in shipped.workloads] == ["patient"]
+
+
+def test_the_live_block_of_the_shipped_configuration_is_right_once_uncommented(tmp_path: Path) -> None:
+    lines = (ROOT / "agent.toml").read_text().splitlines()
+    live_keys = ("# url = ", "# credential = ", "# spend = ")
+    text = "\n".join(line[2:] if line.startswith(live_keys) else line for line in lines)
+    (market,) = load(tmp_path, text.replace('simulated = "calm"', "")).markets
+    assert (market.url, market.credential) == ("https://console.vast.ai", "vast_api_key")
+    assert market.spend
+    assert market.may_spend
+
+
+def test_a_live_market_spends_only_when_told(tmp_path: Path) -> None:
+    (market,) = load(tmp_path, live("credential = 'vast_api_key'")).markets
+    assert not market.is_simulated
+    assert not market.may_spend
+
+
+def test_money_keeps_its_decimals(tmp_path: Path) -> None:
+    loaded = load(tmp_path, changed("0.45", "0.123457").replace("250.00", "0.1").replace("12.00", "7"))
+    assert loaded.workloads[0].max_price.micros == 123_457
+    assert loaded.limits.per_month == money.usd("0.1")
+    assert loaded.limits.per_day == money.usd(7)
+    assert loaded.limits.per_instance_hour == money.per_hour("0.6")
+    assert loaded.limits.per_hour == money.per_hour(1)
+    assert loaded.limits.instances == 3
+
+
+def test_a_workload_in_full(tmp_path: Path) -> None:
+    text = added(
+        'onstart = """\npip install x\n\tpython train.py\n"""',
+        "disk_gb = 40",
+        "image_gb = 7.5",
+        "slots = 2",
+        "gpus = 4",
+        "gpu = ['rtx_4090', 'NVIDIA H100 SXM']",
+        "min_vram_gb = 24",
+        "min_reliability = 0.98",
+        "verified = false",
+        "regions = ['SE', 'US']",
+        "min_inet_down = 200",
+        "query = 'cuda_vers >= 12.4'",
+        "may_lose_disk = true",
+        "env = { B = '2', A = '1' }",
+        "checkpoint = { interval = '1h30m', restore_seconds = 90, size_gb = 2, at = 'remote' }",
+    )
+    (work,) = load(tmp_path, text).workloads
+    wants = work.requirements
+    assert (work.name, work.slots, work.disk_gb, work.image_gb, work.may_lose_disk) == ("train", 2, 40.0, 7.5, True)
+    assert work.onstart == "pip install x\n\tpython train.py\n"
+    assert work.environment == (("B", "2"), ("A", "1"))
+    assert work.checkpoint.interval == timedelta(minutes=90)
+    assert work.checkpoint.restore == timedelta(seconds=90)
+    assert work.checkpoint.place is CheckpointPlace.REMOTE
+    assert (wants.gpus, wants.gpu_models) == (4, ("RTX 4090", "H100 SXM"))
+    assert (wants.min_vram_mb, wants.min_reliability, wants.verified_only) == (24_000, 0.98, False)
+    assert (wants.regions, wants.min_inet_down_mbps, wants.query) == (("SE", "US"), 200.0, "cuda_vers >= 12.4")
+
+
+def test_defaults(tmp_path: Path) -> None:
+    loaded = load(tmp_path, GOOD)
+    (work,) = loaded.workloads
+    assert loaded.poll == timedelta(seconds=15)
+    assert loaded.listen == config.Listen("127.0.0.1", 9477)
+    assert loaded.strategies is None
+    assert (work.slots, work.requirements.gpus, work.requirements.verified_only) == (1, 1, True)
+    assert work.checkpoint.interval == timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(
+    ("state", "written", "expected"),
+    [
+        ("", "", "gpubid.sqlite"),
+        ("/var/lib/gpubid", "", "/var/lib/gpubid/gpubid.sqlite"),
+        ("/var/lib/gpubid:/var/lib/second", "", "/var/lib/gpubid/gpubid.sqlite"),
+        ("/var/lib/gpubid", "fleet.sqlite", "/var/lib/gpubid/fleet.sqlite"),
+        ("/var/lib/gpubid", "/srv/fleet.sqlite", "/srv/fleet.sqlite"),
+    ],
+)
+def test_where_the_ledger_lies(tmp_path: Path, state: str, written: str, expected: str) -> None:
+    text = GOOD + (f"[ledger]\npath = '{written}'\n" if written else "")
+    assert load(tmp_path, text, STATE_DIRECTORY=state).ledger == Path(expected)
+
+
+def test_files_are_named_relative_to_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "night.toml").write_text('strategy = "patient"\n')
+    text = live("credential_file = 'key'").replace('"patient"', '"night"') + "[strategies]\ndirectory = 'mine'\n"
+    loaded = load(tmp_path, text)
+    assert loaded.strategies == tmp_path / "mine"
+    assert loaded.market("vast") is loaded.markets[0]
+    assert loaded.market("runpod") is None
+    assert loaded.markets[0].credential_file == tmp_path / "key"
+    assert loaded.workloads[0].strategy == "night"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "http://[::1]:1", "http://localhost:1", "https://h/x/"])
+def test_addresses_of_markets(tmp_path: Path, url: str) -> None:
+    assert load(tmp_path, live("credential = 'k'", f"url = '{url}'")).markets[0].url == url.rstrip("/")
+
+
+def test_an_ipv6_address_to_listen_on(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD + "[web]\nlisten = '[::1]:0'\n").listen == config.Listen("::1", 0)
+
+
+def test_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_bytes(added("slots = 0").replace("\n", "\r\n").encode())
+    with pytest.raises(config.ConfigError) as caught:
+        config.load(path, strategies=STRATEGIES)
+    assert [problem.line for problem in caught.value.problems] == [15]
+
+
+def test_the_digest_names_the_bytes(tmp_path: Path) -> None:
+    first = load(tmp_path, GOOD).digest
+    assert load(tmp_path, GOOD).digest == first
+    assert load(tmp_path, GOOD + "\n").digest != first
+
+
+def test_a_broken_file_does_not_lose_the_running_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_text(GOOD)
+    kept = config.LastGood(lambda: config.load(path, strategies=STRATEGIES))
+    running = kept.current
+    path.write_text(changed("0.45", "-1"))
+    (problem,) = kept.reload()
+    assert (problem.line, problem.code) == (13, "out_of_range")
+    assert kept.current is running
+    assert not kept.is_up_to_date
+    path.write_text(changed("0.45", "0.5"))
+    assert kept.reload() == ()
+    assert kept.is_up_to_date
+    assert kept.current.workloads[0].max_price == money.per_hour("0.5")
+
+
+def test_no_repr_shows_the_environment(tmp_path: Path) -> None:
+    loaded = load(tmp_path, added("env = { TOKEN = 'hunter2' }"))
+    assert "hunter2" not in repr(loaded) + repr(loaded.workloads)

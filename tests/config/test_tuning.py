@@ -1,0 +1,116 @@
+"""Strategy files: what right ones become, and every way they can be broken."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent import tuning
+from agent.config import ConfigError, LastGood, Problem
+from agent.decide.strategy import NEVER
+from strategies.ondemand import OnDemand
+from strategies.patient import Patient, PatientParams
+
+# (what is broken, file name, text, line, key, code, a part of the sentence)
+BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
+    ("unknown key", "a.toml", 'strategy = "patient"\nheadrom = 1\n', 2, "headrom", "unknown_key", "mean headroom?"),
+    ("wrong type", "a.toml", 'strategy = "patient"\nheadroom = "1"\n', 2, "headroom", "wrong_type", "headroom ="),
+    ("text for a flag", "a.toml", 'strategy = "patient"\nmay_raise = "no"\n', 2, "may_raise", "wrong_type", "quotes"),
+    ("negative share", "a.toml", 'strategy = "patient"\nheadroom = -1\n', 2, "headroom", "out_of_range", "at least 0"),
+    ("not finite", "a.toml", 'strategy = "patient"\nheadroom = nan\n', 2, "headroom", "not_finite", "finite"),
+    ("no duration", "a.toml", 'strategy = "patient"\nlower_after = "soon"\n', 2, "lower_after", "bad_value", '"45m"'),
+    ("bare duration", "a.toml", 'strategy = "patient"\nlower_after = 45\n', 2, "lower_after", "bad_value", '"45m"'),
+    ("no strategy", "a.toml", "headroom = 0.1\n", 1, "strategy", "missing_key", "strategy ="),
+    ("unknown strategy", "a.toml", 'strategy = "pateint"\n', 1, "strategy", "unknown_strategy", "mean patient?"),
+    ("number for a name", "a.toml", "strategy = 1\n", 1, "strategy", "wrong_type", "in quotes"),
+    ("another's name", "ondemand.toml", 'strategy = "patient"\n', 1, "strategy", "name_taken", "rename"),
+    ("bad name", "a b.toml", 'strategy = "patient"\n', 1, "(file)", "bad_name", "letters"),
+    ("duplicate key", "a.toml", 'strategy = "patient"\nceiling = 1\nceiling = 1\n', 3, "ceiling", "duplicate_key", "2;"),
+    ("not UTF-8", "a.toml", b'strategy = "patient"\n# \xff\n', 2, "(file)", "not_utf8", "byte 23"),
+    ("no TOML", "a.toml", "strategy: patient\n", 1, "(file)", "bad_toml", "is no TOML"),
+    ("huge", "a.toml", "#" * ((1 << 20) + 1), 1, "(file)", "too_large", "right file"),
+]  # fmt: skip
+
+
+def problems_in(directory: Path) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigError) as caught:
+        tuning.load(directory)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("row", BROKEN, ids=[row[0] for row in BROKEN])
+def test_a_broken_strategy_file(tmp_path: Path, row: tuple[str, str, str | bytes, int, str, str, str]) -> None:
+    _, name, text, line, key, code, part = row
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (problem,) = problems_in(tmp_path)
+    assert (problem.file, problem.line, problem.key) == (str(tmp_path / name), line, key)
+    assert problem.code == code
+    assert part in problem.sentence
+    assert ";" in problem.sentence
+
+
+def test_a_symlink_loop_and_a_directory_among_the_files(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").symlink_to(tmp_path / "loop.toml")
+    (tmp_path / "folder.toml").mkdir()
+    assert {problem.code for problem in problems_in(tmp_path)} == {"symlink_loop", "not_a_file"}
+
+
+def test_a_missing_directory(tmp_path: Path) -> None:
+    (problem,) = problems_in(tmp_path / "none")
+    assert problem.code == "missing_directory"
+
+
+def test_too_many_files(tmp_path: Path) -> None:
+    for number in range(tuning.MAX_FILES + 1):
+        (tmp_path / f"{number}.toml").touch()
+    (problem,) = problems_in(tmp_path)
+    assert problem.code == "too_many_files"
+
+
+def test_all_mistakes_in_all_files_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('strategy = "patient"\nheadroom = -1\nceiling = 2\n')
+    (tmp_path / "b.toml").write_text('strategy = "pateint"\n')
+    assert [Path(problem.file).name for problem in problems_in(tmp_path)] == ["a.toml", "a.toml", "b.toml"]
+
+
+def test_the_installed_strategies_run_on_their_shipped_numbers() -> None:
+    tuned = tuning.load()
+    assert set(tuned) >= {"ondemand", "patient"}
+    assert isinstance(tuned["ondemand"].strategy, OnDemand)
+    assert tuned["patient"].params == PatientParams()
+    assert Path(tuned["patient"].source).name == "patient.toml"
+
+
+def test_an_operators_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "night.toml").write_text('strategy = "patient"\nheadroom = 0.3\nlower_after = "never"\n')
+    (tmp_path / ".hidden.toml").write_text("not read")
+    (tmp_path / "README").write_text("not read")
+    tuned = tuning.load(tmp_path)
+    assert isinstance(tuned["night"].strategy, Patient)
+    assert tuned["night"].params == PatientParams(headroom=0.3, lower_after=NEVER)
+    assert tuned["night"].source == str(tmp_path / "night.toml")
+    assert tuned["patient"].params == PatientParams()
+
+
+def test_a_file_with_a_strategys_own_name_replaces_its_numbers(tmp_path: Path) -> None:
+    (tmp_path / "patient.toml").write_text('strategy = "patient"\nlower_after = "1h"\n')
+    params = tuning.load(tmp_path)["patient"].params
+    assert params == PatientParams(lower_after=timedelta(hours=1))
+
+
+def test_the_digest_names_the_numbers_and_not_the_file(tmp_path: Path) -> None:
+    (tmp_path / "same.toml").write_text('strategy = "patient"\n')
+    (tmp_path / "other.toml").write_text('strategy = "patient"\nheadroom = 0.3\n')
+    tuned = tuning.load(tmp_path)
+    assert tuned["same"].digest == tuned["patient"].digest
+    assert len({tuned[name].digest for name in ("other", "patient", "ondemand")}) == 3
+
+
+def test_a_broken_file_does_not_lose_the_running_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "night.toml"
+    file.write_text('strategy = "patient"\nheadroom = 0.3\n')
+    kept = LastGood(lambda: tuning.load(tmp_path))
+    running = kept.current
+    file.write_text('strategy = "patient"\nheadroom = -0.3\n')
+    assert [problem.code for problem in kept.reload()] == ["out_of_range"]
+    assert kept.current is running

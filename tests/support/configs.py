@@ -1,0 +1,36 @@
+"""A small configuration that is right, to be broken one mistake at a time."""
+
+GOOD = """\
+[markets.vast]
+simulated = "calm"
+
+[limits]
+max_price_per_instance_hour = 0.60
+max_fleet_per_hour = 1.00
+max_per_day = 12.00
+max_per_month = 250.00
+max_instances = 3
+
+[workloads.train]
+image = "pytorch/pytorch:latest"
+max_price = 0.45
+strategy = "patient"
+"""
+
+STRATEGIES = ("ondemand", "patient")
+
+
+def changed(old: str, new: str) -> str:
+    """Return the good configuration with `old`, which it must hold, written as `new`."""
+    assert GOOD.count(old) == 1, old
+    return GOOD.replace(old, new)
+
+
+def added(*lines: str) -> str:
+    """Return the good configuration with lines added to its workload; the first of them is line 15."""
+    return GOOD + "".join(f"{line}\n" for line in lines)
+
+
+def live(*lines: str) -> str:
+    """Return the good configuration on a live market; the first of the lines of its table is line 2."""
+    return changed('simulated = "calm"', "\n".join(lines))
