@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 from pathlib import Path
 
 from agent.ledger.errors import Code, LedgerError
@@ -130,23 +131,26 @@ def write_fleet_id(path: Path, fleet_id: str) -> None:
 
 
 def keep_ballast(path: Path) -> bool:
-    """Make sure the ballast is there and whole; return False when the disk has no room for it."""
+    """Make sure the ballast is there and whole; return False when the disk has no room for it and as much again.
+
+    As much again, because a disk that holds the ballast and nothing more is full: it would be freed and made in turns.
+    """
     file = sibling(path, ".ballast")
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return False
-    try:
-        if os.fstat(handle).st_size != BALLAST_BYTES:
-            # Random bytes: a file system that compresses would keep zeros in no room at all.
-            os.pwrite(handle, os.urandom(BALLAST_BYTES), 0)
-            os.ftruncate(handle, BALLAST_BYTES)
+        if file.is_file() and file.stat().st_size == BALLAST_BYTES:
+            return True
+        if shutil.disk_usage(file.parent).free < 2 * BALLAST_BYTES:
+            return False
+        # Random bytes: a file system that compresses would keep zeros in no room at all.
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, os.urandom(BALLAST_BYTES))
             os.fsync(handle)
+        finally:
+            os.close(handle)
     except OSError:
-        file.unlink(missing_ok=True)
+        free_ballast(path)
         return False
-    finally:
-        os.close(handle)
     return True
 
 

@@ -25,6 +25,9 @@ def _stored(table: sa.Table) -> sqlite.Insert:
 HOST_STORED = _stored(schema.hosts)
 HOSTS = sa.select(schema.hosts)
 COOLDOWN_STORED = _stored(schema.cooldowns)
+COOLDOWN_LIFTED = sa.delete(schema.cooldowns).where(
+    schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class Transaction:
         self._intents: dict[str, Intent] = {}
         self._hosts: dict[tuple[str, str], HostRecord] = {}
         self._cooldowns: dict[tuple[str, str], Cooldown] = {}
+        self._lifted: set[tuple[str, str]] = set()
         self._spend: list[SpendEntry] = []
         self._decisions: dict[Slot, tuple[object, ...]] = {}
         self._prices: dict[prices.Key, prices.Pair] = {}
@@ -153,6 +154,12 @@ class Transaction:
         self._cooldowns[scope, key] = cooldown
         self._write(hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown))
 
+    def lift_cooldown(self, scope: str, key: str) -> None:
+        """End a rest at once: a person said so."""
+        self._cooldowns.pop((scope, key), None)
+        self._lifted.add((scope, key))
+        self._write(hosts.COOLDOWN_LIFTED, {"this_scope": scope, "this_key": key})
+
     def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
         self,
         market: str,
@@ -230,6 +237,8 @@ class Transaction:
             memory.add_spend(entry.day, entry.workload, entry.amount)
         for key, pair in self._prices.items():
             memory.put_price(key, pair)
+        for key_ in self._lifted:
+            memory.cooldowns.pop(key_, None)
         memory.cooldowns.update(self._cooldowns)
         memory.accounts.update(self._accounts)
         memory.decisions.update(self._decisions)

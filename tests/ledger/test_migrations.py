@@ -1,5 +1,7 @@
 """Migrations lead to exactly the schema, keep what they meet, and happen whole or not at all."""
 
+# ruff: noqa: ASYNC240 - a test may wait for its own files and programs
+
 import importlib.resources
 import shutil
 import sqlite3

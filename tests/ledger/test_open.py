@@ -1,5 +1,7 @@
 """Opening a ledger: who may, what is refused and what the operator is told."""
 
+# ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test may wait for its own files and programs
+
 import fcntl
 import json
 import os
@@ -224,10 +226,22 @@ async def test_an_odd_path_is_no_hindrance(tmp_path: Path, clock: SteppedClock) 
 
 async def test_opening_an_up_to_date_ledger_does_not_import_alembic(path: Path, clock: SteppedClock) -> None:
     await (await Ledger.open(path, clock=clock)).close()
-    program = HOLD.replace("asyncio.run(main())", "asyncio.run(main()); import json; print(json.dumps(list(sys.modules)))")
+    program = HOLD.replace(
+        "asyncio.run(main())", "asyncio.run(main()); import json; print(json.dumps(list(sys.modules)))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], input="", capture_output=True, text=True, check=True
     )
     modules = json.loads(done.stdout.splitlines()[1])
     assert "sqlalchemy" in modules
     assert not [name for name in modules if name.split(".")[0] in {"alembic", "mako"}]
+
+
+async def test_every_connection_survives_power_loss_and_waits_its_turn(ledger: Ledger) -> None:
+    expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000, "trusted_schema": 0}
+    for wire in (ledger._wire, (await ledger.reader())._wire):
+        found = {
+            name: await wire.run(lambda link, name=name: link.exec_driver_sql(f"PRAGMA {name}").scalar())  # type: ignore[misc]
+            for name in expected
+        }
+        assert found == expected

@@ -1,8 +1,10 @@
 """Every value comes back from SQLite as it went in."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -31,10 +33,10 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Connection]:
     engine.dispose()
 
 
-def stored(link: sa.Connection, statement: sa.Executable, row: dict[str, object], table: sa.Table) -> sa.RowMapping:
+def stored(link: sa.Connection, statement: sa.Executable, row: dict[str, object], table: sa.Table) -> dict[str, Any]:
     with link.begin() as tx:
         link.execute(statement, [row])
-        back = link.execute(sa.select(table)).mappings().one()
+        back: dict[str, Any] = dict(link.execute(sa.select(table)).mappings().one())
         tx.rollback()
     return back
 
@@ -78,10 +80,19 @@ def test_prices(link: sa.Connection, sample: PriceSample) -> None:
 
 
 @given(values.ids, values.times, values.amounts, values.reals)
-def test_spend(link: sa.Connection, lease_id: str, at: object, amount: Usd, seconds: float) -> None:
+def test_spend(link: sa.Connection, lease_id: str, at: dt.datetime, amount: Usd, seconds: float) -> None:
     lease = values.lease()
     entry = SpendEntry(
-        lease_id, "train", "vast", lease.tenure, at.date(), amount, amount, amount, seconds, seconds  # type: ignore[attr-defined]
+        lease_id,
+        "train",
+        "vast",
+        lease.tenure,
+        at.date(),
+        amount,
+        amount,
+        amount,
+        seconds,
+        seconds,
     )
     back = stored(link, spend.ADDED, spend.row(entry), schema.spend)
     assert SpendEntry(**back) == entry

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from agent.ledger import connection, decisions, intents
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.spend import SpendKey
 from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, intent, lease
 
 
@@ -48,11 +50,15 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
 
 async def test_an_exception_in_the_block_drops_all_of_it(ledger: Ledger) -> None:
     before = ledger.recollection()
-    with pytest.raises(RuntimeError):
+
+    async def fail() -> None:
         async with ledger.transaction() as tx:
             tx.open_lease(lease())
             tx.append_event(Event(NOW, "lease.opened"))
             raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
     assert ledger.recollection() is before
     reader = await ledger.reader()
     assert await reader.leases() == []
@@ -62,10 +68,14 @@ async def test_an_exception_in_the_block_drops_all_of_it(ledger: Ledger) -> None
 async def test_a_refused_row_drops_the_others_of_its_commit(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(lease(1, instance_id="same"))
-    with pytest.raises(LedgerError) as refused:
+
+    async def open_another() -> None:
         async with ledger.transaction() as tx:
             tx.append_event(Event(NOW, "lease.opened"))
             tx.open_lease(lease(2, instance_id="same"))
+
+    with pytest.raises(LedgerError) as refused:
+        await open_another()
     assert refused.value.code is Code.CONFLICT
     assert [held.lease_id for held in ledger.recollection().leases] == ["l1"]
     assert await (await ledger.reader()).events() == []
@@ -93,7 +103,9 @@ async def test_one_open_paying_intent_per_slot(ledger: Ledger, paying: IntentKin
 
 
 @pytest.mark.parametrize("state", [IntentState.RECORDED, IntentState.SENT, IntentState.IN_DOUBT])
-async def test_sqlite_itself_refuses_a_second_open_paying_intent(ledger: Ledger, path: Path, state: IntentState) -> None:
+async def test_sqlite_itself_refuses_a_second_open_paying_intent(
+    ledger: Ledger, path: Path, state: IntentState
+) -> None:
     del ledger  # it made the tables
     engine = connection.engine(path, "rw")
     slot = Slot("train", 1)
@@ -119,7 +131,9 @@ async def test_an_intent_moves_only_as_its_table_allows(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.SENT, at=NOW)
         tx.advance_intent("n1", IntentState.IN_DOUBT, at=NOW + dt.timedelta(seconds=1), outcome="no answer")
-        tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW + dt.timedelta(seconds=2), instance_id="i9", lease_id="l9")
+        tx.advance_intent(
+            "n1", IntentState.CONFIRMED, at=NOW + dt.timedelta(seconds=2), instance_id="i9", lease_id="l9"
+        )
     [kept] = await (await ledger.reader()).intents()
     assert (kept.sent_at, kept.doubted_at) == (NOW, NOW + dt.timedelta(seconds=1))
     assert kept.resolved_at == NOW + dt.timedelta(seconds=2)
@@ -135,11 +149,12 @@ async def test_an_intent_or_a_lease_is_new_only_once(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.record_intent(intent(kind=IntentKind.PAUSE))
         tx.open_lease(lease())
-    for again in (
+    writes: list[Callable[[Transaction], None]] = [
         lambda tx: tx.record_intent(intent(kind=IntentKind.PAUSE)),
         lambda tx: tx.record_intent(intent(2, state=IntentState.SENT)),
         lambda tx: tx.open_lease(lease()),
-    ):
+    ]
+    for again in writes:
         with pytest.raises(LedgerError) as refused:
             async with ledger.transaction() as tx:
                 again(tx)
@@ -166,16 +181,19 @@ async def test_a_lease_changes_state_only_as_its_table_allows(ledger: Ledger) ->
 
 
 async def test_money_is_never_negative(ledger: Ledger) -> None:
-    for wrong in (
+    async with ledger.transaction() as tx:
+        tx.add_spend("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5))
+    writes: list[Callable[[Transaction], None]] = [
         lambda tx: tx.open_lease(lease(gpu_rate=UsdPerHour(-1))),
-        lambda tx: tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(-1)),
+        lambda tx: tx.add_spend("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(-1)),
         lambda tx: tx.record_intent(intent(price=UsdPerHour(-1))),
-    ):
+    ]
+    for wrong in writes:
         with pytest.raises(LedgerError) as refused:
             async with ledger.transaction() as tx:
                 wrong(tx)
         assert refused.value.code is Code.CONFLICT
-    assert ledger.recollection().total.today == Usd(0)
+    assert ledger.recollection().total.today == Usd(5)
 
 
 async def test_values_that_no_column_holds_are_refused_in_our_words(ledger: Ledger) -> None:
@@ -204,7 +222,13 @@ async def test_spend_adds_up_by_lease_day_and_tenure(ledger: Ledger) -> None:
         "2026-11": 24,
     }
     [line] = await reader.spend_by(SpendKey.WORKLOAD, since=day, until=day + dt.timedelta(days=1))
-    assert (line.key, line.gpu, line.disk, line.traffic, line.running_seconds) == ("train", Usd(15), Usd(6), Usd(3), 30.0)
+    assert (line.key, line.gpu, line.disk, line.traffic, line.running_seconds) == (
+        "train",
+        Usd(15),
+        Usd(6),
+        Usd(3),
+        30.0,
+    )
 
 
 async def test_a_rest_is_never_cut_short(ledger: Ledger) -> None:
@@ -290,9 +314,7 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
         tx.open_lease(held)
         tx.bind_account("vast", "7")
     statements: list[str] = []
-    sa.event.listen(
-        ledger._wire._engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
-    )
+    sa.event.listen(ledger._wire._engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
     before = ledger.recollection()
     async with ledger.transaction() as tx:
         tx.update_lease(dataclasses.replace(held))

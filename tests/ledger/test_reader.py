@@ -1,0 +1,99 @@
+"""What a reader answers, and that it never writes."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from agent.clock import SteppedClock
+from agent.domain.event import Event
+from agent.domain.gpu import GpuModel
+from agent.domain.interruption import Cause
+from agent.domain.money import Usd, UsdPerHour
+from agent.ledger import reader
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.store import Ledger
+from tests.ledger.values import NOW, intent, lease, sample
+
+HOUR = dt.timedelta(hours=1)
+
+
+async def test_events_narrow_by_time_workload_kind_and_number(ledger: Ledger) -> None:
+    async with ledger.transaction() as tx:
+        for hour in range(6):
+            kind = "lease.interrupted" if hour % 2 else "lease.running"
+            tx.append_event(Event(NOW + hour * HOUR, kind, workload="train" if hour < 4 else "serve"))
+    reading = await ledger.reader()
+
+    async def hours(**narrow: object) -> list[float]:
+        found = await reading.events(**narrow)  # type: ignore[arg-type]
+        return [(event.at - NOW) / HOUR for event in found]
+
+    assert await hours() == [5, 4, 3, 2, 1, 0]
+    assert await hours(limit=2) == [5, 4]
+    assert await hours(since=NOW + 2 * HOUR, until=NOW + 4 * HOUR) == [3, 2]
+    assert await hours(workload="train", kinds=["lease.interrupted"]) == [3, 1]
+    assert await hours(kinds=["lease.interrupted", "lease.running"], workload="serve") == [5, 4]
+    assert await hours(workload="nobody") == []
+
+
+async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:
+    event = Event(
+        at=NOW,
+        kind="lease.interrupted",
+        seen_at=NOW + HOUR,
+        workload="train",
+        slot=0,
+        lease_id="l1",
+        host_id="h1",
+        cause=Cause.OUTBID,
+        rule="inbox",
+        evidence="the market wrote: outbid",
+        bid=UsdPerHour(200_000),
+        floor=UsdPerHour(250_000),
+        amount=Usd(1_234),
+    )
+    async with ledger.transaction() as tx:
+        tx.append_event(event)
+        tx.append_event(Event(NOW, "lease.paused"))
+    [later, first] = await (await ledger.reader()).events()
+    assert (first.event_id, later.event_id) == (1, 2)
+    assert (first.cause, first.rule, first.floor, first.amount) == (event.cause, "inbox", event.floor, event.amount)
+
+
+async def test_prices_narrow_by_market_model_host_and_time(ledger: Ledger) -> None:
+    async with ledger.transaction() as tx:
+        tx.observe_prices([sample(), sample(host_id="h2", gpu=GpuModel("A100"), at=NOW + HOUR)])
+    reading = await ledger.reader()
+    assert [one.host_id for one in await reading.prices()] == ["h2", "h1"]
+    assert [one.host_id for one in await reading.prices(gpu=GpuModel("A100"), market="vast")] == ["h2"]
+    assert [one.host_id for one in await reading.prices(host_id="h1")] == ["h1"]
+    assert [one.host_id for one in await reading.prices(since=NOW + HOUR)] == ["h2"]
+    assert [one.host_id for one in await reading.prices(until=NOW + HOUR, limit=5)] == ["h1"]
+
+
+async def test_a_reader_sees_each_commit_and_cannot_write(ledger: Ledger, path: Path) -> None:
+    other = await reader.open_reader(path)
+    assert await other.leases() == []
+    async with ledger.transaction() as tx:
+        tx.open_lease(lease())
+        tx.record_intent(intent())
+    assert await other.leases() == [lease()]
+    assert await other.intents() == [intent()]
+    with pytest.raises(LedgerError) as caught:
+        await other._wire.run(lambda link: link.execute(sa.text("DELETE FROM leases")).close())
+    assert caught.value.code is Code.UNWRITABLE
+    await other.close()
+
+
+async def test_a_reader_of_a_closed_ledger(path: Path, clock: SteppedClock) -> None:
+    ledger = await Ledger.open(path, clock=clock)
+    async with ledger.transaction() as tx:
+        tx.open_lease(lease())
+    known = ledger.recollection()
+    await ledger.close()
+    other = await reader.open_reader(path)
+    assert await other.recollection(NOW) == known
+    assert (await other.meta())["fleet_id"] == ledger.fleet_id
+    await other.close()
