@@ -92,8 +92,9 @@ class Containers:
             self.begin(contract)
 
     def restart(self, contract: Contract, through: Container) -> None:
-        """Reboot or recycle, keeping the GPUs."""
-        if contract.container not in {Container.RUNNING, Container.EXITED}:
+        """Reboot or recycle, keeping the GPUs; nothing happens to a container that has none or whose host is silent."""
+        is_there = contract.holds_gpu and not contract.is_offline
+        if not is_there or contract.container not in {Container.RUNNING, Container.EXITED}:
             return
         contract.container = through
         contract.running_since = None
@@ -102,7 +103,7 @@ class Containers:
 
     def exit(self, contract: Contract, restarts_after: float | None) -> None:
         """End by itself; the contract keeps its GPUs."""
-        if contract.container is not Container.RUNNING:
+        if contract.container is not Container.RUNNING or contract.is_offline:
             return
         contract.container = Container.EXITED
         contract.running_since = None

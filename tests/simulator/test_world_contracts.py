@@ -412,6 +412,16 @@ def test_reboot_and_recycle_keep_the_gpus(call: str, through: Container) -> None
     assert contract.container is Container.RUNNING
 
 
+@pytest.mark.parametrize("call", ["reboot", "recycle"])
+def test_reboot_and_recycle_wake_nothing_that_has_no_gpus(call: str) -> None:
+    market = quiet.world()
+    contract = quiet.run(market, quiet.rent(market, quiet.a_slice(market)))
+    market.stop(contract.contract_id)
+    getattr(market, call)(contract.contract_id)
+    market.advance_to(market.now + 600)
+    assert shown(contract) == (Container.EXITED, False, False, False, False)
+
+
 def test_destroy_frees_the_gpus_and_stops_every_charge() -> None:
     market = quiet.world()
     slice_ = quiet.a_slice(market)
