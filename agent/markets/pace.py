@@ -9,6 +9,7 @@ Invariants:
 import heapq
 import itertools
 import math
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -31,7 +32,7 @@ _TICK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The rhythm of one endpoint: `burst` calls at once, then one every `interval` seconds.
+    """The rhythm of one endpoint: at most `burst` calls in any `interval` seconds.
 
     `penalty` is how many seconds to stay away after a refusal that names no time.
     """
@@ -47,17 +48,21 @@ UNPACED = Lane(0.0)
 @dataclass(slots=True)
 class _Queue:
     lane: Lane
-    due: float = -math.inf
     closed_until: float = -math.inf
+    left_at: deque[float] = field(default_factory=deque)
     waiting: list[tuple[bool, int]] = field(default_factory=list)
 
     def opens_at(self) -> float:
         """Return the monotonic second at which the next call may leave."""
-        return max(self.due - (self.lane.burst - 1) * self.lane.interval, self.closed_until)
+        if len(self.left_at) < self.lane.burst:
+            return self.closed_until
+        return max(self.left_at[0] + self.lane.interval, self.closed_until)
 
     def leave(self, now: float) -> None:
         """Book one call at `now`."""
-        self.due = max(self.due, now) + self.lane.interval
+        if len(self.left_at) >= self.lane.burst:
+            self.left_at.popleft()
+        self.left_at.append(now)
 
 
 class Pace:
@@ -142,17 +147,17 @@ class RowBudget:
         """Rows we allow ourselves a day."""
         return self._budget
 
-    def grant(self, wanted: int) -> int:
-        """Return how many of `wanted` rows may be asked for, at least one.
+    def grant(self, wanted: int, least: int = 1) -> int:
+        """Return how many of `wanted` rows may be asked for, never fewer than `least`.
 
         Raises:
-            Throttled: nothing is left today, or the market itself said so.
+            Throttled: fewer are left today, or the market itself said so.
         """
         self._turn_day()
         if self._spent_until is not None and self._clock.now() < self._spent_until:
             raise errors.Throttled("The market's daily quota of search rows is used up; wait.", self._spent_until)
         left = self._budget - self._rows
-        if left <= 0:
+        if left < least:
             until = self.midnight()
             raise errors.Throttled(f"Our own ration of {self._budget} search rows a day is used up; wait.", until)
         return min(wanted, left)

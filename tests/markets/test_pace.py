@@ -44,13 +44,13 @@ async def test_lanes_do_not_wait_for_each_other(clock: SteppedClock) -> None:
     assert clock.monotonic() == 0.0
 
 
-async def test_a_lane_with_burst_lets_so_many_go_at_once(clock: SteppedClock) -> None:
+async def test_a_lane_with_burst_lets_so_many_go_in_each_interval(clock: SteppedClock) -> None:
     pace = Pace(clock, {"search": Lane(10.0, burst=4)})
     left = []
     for _ in range(6):
         await pace.turn("search")
         left.append(clock.monotonic())
-    assert left == pytest.approx([0.0, 0.0, 0.0, 0.0, 10.0, 20.0])
+    assert left == pytest.approx([0.0, 0.0, 0.0, 0.0, 10.0, 10.0])
 
 
 async def test_urgent_calls_go_first(clock: SteppedClock) -> None:
@@ -147,6 +147,14 @@ def test_rows_are_granted_up_to_the_budget_of_the_day(clock: SteppedClock) -> No
     with pytest.raises(errors.Throttled) as caught:
         rows.grant(1)
     assert caught.value.until == MIDNIGHT
+
+
+def test_a_question_that_needs_more_rows_than_are_left_is_not_asked(clock: SteppedClock) -> None:
+    rows = RowBudget(clock, budget=100)
+    rows.count(99)
+    assert rows.grant(8) == 1
+    with pytest.raises(errors.Throttled):
+        rows.grant(8, least=2)
 
 
 def test_a_new_day_begins_at_midnight_utc(clock: SteppedClock) -> None:

@@ -58,7 +58,7 @@ class VastMarket:
         if Tenure.INTERRUPTIBLE not in query.tenures:
             return await self._search(query, Tenure.ON_DEMAND, self._rows.grant(query.max_rows))
         # Both searches together stay within what is left today.
-        rows = max(1, self._rows.grant(2 * query.max_rows) // 2)
+        rows = self._rows.grant(2 * query.max_rows, least=2) // 2
         found = await self._search(query, Tenure.INTERRUPTIBLE, rows)
         return await self._with_asks(found, query.disk_gb)
 

@@ -1,0 +1,109 @@
+"""What a card is played on: a market of ours before the simulated one, over TCP, on one clock that tests move."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+
+from agent.clock import SteppedClock
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.markets.port import Market, Terms
+from agent.markets.vast import market as vast
+from agent.simulator import gate
+from agent.simulator.server import Simulator
+from agent.simulator.world import World
+from tests.markets.scene import LABEL, asked
+from tests.support import market as support
+
+HOSTS = 60
+DISK_GB = 16.0
+
+
+@dataclasses.dataclass(slots=True)
+class Bench:
+    """Our market, the simulated one with its control API, and the clock they share."""
+
+    market: Market
+    simulated: support.Market
+    clock: SteppedClock
+
+    async def offers(self, **changes: Any) -> list[Offer]:
+        return list(await self.market.offers(asked(verified_only=False, **changes)))
+
+    async def offer(self, **changes: Any) -> Offer:
+        """Return one that can be bid for, has a known ask above the floor, and waits for a renter."""
+        found = await self.offers(**changes)
+        return next(o for o in found if o.floor is not None and o.ask is not None and o.floor < o.ask)
+
+    async def rent(self, offer: Offer, bid: UsdPerHour | None = None, label: str = LABEL) -> str:
+        """Rent at the floor's double, or at the bid."""
+        assert offer.floor is not None
+        terms = Terms(Tenure.INTERRUPTIBLE, bid or offer.floor.scaled(2.0), DISK_GB, "ubuntu:22.04")
+        return await self.market.rent(offer, terms, label)
+
+    async def running(self, instance_id: str) -> Instance:
+        await self.simulated.running(int(instance_id))
+        return await self.market.instance(instance_id)
+
+    async def until(self, instance_id: str, state: InstanceState, within: float = 7200.0) -> Instance:
+        waited = 0.0
+        while (instance := await self.market.instance(instance_id)).state is not state:
+            assert waited < within, instance
+            await self.simulated.advance(30.0)
+            waited += 30.0
+        return instance
+
+    async def contracts(self) -> list[dict[str, Any]]:
+        """Return what has not ended, as it really is."""
+        return [contract for contract in (await self.simulated.truth())["contracts"] if contract["ended"] is None]
+
+    async def calls(self, method: str, part: str) -> int:
+        calls = (await self.simulated.truth())["calls"]
+        return sum(call["method"] == method and part in call["path"] for call in calls)
+
+    async def on_demand_rival(self, offer: Offer | Instance) -> int:
+        body = {"machine_id": int(offer.host_id), "on_demand": True}
+        answer = await self.simulated.control("POST", "/rivals", body)
+        assert answer.status == 200, answer.raw
+        return int(answer.body["id"])
+
+    async def rival(self, offer: Offer | Instance, bid: float) -> int:
+        body = {"machine_id": int(offer.host_id), "gpus": offer.gpus, "bid": bid}
+        answer = await self.simulated.control("POST", "/rivals", body)
+        assert answer.status == 200, answer.raw
+        return int(answer.body["id"])
+
+    async def no_rival(self, rival_id: int) -> None:
+        assert (await self.simulated.control("DELETE", f"/rivals/{rival_id}")).status == 200
+
+
+@contextlib.asynccontextmanager
+async def vast_bench(
+    *,
+    doors: Callable[[], gate.Gate] = gate.Gate,
+    key: str = gate.DEFAULT_KEY,
+    credit: float | None = None,
+    daily_rows: int = 20_000,
+) -> AsyncIterator[Bench]:
+    clock = SteppedClock(datetime.fromtimestamp(support.START, UTC))
+    world = World(support.STILL, seed=11, start=support.START, hosts=HOSTS, credit=credit)
+    async with (
+        Simulator(world, clock, seed=11, gate=doors()) as simulator,
+        aiohttp.ClientSession() as session,
+    ):
+        ours = vast.connect(simulator.vast_url, lambda: key, clock, lambda: 0.5, daily_rows=daily_rows)
+        try:
+            yield Bench(ours, support.Market(simulator, session), clock)
+        finally:
+            await ours.close()
+
+
+BENCHES: dict[str, Callable[..., AbstractAsyncContextManager[Bench]]] = {"vast": vast_bench}
+"""One entry per market; every card is played on each."""
