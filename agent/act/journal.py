@@ -67,7 +67,7 @@ class Journal:
         """
         if isinstance(decision, Hold):
             return None
-        intent = self._intent(decision)
+        intent = self._intent(decision, work)
         try:
             await self._record(intent, decision)
         except LedgerError as error:
@@ -83,7 +83,7 @@ class Journal:
         crashpoint.reached("sent", intent.kind.value)
         return await self._send(intent, decision, work)
 
-    def _intent(self, decision: Decision) -> Intent:
+    def _intent(self, decision: Decision, work: Workload | None) -> Intent:
         intent = Intent(
             intent_id=self._new_id(),
             kind=KIND[type(decision)],
@@ -103,6 +103,7 @@ class Journal:
                 tenure=decision.tenure,
                 price=decision.bid,
                 rate=decision.rate,
+                disk_gb=work.disk_gb if work else 0.0,
             )
         if isinstance(decision, Hold):
             return intent
@@ -194,7 +195,6 @@ class Journal:
     ) -> Intent:
         now = self._clock.now()
         if isinstance(decision, Rent):
-            intent = replace(intent, disk_gb=work.disk_gb if work else 0.0)
             outcome = outcomes.rented(intent, decision, instance_id, now)
         else:
             outcome = outcomes.written(
@@ -270,6 +270,8 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     if code in {"start_failed", "start_overdue"}:
         tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
         tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
+    elif code == "mismatch":
+        tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a rent that was not what was asked for")
     elif code == "moved":
         tx.add_cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago")
 

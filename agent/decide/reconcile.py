@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, doubt, meter, strangers
+from agent.decide import cause, cooldown, doubt, meter, readback, strangers
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
+from agent.domain import money
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
@@ -30,6 +32,8 @@ FAULT_PATIENCE = 3600.0
 """Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
 METER_EVERY = timedelta(minutes=5)
 """How much unmetered cost a crash may have to reckon again from the listing."""
+METER_TRAFFIC = money.usd("0.002")
+"""Traffic is metered sooner when it costs this much: an image comes in within minutes and may cost an hour's rent."""
 
 STATES = {
     InstanceState.PENDING: LeaseState.STARTING,
@@ -108,6 +112,9 @@ def _present(
     seen = STATES.get(row.state)
     if seen is None:
         return None, None
+    differs = _difference(fleet, held, row)
+    if differs:
+        return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
     target = held.state if held.state is LeaseState.RELEASING else seen
     previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
     doubted = memory.suspicions.get(held.lease_id)
@@ -117,6 +124,24 @@ def _present(
         previous, listed_at = doubted.previous, doubted.seen_at
         return _lost(fleet, view, held, row, target, (previous, listed_at)), None
     return _updated(fleet, view, held, row, target, (previous, listed_at)), None
+
+
+def _difference(fleet: Fleet, held: Lease, row: Instance) -> str:
+    """Return how a fresh rent differs from what was asked for; once it ran or was rebid there is no telling."""
+    is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
+    if held.state is not LeaseState.STARTING or held.has_run or held.has_failed or held.interrupted_by or is_rebid:
+        return ""
+    return readback.difference(readback.of_lease(held), row)
+
+
+def _mismatched(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
+) -> LeaseChanged:
+    """The lease as it really is, marked as no good: it is released in this very cycle."""
+    truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
+    after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
+    after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
+    return LeaseChanged(held, after, "lease.mismatched", charges)
 
 
 def _is_loss(held: Lease, target: LeaseState) -> bool:
@@ -155,7 +180,7 @@ def _updated(
 ) -> LeaseChanged | None:
     kind = _kind(held, target)
     bills = _bills(row)
-    is_due = fleet.now - held.accrued_until >= METER_EVERY
+    is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
     if held.state is target and bills is held.bills and is_same_price and not is_due:
         return None
@@ -191,9 +216,7 @@ def _metered(
     bills = _bills(row)
     turns = _turns(held, view, bills, between, fleet.now)
     charges = list(meter.accrue(held, fleet.now, turns))
-    paid = meter.traffic(
-        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
-    )
+    paid = _traffic(held, row)
     if paid.micros:
         charges.append(meter.Charge(held.lease_id, fleet.now.date(), traffic=paid))
     turned = turns[-1][0] if turns else between[1]
@@ -210,6 +233,7 @@ def _metered(
         gpu_rate=row.gpu_rate,
         disk_rate=row.disk_rate,
         recent_bids=_recent(held, row),
+        bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
         host_floor=row.floor or held.host_floor,
         ends_at=row.ends_at or held.ends_at,
         run_since=run_since if bills is Bills.GPU_AND_DISK else None,
@@ -217,6 +241,12 @@ def _metered(
         traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
     )
     return after, tuple(charges)
+
+
+def _traffic(held: Lease, row: Instance) -> money.Usd:
+    return meter.traffic(
+        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
+    )
 
 
 def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:

@@ -35,6 +35,8 @@ NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
+RAISE_PATIENCE = timedelta(minutes=3)
+"""A raised bid is waited for so long before it counts as lost: GPUs that came free are given within a minute (assumed)."""
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
 
@@ -96,7 +98,7 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Pro
 
 def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
-    idle = _idle_hours(held, now - held.state_since)
+    idle = _raised_hours() if _is_raised(held, now) else _idle_hours(held, now - held.state_since)
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET:
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
         option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, held.dlperf, start, 0.0)
@@ -117,6 +119,18 @@ def _idle_hours(held: Lease, down_for: timedelta) -> float:
     return waited + (1 - resumed) * price.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
 
 
+def _raised_hours() -> float:
+    """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle."""
+    return price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
+
+
+def _is_raised(held: Lease, now: datetime) -> bool:
+    """Tell whether the bid was changed after the loss, so lately that its success may still show."""
+    if held.paused_by_us or held.bid_since is None or held.bid_since < held.state_since:
+        return False
+    return now - held.bid_since < RAISE_PATIENCE
+
+
 def _raise(
     slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
@@ -131,8 +145,7 @@ def _raise(
     )
     if bid is None or bid <= held.gpu_rate:
         return []
-    start = price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
-    option = _over_horizon("raise", work, bid, held.disk_rate, held.dlperf, start, market_loss_rate)
+    option = _over_horizon("raise", work, bid, held.disk_rate, held.dlperf, _raised_hours(), market_loss_rate)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return [(option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid))]
 

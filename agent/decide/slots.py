@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from agent.decide import price
+from agent.decide import price, readback
 from agent.decide.recovery import may_leave
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.decision import Reason, Release
@@ -14,6 +14,8 @@ from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
 
+EVERYTHING = "fleet:all"
+"""The key of the rest that holds every slot, by an operator's word."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
 """What a host is expected to load at, when the workload asks for nothing faster."""
@@ -36,7 +38,8 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
         done = held.bills is Bills.NOTHING
         return None if done else Reason("release_again", "the market has not confirmed the release")
     if held.has_failed:
-        return Reason("start_failed", f"the instance is no good: {held.end_reason or 'it did not start'}")
+        code = "mismatch" if held.end_reason.startswith(readback.PREFIX) else "start_failed"
+        return Reason(code, f"the instance is no good: {held.end_reason or 'it did not start'}")
     work = fleet.workload(held.slot.workload)
     if work is not None and is_overdue(fleet, held, work):
         return Reason("start_overdue", f"loading since {held.state_since:%H:%M}, which is too long")
@@ -73,9 +76,10 @@ def may_start(held: Lease) -> bool:
 
 def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
-    doubted = next(
-        (intent for intent in fleet.intents if intent.slot == place and intent.is_open and intent.kind.is_paying), None
-    )
+    stopped = cooling.get(EVERYTHING) or cooling.get(f"workload:{work.name}")
+    if stopped is not None:
+        return _hold(place, "stopped", f"stopped after {stopped}; `gpubid kill --lift` ends that")
+    doubted = fleet.paying_intent(place)
     if doubted is not None:
         return _hold(
             place, "in_doubt", f"{doubted.kind.value} {doubted.intent_id} is in doubt until a listing settles it"
@@ -114,14 +118,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease]) -> SlotView | Proposal:
 
 def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
     view = fleet.markets.get(held.market)
-    rows = view.offers if view is not None else ()
+    rows = view.offers_on(held.host_id) if view is not None else ()
     return tuple(
-        row.floor
-        for row in rows
-        if row.host_id == held.host_id
-        and row.gpus == held.gpus
-        and row.floor is not None
-        and row.seen_at >= held.state_since
+        row.floor for row in rows if row.gpus == held.gpus and row.floor is not None and row.seen_at >= held.state_since
     )
 
 

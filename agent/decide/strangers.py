@@ -9,6 +9,7 @@ Invariants:
 from dataclasses import replace
 from datetime import datetime
 
+from agent.decide import readback
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled
 from agent.decide.memory import Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -71,6 +72,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     """Return the lease that an instance of ours stands for, metered from its creation."""
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
+    differs = readback.difference(readback.of_intent(intent), row) if intent else ""
     suffix = "-again" if row.instance_id in fleet.past_leases else ""
     return Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
@@ -96,4 +98,6 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         host_floor=row.floor,
         ends_at=row.ends_at,
         run_since=created if runs else None,
+        has_failed=bool(differs),
+        end_reason=readback.PREFIX + differs if differs else "",
     )

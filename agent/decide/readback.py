@@ -1,0 +1,53 @@
+"""Reading a rent back: whether the market made what was asked for. Its answer to an order does not say.
+
+A price that gets lost on the way rents on demand at full price; only the instance's own record shows it.
+"""
+
+from dataclasses import dataclass
+
+from agent.domain import money
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+
+PREFIX = "mismatch: "
+"""How the end reason of a lease begins that is not what was asked for."""
+PRICE_STEP = money.per_hour("0.0001")
+"""Markets keep a price to four decimals and round it up."""
+DISK_STEP_GB = 0.5
+"""Markets count disks in whole gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a rent asked for; None and 0 stand for what is not known any more."""
+
+    tenure: Tenure | None
+    host_id: str
+    price: UsdPerHour | None
+    disk_gb: float
+
+
+def of_lease(held: Lease) -> Asked:
+    """Return what the rent of a lease asked for; true as long as nothing of the instance was taken over into it."""
+    return Asked(held.tenure, held.host_id, held.gpu_rate, held.disk_gb)
+
+
+def of_intent(intent: Intent) -> Asked:
+    """Return what a rent asked for by its intent, which knows a bid but no ask."""
+    return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb)
+
+
+def difference(asked: Asked, row: Instance) -> str:
+    """Return how an instance differs from what was asked for, or an empty text; cheaper is no difference."""
+    if asked.tenure is not None and row.tenure is not asked.tenure:
+        return f"it is {row.tenure.value}, asked for was {asked.tenure.value}"
+    if asked.host_id and row.host_id != asked.host_id:
+        return f"it is on host {row.host_id}, asked for was {asked.host_id}"
+    if asked.price is not None and row.gpu_rate > asked.price + PRICE_STEP:
+        return f"it costs {row.gpu_rate}, asked for was {asked.price}"
+    if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) > DISK_STEP_GB:
+        return f"its disk has {row.disk_gb:g} GB, asked for were {asked.disk_gb:g}"
+    return ""

@@ -1,0 +1,430 @@
+"""A rehearsed world: the whole program and the market it rents from, on one clock that moves only when told.
+
+HTTP is real, the ledger is a real file, nothing sleeps. After every cycle the world is checked against the truth of the
+market, and a world that the money-safety rules do not allow ends the test:
+
+1. Every order that reaches the market has a durable intent in state *sent*, and a paying one arrives once per intent.
+2. No intent has two contracts; no slot has two open paying intents; no host holds two leases.
+3. What bills under our label has an open lease or an open intent, or gets one within ten minutes.
+4. What does not carry our label is never ordered about.
+5. The ledger's spend stays within the larger of 1 % and $0.02 of what was charged, once the listing is fresh and true.
+"""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import random
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from agent.app import App, Outside
+from agent.clock import SteppedClock
+from agent.config.settings import Config, Listen, MarketSettings
+from agent.cycle import Pass
+from agent.decide import meter
+from agent.decide.limits import Limits
+from agent.decide.strategy import Tuned
+from agent.domain import gpu, money
+from agent.domain.event import Event
+from agent.domain.intent import Intent, IntentKind
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.ledger.spend import SpendKey
+from agent.markets import labels
+from agent.simulator import faults
+from agent.simulator.climate import Climate, Demand
+from agent.simulator.gate import Gate
+from agent.simulator.model import Contract
+from agent.simulator.server import Simulator
+from agent.simulator.world import World
+from strategies.ondemand import OnDemand, OnDemandParams
+from strategies.patient import Patient, PatientParams
+
+START = dt.datetime(2026, 7, 27, tzinfo=dt.UTC)
+FLEET = "f1ee7f1ee7f1"
+KEY = "simulated-key"
+IMAGE = "pytorch/pytorch:latest"
+BUSY_SECONDS = 2.0
+ORPHAN_SECONDS = 600.0
+SPEND_SHARE, SPEND_DOLLARS = 0.01, 0.02
+
+STILL = Climate(
+    name="still",
+    demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),
+    price_walks_per_day=0.0,
+    failures=0.0,
+    pull_failure_probability=0.0,
+)
+"""Nothing happens in it that the test does not do."""
+
+_WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")
+_SENT = "SELECT kind, state FROM intents WHERE instance_id = ? AND state = 'sent'"
+_SENT_RENT = "SELECT kind, state FROM intents WHERE intent_id = ? AND offer_id = ?"
+
+
+def work(name: str = "train", **changes: Any) -> Workload:
+    """Return a workload that some hosts of a still market fit."""
+    wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090")), verified_only=False)
+    made = Workload(
+        name=name,
+        image=IMAGE,
+        max_price=money.per_hour("0.6"),
+        strategy="patient",
+        requirements=wants,
+        disk_gb=40,
+        image_gb=6.5,
+        checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def strategies(**params: Any) -> dict[str, Tuned]:
+    """Return both strategies with their shipped numbers, `patient` with these changed."""
+    return {
+        "patient": Tuned("patient", Patient(), PatientParams(**params), "test"),
+        "ondemand": Tuned("ondemand", OnDemand(), OnDemandParams(), "test"),
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """What a world is made of. `gate` paces the calls; without it nobody is told to wait."""
+
+    climate: Climate = STILL
+    seed: int = 9
+    hosts: int = 60
+    credit: float | None = None
+    workloads: tuple[Workload, ...] = dataclasses.field(default_factory=lambda: (work(),))
+    limits: Limits = Limits()
+    may_spend: bool = True
+    tuned: Mapping[str, Tuned] = dataclasses.field(default_factory=strategies)
+    gate: Gate | None = None
+    start: dt.datetime = START
+
+
+class ImpossibleWorld(AssertionError):
+    """The world is in a state that the money-safety rules do not allow."""
+
+
+@dataclasses.dataclass(slots=True)
+class Order:
+    """A write as it reached the market. `intent_id` is known of a rent, by its label."""
+
+    at: float
+    method: str
+    route: str
+    number: int
+    intent_id: str = ""
+
+
+class Rehearsed:
+    """The program and its market. Make one with `rehearsed`; the market's own objects are in `market` and `simulator`."""
+
+    app: App
+
+    def __init__(self, directory: Path, scene: Scene) -> None:
+        self.scene = scene
+        self.clock = SteppedClock(scene.start)
+        self.market = World(
+            scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
+        )
+        self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate)
+        self.simulator.api.handle = self._witnessed(self.simulator.api.handle)  # type: ignore[method-assign]
+        simulated = "still" if scene.may_spend else ""
+        self.config = Config(
+            file=directory / "agent.toml",
+            digest="",
+            markets=(MarketSettings("vast", "", simulated, "", None, spend=False),),
+            limits=scene.limits,
+            workloads=scene.workloads,
+            poll=dt.timedelta(seconds=15),
+            ledger=directory / "ledger.sqlite",
+            listen=Listen("127.0.0.1", 0),
+            strategies=None,
+        )
+        self.orders: list[Order] = []
+        self.is_checked = True
+        self._ids = random.Random(f"{scene.seed}/ids")
+        self._unknown_since: dict[int, float] = {}
+        self._broken: list[str] = []
+        self._calm_cycles = 0
+
+    # --- the program ------------------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        """Start the program."""
+        outside = Outside(
+            self.clock,
+            lambda _: KEY,
+            {"vast": self.simulator.vast_url},
+            new_id=lambda: f"{self._ids.getrandbits(64):016x}",
+            jitter=lambda: 0.5,
+            fleet_id=FLEET,
+        )
+        self.app = await App.open(self.config, self.scene.tuned, outside)
+
+    async def restart(self, after_seconds: float = 0.0) -> None:
+        """Close the program and open another one on the same ledger, after a while in which nobody looks."""
+        await self.app.close()
+        self.clock.advance(after_seconds)
+        await self.open()
+
+    async def cycle(self, minutes: float = 0.0) -> Pass:
+        """Run one cycle, or as many as the daemon would in these minutes; return the last."""
+        until = self.clock.monotonic() + minutes * 60
+        while True:
+            began = self.clock.monotonic()
+            done = await self.app.cycle()
+            self.market.advance_to(self.clock.time())
+            if self.is_checked:
+                await self.check()
+            wait = BUSY_SECONDS if done.is_busy else self.config.poll.total_seconds()
+            self.clock.advance(max(wait - (self.clock.monotonic() - began), 0.1))
+            if self.clock.monotonic() >= until:
+                return done
+
+    async def until(self, is_reached: Callable[[], bool], minutes: float = 60.0) -> None:
+        """Run cycles until something holds, and insist that it does within these minutes."""
+        limit = self.clock.monotonic() + minutes * 60
+        while not is_reached():
+            assert self.clock.monotonic() < limit, f"not reached within {minutes} minutes: {self.told()}"
+            await self.cycle()
+
+    async def until_running(self, minutes: float = 180.0) -> Lease:
+        """Run cycles until every slot has a lease that runs; return the first."""
+        places = sum(item.slots for item in self.scene.workloads)
+
+        def is_reached() -> bool:
+            return sum(lease.state is LeaseState.RUNNING for lease in self.leases()) >= places
+
+        await self.until(is_reached, minutes)
+        return next(lease for lease in self.leases() if lease.state is LeaseState.RUNNING)
+
+    # --- what the program believes ----------------------------------------------------------------------------------
+    def leases(self) -> list[Lease]:
+        """Return the open leases."""
+        return list(self.app.ledger.recollection(self.clock.now()).leases)
+
+    def lease(self) -> Lease:
+        """Return the one open lease."""
+        leases = self.leases()
+        assert len(leases) == 1, leases
+        return leases[0]
+
+    def open_intents(self) -> list[Intent]:
+        """Return the open intents."""
+        return list(self.app.ledger.recollection(self.clock.now()).intents)
+
+    async def intents(self, *kinds: IntentKind) -> list[Intent]:
+        """Return all intents of these kinds (without any: of every kind), the oldest first."""
+        reader = await self.app.ledger.reader()
+        return [each for each in reversed(await reader.intents(100_000)) if not kinds or each.kind in kinds]
+
+    async def past_leases(self) -> list[Lease]:
+        """Return every lease there ever was, the oldest first."""
+        reader = await self.app.ledger.reader()
+        return list(reversed(await reader.leases(100_000)))
+
+    async def events(self, *kinds: str) -> list[Event]:
+        """Return what the ledger tells of these kinds, the oldest first."""
+        reader = await self.app.ledger.reader()
+        return list(reversed(await reader.events(kinds=kinds, limit=100_000)))
+
+    async def spend(self) -> float:
+        """Return dollars spent as the ledger reckons them, what open leases owe included."""
+        reader = await self.app.ledger.reader()
+        counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
+        return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
+
+    # --- what is true -----------------------------------------------------------------------------------------------
+    def truth(self) -> dict[str, Any]:
+        """Return everything as it really is, as GET /truth tells it."""
+        self.simulator.weather.advance_to(self.clock.time())
+        return self.simulator.control.truth()
+
+    def contracts(self) -> list[Contract]:
+        """Return every contract that our label is on, those that ended too, in order of creation."""
+        return [contract for contract in self.market.contracts.values() if is_ours(contract)]
+
+    def live(self) -> list[Contract]:
+        """Return those of them that exist."""
+        return [contract for contract in self.contracts() if contract.ended is None]
+
+    def contract(self) -> Contract:
+        """Return the one contract of ours that exists."""
+        found = self.live()
+        assert len(found) == 1, found
+        return found[0]
+
+    def calls(self, method: str, prefix: str, since: float = 0.0) -> list[tuple[float, str, str, int]]:
+        """Return the calls the market saw: (time, method, path, status), status 0 where the connection was dropped."""
+        return [
+            call
+            for call in self.simulator.api.calls
+            if call[1] == method and re.sub(r"^/api/v\d", "", call[2]).startswith(prefix) and call[0] >= since
+        ]
+
+    def told(self) -> str:
+        """Return a few lines for a test that failed."""
+        lines = [f"{self.clock.now():%H:%M:%S} leases {self.leases()}", f"intents {self.open_intents()}"]
+        lines += [f"{contract.contract_id} {contract.status} bid {contract.bid}" for contract in self.contracts()]
+        return "\n".join(lines)
+
+    # --- what happens to it -----------------------------------------------------------------------------------------
+    def weather(self, fault: str, **fields: Any) -> int:
+        """Let a fault blow from now on; return its id. The fields are those of POST /weather."""
+        self.simulator.weather.advance_to(self.clock.time())
+        return self.simulator.weather.add(faults.parse({"fault": fault, **fields}))
+
+    def still(self) -> None:
+        """End all weather."""
+        self.simulator.weather.advance_to(self.clock.time())
+        self.simulator.weather.clear_all()
+
+    def rival(self, machine_id: int, *, bid: float | None = None, gpus: int | None = None) -> int:
+        """Put a competitor on a host, on demand without a bid, that wants as many GPUs as we have there."""
+        self.market.advance_to(self.clock.time())
+        ours = (contract.slice.num_gpus for contract in self.live() if contract.slice.machine_id == machine_id)
+        gpus = gpus or next(ours, None)
+        return self.market.add_rival(machine_id, gpus, bid, on_demand=bid is None)
+
+    def foreign(self, label: str | None = "somebody else's") -> Contract:
+        """Rent something in the same account that is not ours."""
+        self.market.advance_to(self.clock.time())
+        held = {contract.slice.machine_id for contract in self.market.live_contracts()}
+        slice_ = next(
+            each
+            for each in self.market.listed()
+            if each.num_gpus == 1 and each.machine_id not in held and self.market.true_floor(each) is not None
+        )
+        return self.market.create(
+            slice_.offer_id, bid=self.market.ask(slice_), disk_gb=20.0, image="alpine:latest", label=label
+        )
+
+    # --- what may not be --------------------------------------------------------------------------------------------
+    async def check(self) -> None:
+        """Refuse a world that the rules do not allow.
+
+        Raises:
+            ImpossibleWorld: with every rule that is broken.
+        """
+        broken = [*self._broken, *self._doubles(), *self._crowded(), *self._orphans()]
+        self._calm_cycles = 0 if self.simulator.weather.names() else self._calm_cycles + 1
+        if self._calm_cycles > 1 and all(poller.view.is_fresh for poller in self.app.pollers):
+            broken += await self._miscounted()
+        if broken:
+            raise ImpossibleWorld("\n".join([*broken, self.told()]))
+
+    def _doubles(self) -> list[str]:
+        rents = Counter(label.intent_id for each in self.contracts() if (label := labels.parse(each.label or "")))
+        slots = Counter(each.slot for each in self.open_intents() if each.kind.is_paying)
+        broken = [f"rent {name} has {count} contracts" for name, count in rents.items() if count > 1]
+        return broken + [f"slot {slot} has {count} open paying intents" for slot, count in slots.items() if count > 1]
+
+    def _crowded(self) -> list[str]:
+        kept = [lease for lease in self.leases() if lease.state is not LeaseState.RELEASING and not lease.is_held]
+        hosts = Counter(lease.host_id for lease in kept)
+        slots = Counter(lease.slot for lease in kept)
+        broken = [f"host {host} holds {count} leases" for host, count in hosts.items() if count > 1]
+        return broken + [f"slot {slot} holds {count} leases" for slot, count in slots.items() if count > 2]
+
+    def _orphans(self) -> list[str]:
+        known = {lease.instance_id for lease in self.leases()}
+        doubted = {intent.intent_id for intent in self.open_intents()}
+        billing = set(self.market.billing_now())
+        unknown = [
+            contract.contract_id
+            for contract in self.live()
+            if contract.contract_id in billing
+            and str(contract.contract_id) not in known
+            and _intent_id(contract) not in doubted
+        ]
+        now = self.clock.time()
+        self._unknown_since = {number: self._unknown_since.get(number, now) for number in unknown}
+        return [
+            f"contract {number} bills and nobody knows, for {now - since:.0f} s"
+            for number, since in self._unknown_since.items()
+            if now - since > ORPHAN_SECONDS
+        ]
+
+    async def _miscounted(self) -> list[str]:
+        spent = await self.spend()
+        charged = sum(sum(contract.charged.values()) for contract in self._charged())
+        if abs(spent - charged) <= max(SPEND_SHARE * charged, SPEND_DOLLARS):
+            return []
+        return [f"the ledger counts ${spent:.4f}, the market charged ${charged:.4f}"]
+
+    def _charged(self) -> Sequence[Contract]:
+        self.market.charged_total()  # brings what each contract was charged up to now
+        return self.contracts()
+
+    def _witnessed(
+        self, handle: Callable[[web.BaseRequest], Any]
+    ) -> Callable[[web.BaseRequest], Any]:
+        async def witness(request: web.BaseRequest) -> web.StreamResponse:
+            match = _WRITE.match(request.path)
+            if match is not None and request.method in {"PUT", "DELETE"}:
+                body = msgspec.json.decode(await request.read() or b"{}")
+                self._witness(request.method, match["route"], int(match["number"]), body)
+            response: web.StreamResponse = await handle(request)
+            return response
+
+        return witness
+
+    def _witness(self, method: str, route: str, number: int, body: Any) -> None:
+        """Look into the ledger file at the very moment an order arrives."""
+        order = Order(self.clock.time(), method, route, number)
+        with contextlib.closing(sqlite3.connect(f"file:{self.config.ledger}?mode=ro", uri=True)) as ledger:
+            if route == "asks":
+                label = labels.parse(str(body.get("label") or ""))
+                order.intent_id = label.intent_id if label else ""
+                rows = ledger.execute(_SENT_RENT, (order.intent_id, str(number))).fetchall()
+                wanted = [("rent", "sent")]
+            else:
+                rows = ledger.execute(_SENT, (str(number),)).fetchall()
+                wanted = [(_kind(method, route, body), "sent")]
+        if rows != wanted:
+            self._broken.append(f"{method} {route}/{number} arrived, the ledger holds {rows} instead of {wanted}")
+        contract = self.market.contracts.get(number)
+        if route != "asks" and contract is not None and not is_ours(contract):
+            self._broken.append(f"{method} {route}/{number} is about an instance that is not ours")
+        if route == "asks" and any(order.intent_id == other.intent_id for other in self.orders):
+            self._broken.append(f"rent {order.intent_id} arrived twice")
+        self.orders.append(order)
+
+
+def is_ours(contract: Contract) -> bool:
+    """Tell whether a contract carries the label of our fleet."""
+    label = labels.parse(contract.label or "")
+    return label is not None and label.fleet_id == FLEET
+
+
+def _intent_id(contract: Contract) -> str:
+    label = labels.parse(contract.label or "")
+    return label.intent_id if label else ""
+
+
+def _kind(method: str, route: str, body: Any) -> str:
+    if method == "DELETE":
+        return IntentKind.RELEASE.value
+    if route == "instances/bid_price":
+        return IntentKind.REBID.value
+    return (IntentKind.RESUME if body.get("state") == "running" else IntentKind.PAUSE).value
+
+
+@contextlib.asynccontextmanager
+async def rehearsed(directory: Path, scene: Scene | None = None, **changes: Any) -> AsyncIterator[Rehearsed]:
+    """Run a world while the block runs."""
+    world = Rehearsed(directory, dataclasses.replace(scene or Scene(), **changes))
+    async with world.simulator:
+        await world.open()
+        try:
+            yield world
+        finally:
+            await world.app.close()
