@@ -36,7 +36,7 @@ def _assumed(name: str, value: _T, meaning: str) -> _T:
 
 
 # The recordings, by the short names used below.
-_OFFERS = "24 market offers recorded 2026-07-27 (trimcrae/Rare-cancers vast-market-offers-raw.json @d71c8de)"
+_OFFERS = "excerpt of 24 market offers recorded 2026-07-27 (trimcrae/Rare-cancers vast-market-offers-raw.json @d71c8de)"
 _INBOX = "notifications inbox recorded 2026-08-16 (freeqaz/herdd inbox_2026-08-16.json @f8ce6ff)"
 _STOPPED = "103 stopped episodes of 2026-07-27/28 (trimcrae/Rare-cancers vast-stopped-resume.json @d899a88)"
 _LADDER = "bid ladder of 2026-07-25 (trimcrae/Rare-cancers vast-bid-semantics-probe-ladder.json @79165a8)"

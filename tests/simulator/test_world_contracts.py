@@ -298,7 +298,7 @@ def test_item_13_a_host_that_is_gone_takes_its_contracts_with_it() -> None:
 def test_item_14_an_image_is_pulled_before_the_container_runs_and_costs_traffic_but_no_gpu() -> None:
     market = quiet.world()
     contract = quiet.rent(market, quiet.a_slice(market), image="pytorch/pytorch")
-    assert contract.container is Container.NONE
+    assert shown(contract)[0] is Container.NONE
     market.advance_to(market.now + 9)
     assert contract.container is Container.LOADING
     loading_until = contract.loading_until
