@@ -1,7 +1,7 @@
 """Intents between the domain and their table, and what moving one changes."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -49,7 +49,8 @@ def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[
     return dataclasses.replace(intent, state=state, **changes)
 
 
-def newest(limit: int) -> Query:
-    """Return the query for all intents, the last recorded first."""
+def newest(limit: int, ids: Collection[str] | None = None) -> Query:
+    """Return the query for intents in any state, of these ids only if they are named, the last recorded first."""
     table = schema.intents
-    return sa.select(table).order_by(table.c.recorded_at.desc(), table.c.intent_id).limit(limit)
+    query = sa.select(table).order_by(table.c.recorded_at.desc(), table.c.intent_id).limit(limit)
+    return query if ids is None else query.where(table.c.intent_id.in_(ids))

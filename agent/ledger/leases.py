@@ -1,7 +1,7 @@
 """Leases between the domain and their table."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +29,8 @@ def lease_of(columns: Mapping[str, Any]) -> Lease:
     return Lease(slot=Slot(columns["workload"], columns["slot"]), **{name: columns[name] for name in _FIELDS})
 
 
-def newest(limit: int) -> Query:
-    """Return the query for all leases, the last opened first."""
+def newest(limit: int, instances: Collection[str] | None = None) -> Query:
+    """Return the query for leases in any state, of these instances only if they are named, the last opened first."""
     table = schema.leases
-    return sa.select(table).order_by(table.c.opened_at.desc(), table.c.lease_id).limit(limit)
+    query = sa.select(table).order_by(table.c.opened_at.desc(), table.c.lease_id).limit(limit)
+    return query if instances is None else query.where(table.c.instance_id.in_(instances))

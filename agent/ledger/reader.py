@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,13 +85,13 @@ class Reader:
         """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
         return await self._all(spend.summed(key, since, until), spend.line_of)
 
-    async def intents(self, limit: int = LIMIT) -> list[Intent]:
-        """Return intents in any state, the last recorded first."""
-        return await self._all(intents.newest(limit), intents.intent_of)
+    async def intents(self, limit: int = LIMIT, ids: Collection[str] | None = None) -> list[Intent]:
+        """Return intents in any state, of these ids only if they are named, the last recorded first."""
+        return await self._all(intents.newest(limit, ids), intents.intent_of)
 
-    async def leases(self, limit: int = LIMIT) -> list[Lease]:
-        """Return leases in any state, the last opened first."""
-        return await self._all(leases.newest(limit), leases.lease_of)
+    async def leases(self, limit: int = LIMIT, instances: Collection[str] | None = None) -> list[Lease]:
+        """Return leases in any state, of these instances only if they are named, the last opened first."""
+        return await self._all(leases.newest(limit, instances), leases.lease_of)
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""

@@ -97,3 +97,16 @@ async def test_a_reader_of_a_closed_ledger(path: Path, clock: SteppedClock) -> N
     assert await other.recollection(NOW) == known
     assert (await other.meta())["fleet_id"] == ledger.fleet_id
     await other.close()
+
+
+async def test_old_leases_and_intents_are_found_by_name_beyond_the_limit(ledger: Ledger) -> None:
+    async with ledger.transaction() as tx:
+        for number in range(5):
+            tx.open_lease(lease(number, opened_at=NOW + number * HOUR))
+            tx.record_intent(intent(number, recorded_at=NOW + number * HOUR))
+    reading = await ledger.reader()
+    assert [held.lease_id for held in await reading.leases(limit=2)] == ["l4", "l3"]
+    assert [held.lease_id for held in await reading.leases(instances={"i0", "i1", "gone"}, limit=2)] == ["l1", "l0"]
+    assert await reading.leases(instances=()) == []
+    assert [held.intent_id for held in await reading.intents(limit=2)] == ["n4", "n3"]
+    assert [held.intent_id for held in await reading.intents(ids=["n0"])] == ["n0"]
