@@ -3,9 +3,11 @@
 This is the composition root: it alone knows the concrete markets and how the parts hang together.
 """
 
+import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import structlog
 
@@ -16,17 +18,20 @@ from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
 from agent.decide.strategy import Tuned
 from agent.domain import money
+from agent.domain.decision import Pause, Release
+from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
 from agent.ledger.store import Ledger
-from agent.markets import errors, pace, port, transport
+from agent.markets import errors, instrumented, pace, port, transport
 from agent.markets.vast import client
 from agent.markets.vast.market import VastMarket
 from agent.observe.poller import Poller
 
 log = structlog.get_logger("gpubid.app")
 
+FOR_GOOD = timedelta(days=3650)
 MONTH_SEED = "before-this-ledger"
 """The lease id under which the vendor's own charges of this month are counted when the ledger is new."""
 
@@ -41,6 +46,7 @@ class Outside:
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
     fleet_id: str = ""
+    observer: Callable[[str], Callable[[str, str, float], None]] | None = None
 
 
 class App:
@@ -55,17 +61,18 @@ class App:
         self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = config
-        self._is_dry = is_dry
         self._stopped_because = ""
+        self._turn = asyncio.Lock()
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial)
         self.pollers = [
             Poller(self.markets[settings.name], outside.clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets
         ]
+        self._executor = Executor(journal)
         self._cycle = Cycle(
             ledger,
             self.pollers,
-            Executor(journal),
+            self._executor,
             outside.clock,
             lambda: self.rules,
             self.stop_writing,
@@ -96,7 +103,8 @@ class App:
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
-        done = await self._cycle.run()
+        async with self._turn:
+            done = await self._cycle.run()
         if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
             await self._know_accounts()
         return done
@@ -105,6 +113,45 @@ class App:
         """Send nothing more that pays, until the program is started again."""
         log.error("writing.stopped", reason=why)
         self._stopped_because = self._stopped_because or why
+
+    async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
+        """Carry out what a person ordered, between two cycles; `who` goes into the ledger.
+
+        Raises:
+            LedgerError: it could not be written down that it was ordered; release and pause go on all the same.
+        """
+        async with self._turn:
+            now = self.clock.now()
+            async with self.ledger.transaction() as tx:
+                for order in wanted:
+                    lease = order.lease
+                    tx.append_event(
+                        Event(
+                            at=now,
+                            kind="operator.ordered",
+                            workload=lease.slot.workload,
+                            slot=lease.slot.index,
+                            lease_id=lease.lease_id,
+                            market=lease.market,
+                            host_id=lease.host_id,
+                            reason_code=order.reason.code,
+                            reason=f"{order.reason.sentence} ({who})",
+                        )
+                    )
+            return await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
+
+    async def halt(self, who: str) -> None:
+        """Let nothing be rented, raised or started until `lift`: a person stopped all spending."""
+        now = self.clock.now()
+        async with self.ledger.transaction() as tx:
+            tx.add_cooldown("fleet", "all", now + FOR_GOOD, f"a kill by {who}")
+            tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}"))
+
+    async def lift(self, who: str) -> None:
+        """End a halt."""
+        async with self.ledger.transaction() as tx:
+            tx.lift_cooldown("fleet", "all")
+            tx.append_event(Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits whole; markets and the ledger stay as they are until the next start."""
@@ -115,6 +162,10 @@ class App:
         """Return what goes on billing when the program stops, and how much an hour."""
         leases = tuple(lease for lease in self.ledger.recollection(self.clock.now()).leases if lease.is_open)
         return leases, money.total_rate(lease.billing_rate for lease in leases)
+
+    def most_rate(self) -> money.UsdPerHour:
+        """Return the most everything may cost an hour without another word from us."""
+        return money.total_rate(lease.committed_rate for lease in self.billing()[0])
 
     async def close(self) -> None:
         """Let go of connections and the ledger; leases go on."""
@@ -188,4 +239,7 @@ def _market(settings: MarketSettings, outside: Outside) -> port.Market:
     rows = pace.RowBudget(outside.clock)
     url = outside.urls.get(settings.name, settings.url)
     link = transport.Transport(url, lambda: outside.secret(settings), outside.clock, lanes, outside.jitter)
-    return VastMarket(client.VastClient(link, lanes, rows, outside.clock), rows, outside.clock)
+    market = VastMarket(client.VastClient(link, lanes, rows, outside.clock), rows, outside.clock)
+    if outside.observer is None:
+        return market
+    return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)

@@ -12,6 +12,7 @@ from agent.decide import limits, needs, plan, reconcile
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
+from agent.domain.decision import Decision
 from agent.domain.fleet import Fleet
 from agent.domain.intent import Intent
 from agent.domain.workload import Workload
@@ -42,6 +43,7 @@ class Pass:
     facts: tuple[Fact, ...]
     plan: plan.Plan
     done: tuple[Intent, ...]
+    news: tuple[Decision, ...] = ()
 
     @property
     def is_busy(self) -> bool:
@@ -98,9 +100,10 @@ class Cycle:
             await poller.ask(needs.needs(fleet), rules.workloads)
         fleet = await self._fleet(rules)
         planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
+        news = await record.record_plan(self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers])
         decisions = () if self._is_dry else (*sweep.releases(facts), *planned.decisions)
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
-        return Pass(fleet, facts, planned, tuple(done))
+        return Pass(fleet, facts, planned, tuple(done), news)
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
         """Find what happened; look again, and closer, before a loss or a disappearance is believed."""

@@ -5,14 +5,18 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import meter
+from agent.decide import meter, plan
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
 from agent.domain import money
+from agent.domain.decision import Decision, Hold, slot_of
 from agent.domain.event import Event
 from agent.domain.fleet import Fleet
 from agent.domain.instance import Instance
 from agent.domain.intent import IntentState
 from agent.domain.lease import Lease
+from agent.domain.offer import Offer
+from agent.domain.price import PriceSample
+from agent.ledger import decisions
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 
@@ -31,6 +35,36 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     async with ledger.transaction() as tx:
         for fact in found:
             _write(tx, fleet, fact)
+
+
+async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
+    """Write the decisions that are news and the prices that changed; return those decisions.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    news: list[Decision] = []
+    async with ledger.transaction() as tx:
+        for decision in made.decisions:
+            tuned = made.tuned.get(slot_of(decision).workload)
+            row = decisions.recorded(
+                decision,
+                made.now,
+                strategy=tuned.name if tuned else "",
+                strategy_file=tuned.source if tuned else "",
+                params_digest=tuned.digest if tuned else "",
+            )
+            if tx.record_decision(row):
+                news.append(decision)
+        tx.observe_prices(_sample(offer) for offer in seen)
+    for decision in news:
+        if not isinstance(decision, Hold):
+            log.info("decision.made", kind=type(decision).__name__.lower(), code=decision.reason.code, slot=str(slot_of(decision)))
+    return tuple(news)
+
+
+def _sample(offer: Offer) -> PriceSample:
+    return PriceSample(offer.seen_at, offer.market, offer.host_id, offer.gpu, offer.gpus, offer.ask, offer.floor)
 
 
 def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], now: datetime) -> None:

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from agent import __version__
-from agent.cli import exits, rehearse, simulate
+from agent.cli import check, exits, explain, fleet, ledger, plan, rehearse, release, run, simulate, strategy
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,7 +14,16 @@ app = typer.Typer(
     help="Keeps GPU workloads alive on interruptible marketplace capacity, and proves what it spent.",
     epilog="Exit codes: 0 done, 1 it could not be done, 2 bad input and nothing changed, 3 verification found damage.",
 )
+app.command()(run.run)
 app.command()(rehearse.rehearse)
+app.command()(check.check)
+app.command()(plan.plan)
+app.command()(explain.explain)
+app.command()(fleet.fleet)
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(strategy.app, name="strategy")
+app.command()(release.release)
+app.command()(release.kill)
 app.command()(simulate.simulate)
 
 

@@ -6,7 +6,7 @@ What it reports comes from two sides that share nothing: the ledger's own figure
 import random
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -234,12 +234,12 @@ def _orphans(contracts: list[Mapping[str, Any]], leases: list[Lease], events: tu
 
 
 def _unaccounted(contract: Mapping[str, Any], lease: Lease | None, events: tuple[Event, ...], now: float) -> float:
-    end = contract["ended"] if contract["ended"] is not None else now
+    end = float(contract["ended"]) if contract["ended"] is not None else now
     if lease is not None:
         closed = lease.ended_at.timestamp() if lease.ended_at is not None else now
-        before = max(0.0, lease.opened_at.timestamp() - contract["created"])
-        return max(before - _doubted(contract, events, now), 0.0) + max(0.0, float(end) - closed)
-    return max(0.0, float(end) - float(contract["created"]) - _doubted(contract, events, now))
+        before = max(0.0, lease.opened_at.timestamp() - float(contract["created"]))
+        return max(before - _doubted(contract, events, now), 0.0) + max(0.0, end - closed)
+    return max(0.0, end - float(contract["created"]) - _doubted(contract, events, now))
 
 
 def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float) -> float:
@@ -270,15 +270,14 @@ def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     cap = app.rules.caps.per_day
     if cap is None:
         return 0.0
-    days: Counter[str] = Counter()
-    disks: Counter[str] = Counter()
+    days: dict[float, float] = defaultdict(float)
+    disks: dict[float, float] = defaultdict(float)
     first = now - timedelta(days=32)
     for charge in simulator.world.charges(first.timestamp(), now.timestamp()):
-        day = str(charge.day)
-        days[day] += charge.amount
-        disks[day] += charge.amount if charge.kind == "disk" else 0.0
+        days[charge.day] += charge.amount
+        disks[charge.day] += charge.amount if charge.kind == "disk" else 0.0
     rate = app.rules.caps.per_hour
     allowed = (rate.dollars if rate is not None else 0.0) * (app.config.poll.total_seconds() + 300) / 3600
-    return max((total - cap.dollars - allowed - disks[day] for day, total in days.items()), default=0.0) if days else 0.0
+    return max(0.0, *(total - cap.dollars - allowed - disks[day] for day, total in days.items()), 0.0)
 
 

@@ -17,6 +17,8 @@ from agent.decide.strategy import Tuned
 from agent.telemetry import redaction
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from agent.app import Outside
 
 ConfigOption = Annotated[
@@ -116,3 +118,25 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
 def is_terminal() -> bool:
     """Tell whether a person is watching."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def say(line: str) -> None:
+    """Print one line, whatever it holds, as plain text."""
+    sys.stdout.write("".join(character if character.isprintable() else "?" for character in line) + "\n")
+
+
+def table(*names: str, folded: str = "") -> "Table":
+    """Return an empty table with these columns; only `folded` may break lines."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False)
+    for name in names:
+        made.add_column(name, no_wrap=name != folded, overflow="fold")
+    return made
+
+
+def show(made: "Table") -> None:
+    """Print a table, as wide as the terminal, or wide enough for a file."""
+    from rich.console import Console
+
+    Console(width=None if is_terminal() else 160, markup=False, highlight=False).print(made)

@@ -26,7 +26,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.intent import Intent, IntentKind, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
-from agent.domain.money import Usd, total_rate
+from agent.domain.money import Usd, UsdPerHour, total_rate
 from agent.domain.tenure import Tenure
 
 OPERATIONS = (
@@ -147,7 +147,7 @@ class Metrics:
             registry=target,
         )  # fmt: skip
         self.orphans = Gauge(
-            "gpubid_orphans", "Instances of ours that no lease or open intent explains.", registry=target
+            "gpubid_orphans", "Our instances that no lease or open intent explains.", registry=target
         )
 
     def _make_money(self, target: CollectorRegistry) -> None:
@@ -309,6 +309,12 @@ class Metrics:
             self.cycle_success.set(ended_at.timestamp())
         else:
             self.cycles_failed.inc()
+
+    def see_caps(self, per_hour: UsdPerHour | None, per_day: Usd | None, per_month: Usd | None) -> None:
+        """Show the limits; a limit that is not set stands at 0."""
+        self.budget_rate.set(per_hour.dollars if per_hour is not None else 0)
+        self.budget.labels("day").set(per_day.dollars if per_day is not None else 0)
+        self.budget.labels("month").set(per_month.dollars if per_month is not None else 0)
 
     def see_reload(self, at: datetime, *, is_good: bool) -> None:
         """Show whether the configuration in use is the one in the files."""

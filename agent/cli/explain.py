@@ -1,0 +1,98 @@
+"""`gpubid explain`: why, in terms: candidates with their reckoning, the next best, every refusal, the last decisions."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agent.config.settings import Config
+    from agent.decide.explain import Explanation
+    from agent.ledger.decisions import RecordedDecision
+
+
+def explain(
+    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Say why the next cycle would do what it would, and what was decided last."""
+    from agent.cli.preview import preview
+    from agent.decide import explain as explaining
+
+    settings, tuned = session.read(config)
+    names = [work.name for work in settings.workloads]
+    if workload is not None and workload not in names:
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    seen = preview(settings, tuned)
+    chosen = [work for work in settings.workloads if workload in {None, work.name}]
+    told = [explaining.explain(seen.fleet, seen.plan, work) for work in chosen]
+    last = asyncio.run(_last(settings))
+    if as_json:
+        decided = [_decided(made) for made in last if workload in {None, made.slot.workload}]
+        session.print_json({"now": _explained(told), "last": decided})
+        return
+    _print(told, [made for made in last if workload in {None, made.slot.workload}])
+
+
+def _explained(told: "list[Explanation]") -> list[dict[str, Any]]:
+    from agent.decide import explain as explaining
+
+    return [explaining.explanation_json(one) for one in told]
+
+
+async def _last(config: "Config") -> "list[RecordedDecision]":
+    from agent.ledger.reader import open_reader
+
+    if not config.ledger.exists():
+        return []
+    reader = await open_reader(config.ledger)
+    try:
+        return await reader.decisions()
+    finally:
+        await reader.close()
+
+
+def _decided(made: "RecordedDecision") -> dict[str, Any]:
+    return {
+        "at": made.at.isoformat(),
+        "slot": str(made.slot),
+        "kind": made.kind,
+        "code": made.reason.code,
+        "sentence": made.reason.sentence,
+        "strategy": made.strategy,
+        "strategy_file": made.strategy_file,
+        "params_digest": made.params_digest,
+        "options": [{"name": option.name, "dollars": option.dollars} for option in made.reason.options],
+    }
+
+
+def _print(told: "list[Explanation]", last: "list[RecordedDecision]") -> None:
+    from agent.decide import explain as explaining
+
+    for one in told:
+        session.say(f"{one.workload}: {one.offers} offers seen")
+        for made in one.decisions:
+            session.say(f"  now: {explaining.sentence(made)}")
+        if one.candidates:
+            session.show(_candidates(one))
+        for refused in one.refused:
+            session.say(f"  refused {refused.count} for {refused.code}, such as {refused.example}")
+    for row in last:
+        digest = f"{row.strategy} {row.params_digest[:12]}" if row.strategy else ""
+        session.say(f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {row.reason.code}: {row.reason.sentence} [{digest}]")
+
+
+def _candidates(one: "Explanation") -> "Table":
+    """Return the terms of the best candidates side by side, best first."""
+    table = session.table("term", *(f"{row.offer.gpu} on {row.offer.host_id}" for row in one.candidates))
+    table.add_row("tenure", *(row.way.tenure.value for row in one.candidates))
+    table.add_row("price", *(str(row.way.rate) for row in one.candidates))
+    table.add_row("reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
+    for rows in zip(*(row.reckoning.terms() for row in one.candidates), strict=True):
+        table.add_row(f"{rows[0].name} [{rows[0].unit}]".replace("[", "("). replace("]", ")"), *(f"{term.figure:.4f}" for term in rows))
+    return table

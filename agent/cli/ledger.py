@@ -1,0 +1,145 @@
+"""`gpubid ledger`: events, prices, backup, verify; all of them read, also while the daemon runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.ledger.reader import Reader
+
+T = TypeVar("T")
+Since = Annotated[str | None, typer.Option(metavar="ISO", help="Only from this instant on, UTC.")]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, the newest first.")]
+
+app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledger.")
+
+
+@app.command()
+def events(  # noqa: PLR0913, PLR0917 - one parameter per option
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    workload: Annotated[str | None, typer.Option(help="Only of this workload.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind, such as lease.interrupted; may repeat.")] = None,
+    since: Since = None,
+    limit: Limit = 100,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show every pause, resume, rent and release with its cause, evidence and money."""
+    settings, _ = session.read(config)
+    start = _instant(since)
+    found = _read(settings, lambda reader: reader.events(start, None, workload, kind or (), limit))
+    if as_json:
+        session.print_json([_plain(asdict(event)) for event in found])
+        return
+    table = session.table("at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason")
+    for event in reversed(found):
+        slot = f"{event.workload}/{event.slot}" if event.workload else ""
+        why = event.evidence or event.reason
+        cause = event.cause.value if event.cause else ""
+        money = str(event.amount) if event.amount is not None and event.amount.micros else ""
+        price = str(event.bid) if event.bid is not None else ""
+        table.add_row(f"{event.at:%m-%d %H:%M:%S}", slot, event.kind, event.host_id, cause, price, money, why)
+    session.show(table)
+
+
+@app.command()
+def prices(  # noqa: PLR0913, PLR0917 - one parameter per option
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    gpu: Annotated[str | None, typer.Option(help="Only of this GPU model, in any spelling.")] = None,
+    host: Annotated[str | None, typer.Option(help="Only of this host.")] = None,
+    since: Since = None,
+    limit: Limit = 100,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show asks and floors as they changed."""
+    from agent.domain import gpu as gpus
+
+    settings, _ = session.read(config)
+    model = gpus.model(gpu) if gpu is not None else None
+    start = _instant(since)
+    found = _read(settings, lambda reader: reader.prices(None, model, host, start, None, limit))
+    if as_json:
+        session.print_json([_plain(asdict(sample)) for sample in found])
+        return
+    table = session.table("at", "host", "GPU", "ask", "floor")
+    for row in reversed(found):
+        table.add_row(f"{row.at:%m-%d %H:%M:%S}", row.host_id, f"{row.gpus}x {row.gpu}", str(row.ask or "-"), str(row.floor or "-"))
+    session.show(table)
+
+
+@app.command()
+def backup(
+    to: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+) -> None:
+    """Write a whole, checked copy of the ledger."""
+    from agent.clock import SystemClock
+
+    settings, _ = session.read(config)
+    if to.exists():
+        exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
+    _read(settings, lambda reader: reader.backup(to, at=SystemClock().now()))
+    session.say(f"{settings.ledger} is backed up to {to}")
+
+
+@app.command()
+def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Check the file, its references and its sums; ends with 3 when something is wrong."""
+    settings, _ = session.read(config)
+    found = _read(settings, lambda reader: reader.verify())
+    if as_json:
+        session.print_json(_plain(asdict(found)) | {"is_sound": found.is_sound})
+    else:
+        for name, value in asdict(found).items():
+            session.say(f"{name}: {value if value else 'none' if isinstance(value, tuple) else value}")
+    if not found.is_sound:
+        raise typer.Exit(exits.DAMAGED)
+
+
+def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
+    """Ask one question of the ledger, or end with its sentence."""
+    from agent.ledger.errors import LedgerError
+    from agent.ledger.reader import open_reader
+
+    async def asked() -> T:
+        reader = await open_reader(config.ledger)
+        try:
+            return await question(reader)
+        finally:
+            await reader.close()
+
+    try:
+        return asyncio.run(asked())
+    except LedgerError as error:
+        exits.stop(exits.FAILED, [error.sentence])
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is no ISO date such as 2026-11-21T00:00:00Z"])
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of the domain, as JSON
+    """Return a value as JSON has it: money in dollars, times in ISO, enums by their value."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    return value.dollars if hasattr(value, "dollars") else str(value) if isinstance(value, Path) else value

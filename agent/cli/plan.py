@@ -1,0 +1,17 @@
+"""`gpubid plan`: what the next cycle would do."""
+
+from agent.cli import session
+
+
+def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Say what the next cycle would do, and do nothing."""
+    from agent.cli.preview import preview
+    from agent.decide import explain
+
+    settings, tuned = session.read(config)
+    seen = preview(settings, tuned)
+    if as_json:
+        session.print_json({"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]})
+        return
+    for made in seen.plan.decisions:
+        session.say(explain.sentence(made))

@@ -1,0 +1,86 @@
+"""`gpubid run`: the daemon."""
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent.app import App
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+
+
+def run(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do everything but write to a market, in a ledger file of its own.")
+    ] = False,
+    level: Annotated[str, typer.Option(help="The least level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+) -> None:
+    """Run the daemon until SIGTERM; SIGHUP reloads the files. Stopping never releases."""
+    from agent.clock import SystemClock
+    from agent.ledger.errors import LedgerError
+    from agent.systemd import CredentialError
+    from agent.telemetry import logging
+    from agent.web.server import ListenError
+
+    if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+        exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
+    logging.configure(session.REDACTOR, SystemClock().now, level=level)
+    settings, tuned = session.read(config)
+    try:
+        asyncio.run(_run(settings, tuned, config, is_dry=dry_run))
+    except (CredentialError, ListenError) as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    except LedgerError as error:
+        code = exits.BAD_INPUT if error.code.value in {"wrong_account", "fleet_mismatch", "newer_schema"} else exits.FAILED
+        exits.stop(code, [error.sentence])
+
+
+async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:
+    from agent import daemon, systemd
+    from agent.app import App
+    from agent.simulator import climate
+    from agent.telemetry import metrics
+
+    registry = metrics.registry()
+    figures = metrics.Metrics(registry, [market.name for market in config.markets], [work.name for work in config.workloads])
+    async with session.outside(config) as outside:
+        app = await App.open(config, tuned, replace(outside, observer=figures.observer), is_dry=is_dry)
+        parts = daemon.Parts(
+            figures,
+            registry,
+            systemd.Notifier(os.environ),
+            lambda: session.parse(file, climate.names()),
+            lambda url: _tell(f"metrics at {url}/metrics; ledger {app.ledger.path}"),
+        )
+        try:
+            await daemon.Daemon(app, parts).run()
+        finally:
+            _tell_billing(app)
+            await app.close()
+
+
+def _tell_billing(app: "App") -> None:
+    """Say what goes on billing: stopping the daemon never releases."""
+    leases, rate = app.billing()
+    if not leases:
+        _tell("stopped; no lease is open")
+        return
+    _tell(f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if what is paused starts:")
+    for lease in leases:
+        _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
+    _tell("`gpubid run` takes them up again; `gpubid kill` ends them")
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"gpubid: {line}\n")

@@ -1,0 +1,171 @@
+"""The App on a schedule: wakes, signals, reload, health, metrics, the service manager; it stops without releasing."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from agent import schedule, systemd
+from agent.app import App
+from agent.config.problems import ConfigError
+from agent.config.settings import Config
+from agent.cycle import Pass
+from agent.decide.facts import LeaseChanged
+from agent.decide.strategy import Tuned
+from agent.ledger.errors import LedgerError
+from agent.telemetry.health import Health
+from agent.telemetry.metrics import Metrics
+from agent.web.operator import OperatorSocket
+from agent.web.server import Server
+
+log = structlog.get_logger("gpubid.daemon")
+
+SOON_SECONDS = 2.0
+"""After a write the next look follows soon: what it did is worth seeing."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a daemon is made of besides the App."""
+
+    metrics: Metrics
+    registry: CollectorRegistry
+    notifier: systemd.Notifier
+    read: Callable[[], tuple[Config, Mapping[str, Tuned]]]
+    on_ready: Callable[[str], None] = lambda _: None
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Daemon:
+    """Runs cycles until told to stop."""
+
+    def __init__(self, app: App, parts: Parts) -> None:
+        """Run `app`; nothing starts before `run`."""
+        self._app = app
+        self._parts = parts
+        self._health = Health(app.clock.monotonic)
+        self._must_tidy = False
+        listen = app.config.listen
+        self._server = Server(listen.host, listen.port, parts.registry, self._health)
+        self._socket = OperatorSocket(app, parts.wake.set)
+
+    async def run(self) -> None:
+        """Serve, cycle, and stop on SIGTERM or SIGINT; SIGHUP reloads.
+
+        Raises:
+            ListenError: the address of [web] cannot be served.
+        """
+        parts = self._parts
+        host, port = await self._server.start()
+        await self._socket.start()
+        poll = self._app.config.poll
+        self._health.expect("cycle", poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
+        clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, parts.notifier.watchdog_seconds)
+        self._listen_to_signals()
+        clockwork.start()
+        parts.metrics.see_reload(self._app.clock.now(), is_good=True)
+        parts.wake.set()
+        try:
+            await self._loop(f"http://{host}:{port}")
+        finally:
+            clockwork.shutdown(wait=False)
+            self._health.stopping()
+            parts.notifier.stopping("stopping; leases go on billing")
+            await self._socket.close()
+            await self._server.close()
+
+    def stop(self) -> None:
+        """End after the cycle that runs now; what it has sent is resolved first."""
+        self._parts.stop.set()
+        self._parts.wake.set()
+
+    def reload(self) -> None:
+        """Read the files again; take them whole, or keep the last good ones."""
+        parts, app = self._parts, self._app
+        parts.notifier.reloading(app.clock.monotonic())
+        try:
+            config, tuned = parts.read()
+            app.reload(config, tuned)
+        except ConfigError as error:
+            for problem in error.problems:
+                log.error("config.refused", problem=str(problem))
+            parts.metrics.see_reload(app.clock.now(), is_good=False)
+        else:
+            log.info("config.reloaded", digest=config.digest)
+            parts.metrics.see_reload(app.clock.now(), is_good=True)
+        parts.notifier.ready("running")
+        parts.wake.set()
+
+    async def _loop(self, url: str) -> None:
+        parts = self._parts
+        is_first = True
+        while True:
+            await parts.wake.wait()
+            parts.wake.clear()
+            if parts.stop.is_set():
+                return
+            done = await self._cycle()
+            if is_first:
+                is_first = False
+                self._health.started()
+                parts.notifier.ready("running")
+                parts.on_ready(url)
+            if done is not None and done.is_busy:
+                asyncio.get_running_loop().call_later(SOON_SECONDS, parts.wake.set)
+            if self._must_tidy:
+                self._must_tidy = False
+                await self._app.ledger.tidy()
+
+    async def _cycle(self) -> Pass | None:
+        clock, metrics = self._app.clock, self._parts.metrics
+        began = clock.monotonic()
+        try:
+            done = await self._app.cycle()
+        except LedgerError as error:
+            log.error("cycle.failed", code=error.code.value, reason=error.sentence)
+            metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
+            return None
+        except Exception:
+            # One cycle's defect must not end the daemon: what runs still needs watching, and the health shows it.
+            log.exception("cycle.failed", code="bug")
+            metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
+            return None
+        self._health.progressed("cycle")
+        metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
+        self._see(done)
+        return done
+
+    def _see(self, done: Pass) -> None:
+        metrics = self._parts.metrics
+        metrics.see_fleet(done.fleet)
+        metrics.see_decisions(done.news)
+        metrics.see_intents(done.done)
+        for fact in done.facts:
+            if not isinstance(fact, LeaseChanged):
+                continue
+            lease = fact.after
+            if fact.kind == "lease.interrupted" and fact.cause is not None:
+                metrics.see_interruption(lease.market, fact.cause)
+            for charge in fact.charges:
+                amount = charge.gpu + charge.disk + charge.traffic
+                metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
+                metrics.see_useful(lease.slot.workload, charge.useful_seconds)
+        caps = self._app.rules.caps
+        metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, self.reload)
+
+    def _tidy_soon(self) -> None:
+        self._must_tidy = True
+
+    def _beat(self) -> None:
+        if self._health.is_alive:
+            self._parts.notifier.watchdog()

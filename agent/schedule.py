@@ -1,0 +1,30 @@
+"""Which job runs when. Jobs only wake; work is done by the daemon's own loop, so that a stop never cuts it in half."""
+
+from collections.abc import Callable
+from datetime import UTC, timedelta
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+TIDY_HOUR = 3
+"""UTC hour in which old prices are rolled up: budget days turn at midnight, which is busy enough."""
+WATCHDOG_SHARE = 3.0
+"""The watchdog is fed this often within its patience: one late beat must not kill a healthy daemon."""
+CYCLE_DEADLINE_POLLS = 20
+"""A cycle that has not ended after so many polls is stuck: writes have deadlines of their own, far shorter."""
+
+
+def scheduler(
+    poll: timedelta, wake: Callable[[], None], tidy: Callable[[], None], beat: Callable[[], None], watchdog: float | None
+) -> AsyncIOScheduler:
+    """Return a scheduler, not started: a cycle each `poll`, tidying once a day, the watchdog while it watches.
+
+    Nothing is stored: the ledger says what is due, and a missed wake is made up by the next.
+    """
+    made = AsyncIOScheduler(
+        timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+    )
+    made.add_job(wake, "interval", seconds=poll.total_seconds(), id="cycle")
+    made.add_job(tidy, "cron", hour=TIDY_HOUR, id="tidy")
+    if watchdog is not None:
+        made.add_job(beat, "interval", seconds=watchdog / WATCHDOG_SHARE, id="watchdog")
+    return made
