@@ -40,6 +40,10 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
     if held.has_failed:
         code = "mismatch" if held.end_reason.startswith(readback.PREFIX) else "start_failed"
         return Reason(code, f"the instance is no good: {held.end_reason or 'it did not start'}")
+    view = fleet.markets.get(held.market)
+    if view is None or not view.is_fresh:
+        # What it was doing when last seen is no reason to end what may run by now.
+        return None
     work = fleet.workload(held.slot.workload)
     if work is not None and is_overdue(fleet, held, work):
         return Reason("start_overdue", f"loading since {held.state_since:%H:%M}, which is too long")

@@ -1,0 +1,63 @@
+"""A bid below the true floor is refused and leaves a stopped instance that bills its disk: it is found and released."""
+
+from pathlib import Path
+
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import LeaseState
+from agent.simulator.model import EndCause
+from tests.support.world import Rehearsed, rehearsed
+
+
+async def _take_the_best(tmp_path: Path) -> int:
+    """Return the host that a first rent goes to."""
+    async with rehearsed(tmp_path) as world:
+        await world.cycle()
+        return world.contract().slice.machine_id
+
+
+async def _make_quotes_stale(world: Rehearsed, machine_id: int) -> None:
+    """Let a rival take the slice: for ten minutes the search goes on showing the floor of before."""
+    world.rival(machine_id, bid=0.25, gpus=1)
+    world.clock.advance(300)
+
+
+async def test_under_bid_leftover_is_released(tmp_path: Path) -> None:
+    (tmp_path / "scout").mkdir()
+    machine_id = await _take_the_best(tmp_path / "scout")
+    async with rehearsed(tmp_path) as world:
+        await _make_quotes_stale(world, machine_id)
+        await world.cycle()
+
+        leftover = world.contract()
+        assert (leftover.slice.machine_id, leftover.is_underbid) == (machine_id, True)
+        rent = (await world.intents(IntentKind.RENT))[0]
+        assert (rent.state, rent.outcome) == (IntentState.REJECTED, "bid_too_low")
+        lease = world.lease()
+        assert (lease.instance_id, lease.state) == (str(leftover.contract_id), LeaseState.RELEASING)
+
+        await world.until_running()
+        await world.cycle(minutes=1)
+        assert leftover.end_cause is EndCause.DESTROYED
+        assert leftover.ended is not None
+        assert leftover.ended - leftover.created < 60
+        assert world.lease().host_id != str(machine_id)
+        assert (await world.events("lease.leftover"))[0].intent_id == rent.intent_id
+
+
+async def test_leftover_whose_reply_was_lost_is_released_too(tmp_path: Path) -> None:
+    """The refusal that named it never came: the listing shows a stopped instance with the label of a rent in doubt."""
+    (tmp_path / "scout").mkdir()
+    machine_id = await _take_the_best(tmp_path / "scout")
+    async with rehearsed(tmp_path) as world:
+        await _make_quotes_stale(world, machine_id)
+        world.weather("reset", when="after", route="PUT /asks", seconds=1)
+        await world.cycle()
+        leftover = world.contract()
+        assert leftover.is_underbid
+        assert world.open_intents()[0].state is IntentState.IN_DOUBT
+
+        await world.until_running(minutes=30)
+        await world.cycle(minutes=2)
+        assert leftover.ended is not None, "it waits below the floor and bills its disk"
+        assert world.lease().host_id != str(machine_id)
+        assert len(world.contracts()) == 2
