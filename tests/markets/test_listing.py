@@ -106,6 +106,13 @@ async def test_a_failure_on_any_page_is_one_of_the_listing(clock: SteppedClock, 
             await vast.instances()
 
 
+async def test_a_code_about_one_instance_says_nothing_of_the_listing(clock: SteppedClock) -> None:
+    says = Says({"success": False, "error": "no_such_instance", "msg": "x"}, 404)
+    async with vast_saying(says, clock) as (vast, _):
+        with pytest.raises(errors.Unavailable):
+            await vast.instances()
+
+
 async def test_one_instance_is_looked_up(clock: SteppedClock) -> None:
     async with vast_saying(Says({"instances": box(7)}), clock) as (vast, wire):
         assert (await vast.instance("7")).instance_id == "7"

@@ -59,7 +59,8 @@ class VastClient:
 
     async def one(self, instance_id: str) -> bytes:
         """Return the record of one instance."""
-        return (await self._read("one", "GET", f"/api/v0/instances/{_part(instance_id)}/?owner=me")).body
+        path = f"/api/v0/instances/{_part(instance_id)}/?owner=me"
+        return (await self._read("one", "GET", path, is_of_instance=True)).body
 
     async def account(self) -> transport.Reply:
         """Return the account's record, with the headers of the answer."""
@@ -110,12 +111,18 @@ class VastClient:
         await self._link.close()
 
     async def _read(
-        self, lane: str, method: str, path: str, question: Mapping[str, Any] | None = None
+        self,
+        lane: str,
+        method: str,
+        path: str,
+        question: Mapping[str, Any] | None = None,
+        *,
+        is_of_instance: bool = False,
     ) -> transport.Reply:
         body = None if question is None else msgspec.json.encode(question)
         reply = await self._link.read(transport.Call(lane, method, path, body))
         self._refuse_throttled(lane, reply)
-        refusals.check_read(reply)
+        refusals.check_read(reply, is_of_instance=is_of_instance)
         return reply
 
     async def _write(

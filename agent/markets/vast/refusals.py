@@ -154,10 +154,11 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
     raise errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
 
 
-def check_read(reply: transport.Reply) -> bytes:
+def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes:
     """Return the body of a read that succeeded.
 
-    Raises: Unauthorized, NotFound (by the market's code), Malformed (our question was refused), Unavailable.
+    Raises: Unauthorized, NotFound (by the market's code, about one instance only), Malformed (our question was
+        refused), Unavailable.
     """
     if reply.is_ok:
         return reply.body
@@ -166,7 +167,7 @@ def check_read(reply: transport.Reply) -> bytes:
         raise unauthorized(said)
     if reply.status == _UNAUTHORIZED or _is_session_over(said):
         raise unauthorized(said)
-    if said.code in _GONE and reply.status in _MISSING:
+    if is_of_instance and said.code in _GONE and reply.status in _MISSING:
         raise errors.NotFound(f"vast has no such instance ({said}).")
     if reply.status == 400:  # noqa: PLR2004
         raise errors.Malformed(f"vast did not take our question ({said}); check the workload's query.")

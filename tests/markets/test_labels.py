@@ -1,0 +1,40 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain.label import Label
+from agent.domain.workload import Slot
+from agent.markets import labels
+
+FLEET, INTENT = "0123456789ab", "0123456789abcdef"
+names = st.text("abcXYZ0189._-", min_size=1, max_size=64)
+
+
+@given(names, st.integers(0, 9999))
+def test_what_is_written_is_read_back(workload: str, index: int) -> None:
+    label = Label(FLEET, Slot(workload, index), INTENT)
+    written = labels.text(label)
+    assert labels.parse(written) == label
+    assert len(written) <= labels.MAX_LABEL
+
+
+@given(st.text(max_size=80))
+def test_a_persons_label_is_not_ours(written: str) -> None:
+    assert labels.parse(written) is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"gpubid:{FLEET}:train:0:{INTENT} ",
+        f"gpubid:{FLEET}:train:0:{INTENT}\n",
+        f"Gpubid:{FLEET}:train:0:{INTENT}",
+        f"gpubid:{FLEET.upper()}:train:0:{INTENT}",
+        f"gpubid:{FLEET}:tr:ain:0:{INTENT}",
+        f"gpubid:{FLEET}:train:-1:{INTENT}",
+        f"gpubid:{FLEET}:{'x' * 65}:0:{INTENT}",
+        f"gpubid:{FLEET}:train:0:{INTENT[:-1]}",
+    ],
+)
+def test_almost_is_not_ours(written: str) -> None:
+    assert labels.parse(written) is None
