@@ -81,6 +81,10 @@ format: setup ## Put code and TOML in the shape that check asks for
 	@$(BIN)/ruff format --quiet .
 	@RUST_LOG=error $(BIN)/taplo fmt $(TAPLO_FORMAT) $(TOML)
 
+.PHONY: schema
+schema: setup ## Write the JSON schemas of the configuration files anew
+	@$(PYTHON) deploy/schema/write.py
+
 .PHONY: lock
 lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions that fit
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \

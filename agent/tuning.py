@@ -11,7 +11,7 @@ import importlib.metadata
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +170,8 @@ def digest(strategy: str, params: Params) -> str:
     """Return what names these numbers of this strategy in the ledger: equal numbers, equal digest."""
     text = json.dumps([strategy, params.model_dump(mode="json")], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def params(names: Collection[str]) -> dict[str, type[Params]]:
+    """Return the types of the numbers of those installed strategies that are among `names`."""
+    return {name: strategy.params for name, strategy in installed().items() if name in names}

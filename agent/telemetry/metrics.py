@@ -37,7 +37,7 @@ OUTCOMES = (
     "unreachable", "cancelled", "bug",
 )  # fmt: skip
 LIMITS = (
-    "per_instance_hour", "per_hour", "per_day", "per_month", "instances", "no_listing", "stale_view", "spend_off",
+    "per_instance_hour", "per_hour", "per_day", "per_month", "instances", "no_listing", "stale_view", "no_spend",
     "market_fault", "clock_skew", "no_credit",
 )  # fmt: skip
 WINDOWS = ("day", "month")
@@ -146,9 +146,7 @@ class Metrics:
             "gpubid_useful_seconds_total", "Running time that survived to its next checkpoint.", ("workload",),
             registry=target,
         )  # fmt: skip
-        self.orphans = Gauge(
-            "gpubid_orphans", "Our instances that no lease or open intent explains.", registry=target
-        )
+        self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
 
     def _make_money(self, target: CollectorRegistry) -> None:
         self.spend = Counter(
@@ -248,6 +246,7 @@ class Metrics:
             if view.credit is not None:
                 self.credit.labels(name).set(view.credit.dollars)
         self._see_leases(fleet)
+        self.orphans.set(sum(lease.is_held for lease in fleet.leases if lease.is_open))
         doubts = [intent for intent in fleet.intents if intent.state is IntentState.IN_DOUBT]
         self.in_doubt.set(len(doubts))
         began = [intent.doubted_at or intent.sent_at or intent.recorded_at for intent in doubts]

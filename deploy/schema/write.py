@@ -1,0 +1,23 @@
+"""Write the JSON schemas anew; `make schema` runs this, and a test says when it is due."""
+
+import json
+from pathlib import Path
+
+from agent import tuning
+from agent.config import schema
+
+HERE = Path(__file__).parent
+
+
+def texts() -> dict[str, str]:
+    """Return the text of each schema file by its name."""
+    schemas = {
+        "agent.schema.json": schema.agent_schema(),
+        "strategy.schema.json": schema.strategy_schema(tuning.params(tuning.BUILT_IN)),
+    }
+    return {name: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for name, value in schemas.items()}
+
+
+if __name__ == "__main__":
+    for name, text in texts().items():
+        (HERE / name).write_text(text)

@@ -1,0 +1,72 @@
+"""House rules that can be checked by reading the source."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = ("agent", "strategies", "migrations")
+FILES = sorted(path for folder in (*OURS, "tests") for path in (ROOT / folder).rglob("*.py"))
+PROGRAM = [path for path in FILES if path.relative_to(ROOT).parts[0] in OURS]
+CLOCKS = ("agent/clock.py", "agent/simulator/clock.py")  # the simulator shares no code with the agent
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 50
+VENDOR_WORDS = re.compile(
+    r"dph_(total|base)|min_bid|(cur|next|actual|intended)_(state|status)|status_msg|gpu_ram|inet_(down|up)_cost|reliability2"
+    r"|storage_(total_)?cost|ask_contract_id|podId|desiredStatus|image_uuid"
+)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def matches(pattern: str | re.Pattern[str], *allowed: str) -> Iterator[str]:
+    """Yield the places in the program, outside the allowed files, that match."""
+    for path in PROGRAM:
+        if any(path.match(glob) for glob in allowed):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if re.search(pattern, line):
+                yield f"{name(path)}:{number}: {line.strip()}"
+
+
+def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface() -> None:
+    assert list(matches(VENDOR_WORDS, "agent/markets/vast/*.py", "agent/simulator/vast_*.py")) == []
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    assert list(matches(r"datetime\.(now|utcnow|today)\(|\btime\.(time|monotonic|perf_counter)\(", *CLOCKS)) == []
+
+
+def test_nobody_sleeps_on_the_thread() -> None:
+    assert list(matches(r"\btime\.sleep\(")) == []
+
+
+def test_tasks_start_where_they_are_waited_for() -> None:
+    assert list(matches(r"asyncio\.(create_task|ensure_future)\(", "agent/app.py", "agent/act/executor.py")) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_a_file_is_one_noun_and_a_function_one_thought(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= MAX_FILE_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", PROGRAM, ids=name)
+def test_a_module_opens_with_a_sentence(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())) or not path.read_text()
+
+
+def test_workplace_words_and_registries_stay_out() -> None:
+    words = re.compile(r"\.\./shared|/work/|pypi\.org|pythonhosted|registry\.npmjs")
+    tracked = [*FILES, *ROOT.glob("*.toml"), *ROOT.glob("*.md"), ROOT / "Makefile", ROOT / "requirements.lock"]
+    here = Path(__file__).resolve()
+    assert [name(path) for path in tracked if path.resolve() != here and words.search(path.read_text())] == []

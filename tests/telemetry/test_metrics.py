@@ -1,0 +1,199 @@
+"""Metrics: zero from the start, the fleet as it is, and no label without a bound."""
+
+import dataclasses
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from agent.decide import limits
+from agent.domain import decision, money
+from agent.domain.fleet import Fleet, MarketView, Spend
+from agent.domain.gpu import model
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Requirements, Slot, Workload
+from agent.markets import errors
+from agent.telemetry import metrics
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+SLOT = Slot("train", 0)
+WORK = Workload("train", "image", money.per_hour("0.5"), "patient", Requirements(), slots=2)
+LEASE = Lease(
+    lease_id="l1",
+    market="vast",
+    instance_id="1",
+    slot=SLOT,
+    tenure=Tenure.INTERRUPTIBLE,
+    state=LeaseState.RUNNING,
+    host_id="h",
+    owner_id="o",
+    offer_id="f",
+    gpu=model("RTX 4090"),
+    gpus=1,
+    dlperf=100.0,
+    gpu_rate=money.per_hour("0.30"),
+    disk_rate=money.per_hour("0.01"),
+    disk_gb=20.0,
+    opened_at=NOW,
+    state_since=NOW,
+    bills=Bills.GPU_AND_DISK,
+    accrued_until=NOW,
+    intent_id="i1",
+    host_floor=money.per_hour("0.25"),
+)
+INTENT = Intent("i2", IntentKind.RENT, IntentState.IN_DOUBT, "vast", Slot("train", 1), NOW, "best_offer")
+INTENT = dataclasses.replace(INTENT, rate=money.per_hour("0.40"), doubted_at=NOW)
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def figures(registry: CollectorRegistry) -> metrics.Metrics:
+    return metrics.Metrics(registry, markets=["vast"], workloads=["train"])
+
+
+def fleet(**changes: object) -> Fleet:
+    view = MarketView(market="vast", is_fresh=True, listed_at=NOW, credit=money.usd(9), clock_skew_seconds=-2.0)
+    base = Fleet("f", NOW, 0.0, NOW, (WORK,), {"vast": view}, (LEASE,), (INTENT,), Spend(money.usd(1), money.usd(5)))
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(f"gpubid_{name}", labels)
+
+
+def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_intents([])
+    for cause in Cause:
+        assert value(registry, "interruptions_total", market="vast", cause=cause.value) == 0
+    for kind in IntentKind:
+        assert value(registry, "intents_total", kind=kind.value, outcome="rejected") == 0
+    assert value(registry, "market_requests_total", market="vast", operation="rent", outcome="ambiguous") == 0
+    assert value(registry, "spend_dollars_total", workload="train", market="vast", tenure="on_demand") == 0
+    assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 0
+
+
+def test_every_outcome_of_a_call_is_known_at_the_start() -> None:
+    kinds = [errors.MarketError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    assert {kind.code for kind in kinds} - {"market_error"} <= set(metrics.OUTCOMES)
+
+
+def test_every_limit_is_known_at_the_start() -> None:
+    strikes = re.findall(r'Strike\("(\w+)"', Path(limits.__file__).read_text())
+    assert strikes
+    assert set(strikes) <= set(metrics.LIMITS)
+
+
+def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_fleet(fleet())
+    assert value(registry, "market_available", market="vast") == 1
+    assert value(registry, "market_view_timestamp_seconds", market="vast") == NOW.timestamp()
+    assert value(registry, "credit_dollars", market="vast") == 9
+    assert value(registry, "clock_skew_seconds", market="vast") == -2
+    assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 1
+    assert value(registry, "slots_wanted", workload="train") == 2
+    assert value(registry, "slots_running", workload="train") == 1
+    assert value(registry, "bid_headroom_ratio", workload="train") == pytest.approx(0.2)
+    assert value(registry, "intents_in_doubt") == 1
+    assert value(registry, "oldest_in_doubt_timestamp_seconds") == NOW.timestamp()
+    assert value(registry, "spend_dollars_per_hour") == pytest.approx(0.71), "doubt counts as spend"
+    assert value(registry, "spent_dollars", window="day") == 1
+    assert value(registry, "spent_dollars", window="month") == 5
+
+
+def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_fleet(fleet())
+    down = MarketView(market="vast", is_fresh=False, listed_at=NOW)
+    figures.see_fleet(
+        fleet(
+            leases=(dataclasses.replace(LEASE, state=LeaseState.ENDED, bills=Bills.NOTHING),),
+            intents=(),
+            markets={"vast": down},
+        )
+    )
+    assert value(registry, "market_available", market="vast") == 0
+    assert value(registry, "market_view_timestamp_seconds", market="vast") == NOW.timestamp()
+    assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 0
+    assert value(registry, "slots_running", workload="train") == 0
+    assert value(registry, "bid_headroom_ratio", workload="train") == 0
+    assert value(registry, "intents_in_doubt") == value(registry, "oldest_in_doubt_timestamp_seconds") == 0
+    assert value(registry, "spend_dollars_per_hour") == 0
+
+
+def test_two_leases_of_a_moving_slot_are_one_running_slot(
+    registry: CollectorRegistry, figures: metrics.Metrics
+) -> None:
+    figures.see_fleet(fleet(leases=(LEASE, dataclasses.replace(LEASE, lease_id="l2"))))
+    assert value(registry, "slots_running", workload="train") == 1
+    assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 2
+
+
+def test_what_waits_for_a_person_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_fleet(fleet(leases=(LEASE, dataclasses.replace(LEASE, lease_id="l2", is_held=True))))
+    assert value(registry, "orphans") == 1
+
+
+def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.observer("vast")("rent", "ambiguous", 0.3)
+    figures.see_intents([INTENT, dataclasses.replace(INTENT, state=IntentState.CONFIRMED)])
+    figures.see_decisions([decision.Hold(SLOT, decision.Reason("per_day", "cap", limit="per_day"))])
+    figures.see_interruption("vast", Cause.OUTBID)
+    assert value(registry, "market_requests_total", market="vast", operation="rent", outcome="ambiguous") == 1
+    assert value(registry, "market_request_duration_seconds_sum", market="vast", operation="rent") == 0.3
+    assert value(registry, "intents_total", kind="rent", outcome="confirmed") == 1
+    assert value(registry, "decisions_total", kind="hold", reason="per_day") == 1
+    assert value(registry, "limits_struck_total", limit="per_day") == 1
+    assert value(registry, "interruptions_total", market="vast", cause="outbid") == 1
+
+
+def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_cycle(0.2, NOW, is_good=True)
+    figures.see_cycle(0.2, datetime.max.replace(tzinfo=UTC), is_good=False)
+    figures.see_reload(NOW, is_good=True)
+    figures.see_reload(datetime.max.replace(tzinfo=UTC), is_good=False)
+    figures.see_charge("train", "vast", Tenure.ON_DEMAND, money.usd("0.25"))
+    figures.see_charge("train", "vast", Tenure.ON_DEMAND, money.usd("-0.25"))
+    figures.see_useful("train", 60.0)
+    assert value(registry, "cycle_duration_seconds_count") == 2
+    assert value(registry, "cycles_failed_total") == 1
+    assert value(registry, "cycle_last_success_timestamp_seconds") == NOW.timestamp()
+    assert value(registry, "config_last_reload_successful") == 0
+    assert value(registry, "config_last_reload_success_timestamp_seconds") == NOW.timestamp()
+    assert value(registry, "spend_dollars_total", workload="train", market="vast", tenure="on_demand") == 0.25
+    assert value(registry, "useful_seconds_total", workload="train") == 60
+
+
+def test_a_reason_that_is_no_code_or_one_too_many_is_other() -> None:
+    code = metrics.Codes(["known"])
+    assert code("known") == "known"
+    assert code("host 7 refused") == "other"
+    assert code("x" * 49) == "other"
+    assert len({code(f"reason_{number}") for number in range(1000)}) == 64
+    assert code("known") == "known"
+
+
+def test_names_follow_the_rules(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_fleet(fleet())
+    text = generate_latest(registry).decode()
+    assert "_created" not in text
+    for family in text_string_to_metric_families(text):
+        assert family.name.startswith("gpubid_")
+        assert family.documentation.endswith(".")
+        assert family.type == "counter" or not family.name.endswith("_total")
+        labels = {label for sample in family.samples for label in sample.labels}
+        assert not labels & {"id", "lease", "intent", "instance", "host", "offer", "error"}
+
+
+def test_a_registry_tells_of_the_process() -> None:
+    assert metrics.registry().get_sample_value("process_resident_memory_bytes")
