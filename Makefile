@@ -44,13 +44,24 @@ demo: setup ## Rehearse a day of one workload in a bidding war and tell what it 
 	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 7
 
 .PHONY: check
-check: setup ## Style, types, import contracts and the pure tests; under a minute
-	@$(BIN)/ruff check --quiet .
+check: style types contracts toml pure ## Style, types, import contracts and the pure tests; under a minute
+
+.PHONY: style types contracts toml pure
+style: setup
+	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
+
+types: setup
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo >/tmp/gpubid-lint-imports.$$$$ || { cat /tmp/gpubid-lint-imports.$$$$; rm /tmp/gpubid-lint-imports.$$$$; exit 1; }; rm /tmp/gpubid-lint-imports.$$$$
+
+contracts: setup
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+
+toml: setup
 	@RUST_LOG=error $(BIN)/taplo fmt --check $(TAPLO_FORMAT) $(TOML)
 	@RUST_LOG=error $(BIN)/taplo lint $(TOML)
+
+pure: setup
 	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
 
 .PHONY: test

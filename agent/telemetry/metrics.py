@@ -139,7 +139,7 @@ class Metrics:
             registry=target,
         )  # fmt: skip
         self.headroom = Gauge(
-            "gpubid_bid_headroom_ratio", "Mean of bid over the host's floor, less one, of running interruptible leases.",
+            "gpubid_bid_headroom_ratio", "Mean over running interruptible leases of bid over floor, less one.",
             ("workload",), registry=target,
         )  # fmt: skip
         self.useful = Counter(

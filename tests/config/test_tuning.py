@@ -25,7 +25,7 @@ BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
     ("number for a name", "a.toml", "strategy = 1\n", 1, "strategy", "wrong_type", "in quotes"),
     ("another's name", "ondemand.toml", 'strategy = "patient"\n', 1, "strategy", "name_taken", "rename"),
     ("bad name", "a b.toml", 'strategy = "patient"\n', 1, "(file)", "bad_name", "letters"),
-    ("duplicate key", "a.toml", 'strategy = "patient"\nceiling = 1\nceiling = 1\n', 3, "ceiling", "duplicate_key", "2;"),
+    ("key twice", "a.toml", 'strategy = "patient"\nceiling = 1\nceiling = 1\n', 3, "ceiling", "duplicate_key", "2;"),
     ("not UTF-8", "a.toml", b'strategy = "patient"\n# \xff\n', 2, "(file)", "not_utf8", "byte 23"),
     ("no TOML", "a.toml", "strategy: patient\n", 1, "(file)", "bad_toml", "is no TOML"),
     ("huge", "a.toml", "#" * ((1 << 20) + 1), 1, "(file)", "too_large", "right file"),
