@@ -114,3 +114,59 @@ def test_a_broken_file_does_not_lose_the_running_numbers(tmp_path: Path) -> None
     file.write_text('strategy = "patient"\nheadroom = -0.3\n')
     assert [problem.code for problem in kept.reload()] == ["out_of_range"]
     assert kept.current is running
+
+
+def package(folder: Path, name: str, code: str) -> None:
+    """Install a package that brings one strategy, as an installer leaves it."""
+    (folder / f"{name}.py").write_text(code)
+    metadata = folder / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[{tuning.GROUP}]\n{name} = {name}:Other\n")
+
+
+OTHER = """
+from agent.decide.strategy import Params
+
+class Numbers(Params):
+    patience: float = 2.0
+
+class Other:
+    params = Numbers
+    def propose(self, view, params):
+        return ()
+"""
+
+
+def test_an_installed_package_brings_its_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path, "calm_waters", OTHER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tuned = tuning.load()
+    assert tuned["calm_waters"].params.model_dump() == {"patience": 2.0}
+    assert tuned["calm_waters"].source == "", "it ships no file"
+    assert "calm_waters" not in tuning.params(tuning.BUILT_IN)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("raises", "raise RuntimeError('hunter2')"),
+        ("lacks", "x = 1"),
+        ("foreign", OTHER.replace("(Params)", "").replace("patience: float = 2.0", "pass")),
+    ],
+)
+def test_a_broken_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
+    package(tmp_path, name, code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigError) as caught:
+        tuning.installed()
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.key, problem.code) == (f"{name}:Other", name, "broken_strategy")
+    assert "remove the package" in problem.sentence
+    assert "hunter2" not in problem.sentence
+
+
+def test_a_package_cannot_replace_a_built_in_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path, "patient", OTHER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert isinstance(tuning.installed()["patient"], Patient)
