@@ -26,13 +26,15 @@ setup: $(STAMP) ## Create .venv with everything, at the locked versions; nothing
 $(STAMP): requirements.lock pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "gpubid needs Python 3.11 or newer; python3 here is $$(python3 -V)" >&2; exit 1; }
-	@if ! [ -x $(PYTHON) ]; then \
+	@if ! $(PYTHON) -m pip --version >/dev/null 2>&1; then \
 		if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then \
-			if [ "$$(id -u)" = 0 ]; then apt-get install -qq -y python3-venv; \
-			elif command -v sudo >/dev/null; then sudo apt-get install -qq -y python3-venv; \
-			else echo "run as root: apt-get install python3-venv" >&2; exit 1; fi; \
+			as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+			[ -z "$$as_root" ] || command -v sudo >/dev/null \
+				|| { echo "as root: apt-get install python3-venv, then again" >&2; exit 1; }; \
+			$$as_root apt-get install -qq -y python3-venv >/dev/null 2>&1 \
+				|| { $$as_root apt-get update -qq; $$as_root apt-get install -qq -y python3-venv; }; \
 		fi; \
-		echo "creating $(VENV)"; python3 -m venv $(VENV); \
+		echo "creating $(VENV)"; python3 -m venv --clear $(VENV); \
 	fi
 	@echo "installing the locked dependencies; the first time they are downloaded"
 	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --require-hashes -r requirements.lock
