@@ -18,7 +18,7 @@ from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
 from agent.decide.strategy import Tuned
 from agent.domain import money
-from agent.domain.decision import Pause, Release
+from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
@@ -113,6 +113,23 @@ class App:
         """Send nothing more that pays, until the program is started again."""
         log.error("writing.stopped", reason=why)
         self._stopped_because = self._stopped_because or why
+
+    async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
+        """Carry out a person's word: "release" the named leases, "kill" all spending, or "lift" such a stop.
+
+        Raises:
+            LedgerError: the order could not be written down.
+        """
+        if verb == "lift":
+            await self.lift(who)
+            return []
+        if verb == "kill":
+            await self.halt(who)
+        held = self.ledger.recollection(self.clock.now()).leases
+        named = [lease for lease in held if lease.is_open and (verb == "kill" or lease.lease_id in lease_ids)]
+        reason = Reason("ordered", f"ordered by `gpubid {verb}`")
+        kind = Pause if keep_disks else Release
+        return await self.order([kind(lease, reason) for lease in named], who)
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
         """Carry out what a person ordered, between two cycles; `who` goes into the ledger.

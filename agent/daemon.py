@@ -51,7 +51,7 @@ class Daemon:
         self._must_tidy = False
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
-        self._socket = OperatorSocket(app, parts.wake.set)
+        self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set)
 
     async def run(self) -> None:
         """Serve, cycle, and stop on SIGTERM or SIGINT; SIGHUP reloads.

@@ -98,7 +98,7 @@ async def _order(
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
-            done = await operator.carry_out(app, verb, lease_ids, f"user {getpass.getuser()}", keep_disks=keep_disks)
+            done = await app.obey(verb, lease_ids, f"user {getpass.getuser()}", keep_disks=keep_disks)
         finally:
             await app.close()
     return [operator.told(intent) for intent in done]

@@ -73,7 +73,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""
-    suffix = "-again" if row.instance_id in fleet.past_leases else ""
+    suffix = f"-{fleet.now.timestamp():.0f}" if row.instance_id in fleet.past_leases else ""
     return Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,

@@ -9,6 +9,7 @@ GpuModel = NewType("GpuModel", str)
 
 _VENDOR_WORDS = re.compile(r"\b(nvidia|geforce|amd|radeon|tesla|quadro)\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-]+")
+_SUPER = re.compile(r"(\d)( TI)? ?SUPER\b")
 _TI = re.compile(r"(\d)TI\b")
 _LETTERS_THEN_DIGITS = re.compile(r"^(RTX|GTX|RX)(\d)", re.IGNORECASE)
 
@@ -22,4 +23,4 @@ def model(text: str) -> GpuModel:
     """
     words = _SEPARATORS.sub(" ", _VENDOR_WORDS.sub(" ", text.replace("_", " "))).strip()
     words = _LETTERS_THEN_DIGITS.sub(r"\1 \2", words)
-    return GpuModel(_TI.sub(r"\1 TI", " ".join(words.upper().split())))
+    return GpuModel(_SUPER.sub(r"\1S\2", _TI.sub(r"\1 TI", " ".join(words.upper().split()))))

@@ -139,10 +139,17 @@ leases = _table(
     _maybe_times("ended_at"),
     _text("end_reason", "spec_digest"),
     [
-        sa.UniqueConstraint("market", "instance_id"),
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],
 )
+sa.Index(
+    "uq_leases_open_instance",
+    leases.c.market,
+    leases.c.instance_id,
+    unique=True,
+    sqlite_where=sa.text("state <> 'ended'"),
+)
+sa.Index("ix_leases_instance_id", leases.c.instance_id)
 sa.Index("ix_leases_open", leases.c.state, sqlite_where=sa.text("state <> 'ended'"))
 sa.Index("ix_leases_opened_at", leases.c.opened_at)
 

@@ -3,16 +3,13 @@
 import contextlib
 import socket
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
-from agent.app import App
-from agent.domain.decision import Pause, Reason, Release
 from agent.domain.intent import Intent
-from agent.domain.lease import Lease
 from agent.ledger.errors import LedgerError
 
 MOST_BODY = 64 * 1024
@@ -23,22 +20,22 @@ def path_of(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ".sock")
 
 
-def orders(leases: Iterable[Lease], verb: str, *, keep_disks: bool) -> list[Release | Pause]:
-    """Return the orders that stop `leases`: each released, or with `keep_disks` paused."""
-    sentence = f"ordered by `gpubid {verb}`"
-    if keep_disks:
-        return [Pause(lease, Reason("ordered", sentence)) for lease in leases if lease.is_open]
-    return [Release(lease, Reason("ordered", sentence)) for lease in leases if lease.is_open]
+class Orders(Protocol):
+    """Who carries orders out: the App, between two cycles."""
+
+    async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
+        """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
+        ...
 
 
 class OperatorSocket:
     """Serves orders on a socket that only the daemon's own user may open."""
 
-    def __init__(self, app: App, wake: Callable[[], None]) -> None:
-        """Serve orders for `app`; `wake` starts a cycle at once."""
-        self._app = app
+    def __init__(self, ledger: Path, orders: Orders, wake: Callable[[], None]) -> None:
+        """Serve orders beside `ledger`; `wake` starts a cycle at once."""
+        self._orders = orders
         self._wake = wake
-        self._path = path_of(app.ledger.path)
+        self._path = path_of(ledger)
         made = web.Application(client_max_size=MOST_BODY)
         made.router.add_post("/order", self._order)
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
@@ -65,27 +62,11 @@ class OperatorSocket:
             return web.json_response({"error": "bad_order"}, status=400)
         who = f"uid {_peer_uid(request)}"
         try:
-            done = await carry_out(self._app, verb, lease_ids, who, keep_disks=keep)
+            done = await self._orders.obey(verb, lease_ids, who, keep_disks=keep)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
         self._wake()
         return web.json_response({"done": [told(intent) for intent in done]})
-
-
-async def carry_out(app: App, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
-    """Carry out a person's order: release the named leases, stop everything, or lift such a stop.
-
-    Raises:
-        LedgerError: the order could not be written down.
-    """
-    if verb == "lift":
-        await app.lift(who)
-        return []
-    if verb == "kill":
-        await app.halt(who)
-    held = app.ledger.recollection(app.clock.now()).leases
-    wanted = [lease for lease in held if verb == "kill" or lease.lease_id in lease_ids]
-    return await app.order(orders(wanted, verb, keep_disks=keep_disks), who)
 
 
 def told(intent: Intent) -> dict[str, Any]:

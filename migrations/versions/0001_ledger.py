@@ -77,9 +77,14 @@ STATEMENTS = (
         CONSTRAINT ck_leases_rival_floor CHECK (rival_floor >= 0),
         CONSTRAINT ck_leases_traffic_down_gb CHECK (traffic_down_gb >= 0),
         CONSTRAINT ck_leases_traffic_up_gb CHECK (traffic_up_gb >= 0),
-        CONSTRAINT uq_leases_market_instance_id UNIQUE (market, instance_id),
         CONSTRAINT ck_leases_ended CHECK ((state = 'ended') = (ended_at IS NOT NULL))
     ) STRICT
+    """,
+    """
+    CREATE UNIQUE INDEX uq_leases_open_instance ON leases (market, instance_id) WHERE state <> 'ended'
+    """,
+    """
+    CREATE INDEX ix_leases_instance_id ON leases (instance_id)
     """,
     """
     CREATE INDEX ix_leases_open ON leases (state) WHERE state <> 'ended'
