@@ -174,6 +174,13 @@ def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figur
     assert value(registry, "useful_seconds_total", workload="train") == 60
 
 
+def test_caps_are_shown_and_none_stands_at_zero(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    figures.see_caps(money.per_hour("1.5"), money.usd(12), None)
+    assert value(registry, "budget_dollars_per_hour") == 1.5
+    assert value(registry, "budget_dollars", window="day") == 12
+    assert value(registry, "budget_dollars", window="month") == 0
+
+
 def test_a_reason_that_is_no_code_or_one_too_many_is_other() -> None:
     code = metrics.Codes(["known"])
     assert code("known") == "known"
