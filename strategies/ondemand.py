@@ -1,15 +1,17 @@
 """Pay the listed price and never be outbid: the baseline every other strategy is measured against."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide import price
-from agent.decide.strategy import Candidate, Params, Pricing, Proposal, SlotView, View
+from agent.decide.strategy import Candidate, Params, Proposal, SlotView, View
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
+from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
@@ -30,7 +32,8 @@ class OnDemand:
         """Return a rent for each empty slot and a resume for each paused one."""
         if not isinstance(params, OnDemandParams):
             raise TypeError("ondemand runs on OnDemandParams")
-        ranked = view.ranking(_ways(view, params))
+        work = view.workload
+        ranked = view.ranking(_Ways(work.max_price.scaled(params.ceiling), work.disk_gb))
         return [self._fill(slot, view, ranked) for slot in view.slots]
 
     def _fill(self, slot: SlotView, view: View, ranked: Iterator[Candidate]) -> Proposal:
@@ -52,11 +55,16 @@ def _keep(slot: SlotView) -> Proposal:
     return Proposal(slot.slot, None, Reason("running", "runs on demand"))
 
 
-def _ways(view: View, params: OnDemandParams) -> Pricing:
-    def ways(candidate: Offer) -> Sequence[price.Way]:
-        most = view.workload.max_price.scaled(params.ceiling) - candidate.disk_rate(view.workload.disk_gb)
-        if candidate.ask is None or candidate.ask > most:
-            return ()
-        return (price.Way(Tenure.ON_DEMAND, candidate.ask),)
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How an offer would be paid: a value, so that workloads that would pay alike share one search."""
 
-    return ways
+    most: UsdPerHour
+    disk_gb: float
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return the ask where GPU and disk are within the price."""
+        ask = candidate.ask
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.most:
+            return ()
+        return (price.Way(Tenure.ON_DEMAND, ask),)

@@ -1,12 +1,13 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide import bidding, price, recovery
-from agent.decide.strategy import Candidate, Duration, Params, Pricing, Proposal, SlotView, View, duration
+from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
@@ -56,7 +57,7 @@ class Patient:
         """Return a rent for an empty slot, a way out for a lost lease, and now and then a lower bid for a calm one."""
         if not isinstance(params, PatientParams):
             raise TypeError("patient runs on PatientParams")
-        ranked = view.ranking(_ways(view, params))
+        ranked = view.ranking(_Ways(view.workload.max_price, view.workload.disk_gb, params))
         return [self._decide(slot, view, ranked, params) for slot in view.slots]
 
     def _decide(self, slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal:
@@ -73,22 +74,26 @@ class Patient:
         return _better(slot, view, ranked, params) or _calm(slot, view, held, params)
 
 
-def _ways(view: View, params: PatientParams) -> Pricing:
-    work = view.workload
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How an offer would be paid: a value, so that workloads that would pay alike share one search."""
 
-    def ways(candidate: Offer) -> Sequence[price.Way]:
-        disk = candidate.disk_rate(work.disk_gb)
+    max_price: UsdPerHour
+    disk_gb: float
+    params: PatientParams
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed and affordable."""
+        disk, ask, params = candidate.disk_rate(self.disk_gb), candidate.ask, self.params
         found = []
         if candidate.floor is not None:
-            most = bidding.ceiling(work.max_price, disk, candidate.ask, params.ceiling)
+            most = bidding.ceiling(self.max_price, disk, ask, params.ceiling)
             bid = bidding.opening(candidate.floor, params.headroom, most)
             if bid is not None:
                 found.append(price.Way(Tenure.INTERRUPTIBLE, bid))
-        if params.on_demand_if_cheaper and candidate.ask is not None and candidate.ask + disk <= work.max_price:
-            found.append(price.Way(Tenure.ON_DEMAND, candidate.ask))
+        if params.on_demand_if_cheaper and ask is not None and ask + disk <= self.max_price:
+            found.append(price.Way(Tenure.ON_DEMAND, ask))
         return found
-
-    return ways
 
 
 def _fill(slot: SlotView, view: View, ranked: Iterator[Candidate]) -> Proposal:

@@ -74,7 +74,7 @@ def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
 
 def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
     """Without the market's own record: what its search says of the slice now."""
-    rows = [offer for offer in view.offers if offer.host_id == held.host_id and offer.gpus == held.gpus]
+    rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return Cause.EXTERNAL_STOP, Evidence("tenure", "nobody outbids on-demand: somebody stopped it")
     if not rows:

@@ -2,14 +2,15 @@
 
 Invariants:
 1. `refusal` names the first requirement that fails, in one fixed order, and None means that all hold.
-2. A book yields exactly the offers whose refusal is None, best first, without looking at those that cannot be better.
+2. `fitting` and `is_free` together agree with `refusal` on every offer.
+3. A book gives every offer that fits, in rising order of a lower bound of its cost.
 """
 
-import heapq
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from agent.decide import price
 from agent.domain import offer, workload
@@ -36,7 +37,14 @@ class Taken:
 
 def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Taken) -> Refusal | None:
     """Return the first requirement that `candidate` fails, or None when it fits."""
-    wants = work.requirements
+    return (
+        _refusal_of_hardware(candidate, work.requirements)
+        or _refusal_of_host(candidate, work, now)
+        or _refusal_of_taken(candidate, taken)
+    )
+
+
+def _refusal_of_hardware(candidate: offer.Offer, wants: workload.Requirements) -> Refusal | None:
     if not candidate.is_rentable:
         return Refusal("not_rentable", "the market says that it cannot be rented now")
     if candidate.gpus != wants.gpus:
@@ -47,28 +55,29 @@ def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, take
         return Refusal("vram", f"has {candidate.vram_mb} MB of VRAM, wanted {wants.min_vram_mb}")
     if wants.verified_only and not candidate.is_verified:
         return Refusal("verified", "is not verified")
-    if wants.min_reliability is not None and candidate.reliability < wants.min_reliability:
-        return Refusal("reliability", f"has reliability {candidate.reliability:.4f}, wanted {wants.min_reliability}")
-    if wants.min_inet_down_mbps is not None and candidate.inet_down_mbps < wants.min_inet_down_mbps:
-        return Refusal(
-            "inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {wants.min_inet_down_mbps:.0f}"
-        )
+    return None
+
+
+def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datetime) -> Refusal | None:
+    wants = work.requirements
+    least, speed = wants.min_reliability, wants.min_inet_down_mbps
+    if least is not None and candidate.reliability < least:
+        return Refusal("reliability", f"has reliability {candidate.reliability:.4f}, wanted {least}")
+    if speed is not None and candidate.inet_down_mbps < speed:
+        return Refusal("inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {speed:.0f}")
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
     if wants.regions and not _is_in(candidate.region, wants.regions):
-        return Refusal(
-            "region", f"is in {candidate.region or 'an unknown region'}, wanted {' or '.join(wants.regions)}"
-        )
+        where = candidate.region or "an unknown region"
+        return Refusal("region", f"is in {where}, wanted {' or '.join(wants.regions)}")
     if candidate.ends_at is not None and candidate.ends_at - now < LEAST_STAY:
         return Refusal("ends_soon", f"leaves the market at {candidate.ends_at:%Y-%m-%d %H:%M} UTC")
-    return _refusal_of_taken(candidate, taken)
+    return None
 
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host_id in taken.hosts:
-        return Refusal(
-            "host_held", "its host already holds a lease of ours; a second slice would bid against the first"
-        )
+        return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     if taken.cooling:
         for key in (f"offer:{candidate.offer_id}", f"host:{candidate.host_id}"):
             if key in taken.cooling:
@@ -76,28 +85,69 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     return None
 
 
+def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
+    """Return a test that tells of an offer what `refusal` would with nothing taken: it runs for thousands a plan."""
+    wants = work.requirements
+    gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
+    vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + LEAST_STAY
+    reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
+    speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
+
+    def fits(row: offer.Offer) -> bool:
+        return (
+            row.is_rentable
+            and row.gpus == gpus
+            and (not models or row.gpu in models)
+            and row.vram_mb >= vram
+            and (row.is_verified or not verified_only)
+            and row.reliability >= reliability
+            and row.inet_down_mbps >= speed
+            and row.disk_gb >= disk
+            and (not regions or _is_in(row.region, regions))
+            and (row.ends_at is None or row.ends_at >= stays_until)
+        )
+
+    return fits
+
+
+def is_free(row: offer.Offer, taken: Taken) -> bool:
+    """Tell whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
+    if row.host_id in taken.hosts:
+        return False
+    cooling = taken.cooling
+    return not cooling or (f"offer:{row.offer_id}" not in cooling and f"host:{row.host_id}" not in cooling)
+
+
+@lru_cache(maxsize=65_536)
 def _is_in(region: str, wanted: tuple[str, ...]) -> bool:
     parts = {part.strip().casefold() for part in region.split(",")}
     return any(name.casefold() in parts or name.casefold() == region.casefold() for name in wanted)
 
 
 class Book:
-    """Offers, arranged so that the best for a workload are found without looking at all of them."""
+    """Offers at one instant, arranged so that the best for a workload are found without looking at all of them."""
 
     def __init__(self, offers: Iterable[offer.Offer]) -> None:
-        """Arrange `offers`: by GPU model and count, each group by the lower bound of its cost."""
+        """Arrange `offers` by GPU model and count, each group by the lower bound of its cost."""
         self.offers = tuple(offers)
-        groups: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
+        self._groups: dict[tuple[str, int], list[tuple[float, int]]] = {}
+        self._fitting: dict[object, tuple[tuple[float, offer.Offer], ...]] = {}
         for place, candidate in enumerate(self.offers):
-            groups[candidate.gpu, candidate.gpus].append((price.least_per_dlperf(candidate), place))
-        for group in groups.values():
-            group.sort()
-        self._groups = dict(groups)
+            bound = price.least_per_dlperf(candidate)
+            self._groups.setdefault((candidate.gpu, candidate.gpus), []).append((bound, place))
 
-    def rising(self, work: workload.Workload) -> Iterator[tuple[float, offer.Offer]]:
-        """Yield (lower bound, offer) of the workload's models and GPU count, in rising order of the bound."""
+    def rising(self, work: workload.Workload, now: datetime) -> tuple[tuple[float, offer.Offer], ...]:
+        """Return (lower bound, offer) of what meets the workload's requirements, in rising order of the bound."""
+        wants = (work.requirements, work.disk_gb, now)
+        if wants not in self._fitting:
+            self._fitting[wants] = self._arranged(work, now)
+        return self._fitting[wants]
+
+    def _arranged(self, work: workload.Workload, now: datetime) -> tuple[tuple[float, offer.Offer], ...]:
         wants = work.requirements
-        models = wants.gpu_models or {model for model, _ in self._groups}
-        groups = [group for model in models if (group := self._groups.get((model, wants.gpus)))]
-        for bound, place in heapq.merge(*groups):
-            yield bound, self.offers[place]
+        models = frozenset(wants.gpu_models) or {model for model, _ in self._groups}
+        fits = fitting(work, now)
+        found = [
+            row for model in models for row in self._groups.get((model, wants.gpus), ()) if fits(self.offers[row[1]])
+        ]
+        return tuple((bound, self.offers[place]) for bound, place in sorted(found))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Slot, Workload
+from agent.domain.workload import Workload
 
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
@@ -33,7 +33,7 @@ def _need(fleet: Fleet, work: Workload) -> Need | None:
     hosts: list[str] = []
     for place in work.places:
         leases = fleet.leases_of(place)
-        if any(not _is_down(lease) for lease in leases) or _is_doubted(fleet, place):
+        if any(not _is_down(lease) for lease in leases) or fleet.paying_intent(place) is not None:
             continue
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host_id for lease in leases if lease.state is LeaseState.PAUSED]
@@ -42,7 +42,3 @@ def _need(fleet: Fleet, work: Workload) -> Need | None:
 
 def _is_down(lease: Lease) -> bool:
     return lease.state in DOWN
-
-
-def _is_doubted(fleet: Fleet, place: Slot) -> bool:
-    return any(intent.slot == place and intent.is_open and intent.kind.is_paying for intent in fleet.intents)

@@ -9,8 +9,8 @@ Invariants:
 3. No host gets a second lease.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide import cooldown, limits, match, price, ranking, slots
@@ -35,12 +35,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all workloads of one plan share: the arranged offers by market, hosts in use, and what rests."""
+    """What all workloads of one plan share: arranged offers by market, hosts in use, what rests, and searches begun."""
 
     books: Mapping[str, match.Book]
     used_hosts: set[str]
     cooling: Mapping[str, str]
     market_hazard: float
+    searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
 def plan(
@@ -118,16 +119,25 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:
     """Yield candidates on distinct hosts that no lease of ours uses, also as the plan goes on renting."""
-    book = ground.books.get(work.market)
-    if book is None:
-        return
-    taken = match.Taken(ground.used_hosts, ground.cooling)
     yielded: set[str] = set()
-    for candidate in ranking.ranking(book, work, pricing, fleet.hosts, taken, fleet.now, ground.market_hazard):
+    for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host_id
         if host not in yielded and host not in ground.used_hosts:
             yielded.add(host)
             yield candidate
+
+
+def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
+    """Return the market's candidates; the set of used hosts only grows, so what was found once stays in order."""
+    book = ground.books.get(work.market)
+    if book is None:
+        return ()
+    asked = ranking.question(work, pricing)
+    if asked not in ground.searches:
+        taken = match.Taken(ground.used_hosts, ground.cooling)
+        found = ranking.ranking(book, work, pricing, fleet.hosts, taken, fleet.now, ground.market_hazard)
+        ground.searches[asked] = ranking.Replay(found)
+    return ground.searches[asked]
 
 
 def _decision(proposal: Proposal, work: Workload) -> Decision:

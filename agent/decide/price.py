@@ -36,6 +36,11 @@ START_PRIOR = (9.0, 1.0)
 CONTAINER_SECONDS = 30.0
 """From a pulled image to a running container. Assumed."""
 
+LEAST_DLPERF = 1e-6
+"""Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
+_NO_HAZARD = 1e-9
+"""Below this 1 - exp(-x) is x to the last digit that matters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -104,7 +109,7 @@ def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
     Source: mean and distribution function of an exponential lifetime cut at the horizon.
     """
     exponent = hazard * horizon_hours
-    if exponent < 1e-9:
+    if exponent < _NO_HAZARD:
         return horizon_hours, exponent
     loss = -math.expm1(-exponent)
     return loss / hazard, loss
@@ -170,7 +175,7 @@ def reckon(
         lost_hours=lost,
         useful_hours=max(hours - restore - lost, 1e-6),
         hazard=hazard,
-        dlperf=max(candidate.dlperf, 1e-6),
+        dlperf=max(candidate.dlperf, LEAST_DLPERF),
     )
 
 
@@ -179,7 +184,9 @@ def least_per_dlperf(candidate: offer.Offer) -> float:
 
     It is the cheaper of ask and floor per DLPerf: every other term of `reckon` only adds dollars or takes hours.
     """
-    rates = [rate.micros for rate in (candidate.ask, candidate.floor) if rate is not None]
-    if not rates or candidate.dlperf <= 0:
-        return math.inf
-    return min(rates) / money.MICROS / candidate.dlperf
+    ask, floor = candidate.ask, candidate.floor
+    if ask is None:
+        least = math.inf if floor is None else floor.micros
+    else:
+        least = ask.micros if floor is None else min(ask.micros, floor.micros)
+    return least / money.MICROS / max(candidate.dlperf, LEAST_DLPERF)

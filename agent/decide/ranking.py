@@ -1,7 +1,7 @@
 """Offers that fit a workload, best first: a lazy search that stops looking once nothing left can be better."""
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from datetime import datetime
 
 from agent.decide import match, price
@@ -21,20 +21,46 @@ def ranking(
 ) -> Iterator[Candidate]:
     """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
 
-    Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is not above
-    the bound of the next offer: the search reads a few rows of a market of thousands.
+    Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
+    bound of the next offer: the search reads a few rows of a market of thousands.
     """
     found: list[tuple[float, str, int, Candidate]] = []
-    for bound, candidate in book.rising(work):
-        while found and found[0][0] <= bound:
+    for place, (bound, candidate) in enumerate(book.rising(work, now)):
+        while found and found[0][0] < bound:
             yield heapq.heappop(found)[3]
-        if match.refusal(candidate, work, now, taken) is not None:
+        if not match.is_free(candidate, taken):
             continue
         best = _best_way(candidate, work, pricing, hosts.get(candidate.host_id), market_loss_rate)
         if best is not None:
-            heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, len(found), best))
+            heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
     while found:
         yield heapq.heappop(found)[3]
+
+
+def question(work: workload.Workload, pricing: Pricing) -> Hashable:
+    """Return all that a ranking depends on but the market: workloads with equal questions get equal answers."""
+    return work.market, work.requirements, work.disk_gb, work.image_gb, work.checkpoint, work.max_price, pricing
+
+
+class Replay:
+    """A lazy search that several workloads read, each from the best on; none looks for what another has found."""
+
+    def __init__(self, search: Iterator[Candidate]) -> None:
+        """Read from `search` when nothing that was read before is left."""
+        self._search = search
+        self._found: list[Candidate] = []
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Yield every candidate, best first."""
+        place = 0
+        while True:
+            if place == len(self._found):
+                following = next(self._search, None)
+                if following is None:
+                    return
+                self._found.append(following)
+            yield self._found[place]
+            place += 1
 
 
 def _best_way(

@@ -1,8 +1,12 @@
-"""The fleet: everything known at one instant, with the age of each part."""
+"""The fleet: everything known at one instant, with the age of each part.
+
+What is looked up for every slot (leases of a slot, offers of a host) is arranged once, when it is first asked for.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from agent.domain.cooldown import Cooldown
 from agent.domain.host import HostRecord
@@ -16,7 +20,7 @@ from agent.domain.offer import Offer
 from agent.domain.workload import Slot, Workload
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MarketView:
     """What one market has told us.
 
@@ -44,6 +48,17 @@ class MarketView:
     events: tuple[MarketEvent, ...] = ()
     offers: tuple[Offer, ...] = ()
 
+    def offers_on(self, host_id: str) -> tuple[Offer, ...]:
+        """Return the offers of one host, in the order of the view."""
+        return tuple(self._by_host.get(host_id, ()))
+
+    @cached_property
+    def _by_host(self) -> Mapping[str, list[Offer]]:
+        found: dict[str, list[Offer]] = {}
+        for offer in self.offers:
+            found.setdefault(offer.host_id, []).append(offer)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Spend:
@@ -53,7 +68,7 @@ class Spend:
     month: Usd = ZERO
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fleet:
     """Everything known at `now`; `monotonic` is the same instant in seconds that never go back.
 
@@ -76,13 +91,32 @@ class Fleet:
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None when the configuration has none."""
-        return next((workload for workload in self.workloads if workload.name == name), None)
+        return self._by_name.get(name)
 
     def leases_of(self, slot: Slot) -> tuple[Lease, ...]:
         """Return the open leases that count for a slot, oldest first; held ones do not."""
-        return tuple(
-            sorted(
-                (lease for lease in self.leases if lease.slot == slot and lease.is_open and not lease.is_held),
-                key=lambda lease: (lease.opened_at, lease.lease_id),
-            )
-        )
+        return self._by_slot.get(slot, ())
+
+    def paying_intent(self, slot: Slot) -> Intent | None:
+        """Return the open intent of a slot that may raise what we pay, or None: it blocks the slot."""
+        return self._paying.get(slot)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Workload]:
+        return {workload.name: workload for workload in reversed(self.workloads)}
+
+    @cached_property
+    def _by_slot(self) -> Mapping[Slot, tuple[Lease, ...]]:
+        found: dict[Slot, list[Lease]] = {}
+        for lease in sorted(self.leases, key=lambda lease: (lease.opened_at, lease.lease_id)):
+            if lease.is_open and not lease.is_held:
+                found.setdefault(lease.slot, []).append(lease)
+        return {slot: tuple(leases) for slot, leases in found.items()}
+
+    @cached_property
+    def _paying(self) -> Mapping[Slot, Intent]:
+        found: dict[Slot, Intent] = {}
+        for intent in self.intents:
+            if intent.is_open and intent.kind.is_paying:
+                found.setdefault(intent.slot, intent)
+        return found
