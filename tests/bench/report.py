@@ -1,0 +1,31 @@
+"""One line a measurement: the figure, what it is compared to, the bound, and whether it holds."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def against(rounds: int, ours: Callable[[], T], theirs: Callable[[], object]) -> tuple[float, float, T]:
+    """Return the least seconds of each, run by turns so that a busy machine slows both, and what ours made last."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        gc.collect()
+        began = time.perf_counter()
+        made = ours()
+        seconds[0].append(time.perf_counter() - began)
+        began = time.perf_counter()
+        other = theirs()
+        seconds[1].append(time.perf_counter() - began)
+        # What a round made is freed outside the watch.
+        del other
+    return min(seconds[0]), min(seconds[1]), made
+
+
+def line(name: str, figure: str, compared: str, *, holds: bool | None = None) -> bool:
+    """Print one measurement; return whether its bound holds."""
+    verdict = "" if holds is None else "  ok" if holds else "  TOO MUCH"
+    print(f"  {name:<64} {figure:<34} {compared}{verdict}", flush=True)
+    return holds is not False

@@ -1,0 +1,232 @@
+"""Plain nouns to change at will: each is what it would be on a quiet day at `NOW`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agent.decide import limits
+from agent.decide.price import Reckoning, Way
+from agent.decide.strategy import Candidate, Params, Strategy, Tuned
+from agent.domain import gpu, money
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.interruption import MarketEvent
+from agent.domain.label import Label
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+FLEET_ID = "f1ee7f1ee7f1"
+RTX_4090 = gpu.model("RTX 4090")
+NO_LIMITS = limits.Limits()
+TRAIN_0 = Slot("train", 0)
+
+
+def per_hour(dollars: float | str) -> UsdPerHour:
+    """Give a rate in dollars per hour."""
+    return money.per_hour(dollars)
+
+
+def usd(dollars: float | str) -> Usd:
+    """Give an amount in dollars."""
+    return money.usd(dollars)
+
+
+def ago(**span: float) -> datetime:
+    """Give the instant that long before `NOW`."""
+    return NOW - timedelta(**span)
+
+
+def offer(number: int = 1, **changes: Any) -> Offer:
+    """Build one RTX 4090 with a floor of $0.20 and an ask of $0.40, on a host of its own."""
+    values: dict[str, Any] = {
+        "market": "vast",
+        "offer_id": f"a{number}",
+        "host_id": f"h{number}",
+        "owner_id": f"o{number}",
+        "gpu": RTX_4090,
+        "gpus": 1,
+        "vram_mb": 24564,
+        "dlperf": 80.0,
+        "reliability": 0.99,
+        "is_verified": True,
+        "region": "Sweden, SE",
+        "inet_down_mbps": 800.0,
+        "inet_up_mbps": 400.0,
+        "disk_gb": 200.0,
+        "ask": per_hour("0.40"),
+        "floor": per_hour("0.20"),
+        "storage_micros_per_gb_month": 150_000,
+        "traffic_down_micros_per_gb": 5_000,
+        "traffic_up_micros_per_gb": 5_000,
+        "ends_at": None,
+        "seen_at": NOW,
+    }
+    return Offer(**{**values, **changes})
+
+
+def requirements(**changes: Any) -> Requirements:
+    """Build requirements that the built offer meets."""
+    return Requirements(**{"gpu_models": (RTX_4090,), **changes})
+
+
+def workload(name: str = "train", **changes: Any) -> Workload:
+    """Build a workload of one slot with remote checkpoints, worth $1 per hour."""
+    values: dict[str, Any] = {
+        "name": name,
+        "image": "ubuntu:22.04",
+        "max_price": per_hour("1.00"),
+        "strategy": "patient",
+        "requirements": requirements(),
+        "checkpoint": Checkpoint(place=CheckpointPlace.REMOTE),
+    }
+    return Workload(**{**values, **changes})
+
+
+def slot(name: str = "train", index: int = 0) -> Slot:
+    """Give a slot."""
+    return Slot(name, index)
+
+
+def lease(number: int = 1, **changes: Any) -> Lease:
+    """Build a lease that has run for an hour at a bid of $0.22, metered up to `NOW`."""
+    state = changes.get("state", LeaseState.RUNNING)
+    runs = state is LeaseState.RUNNING
+    values: dict[str, Any] = {
+        "lease_id": f"vast-{number}",
+        "market": "vast",
+        "instance_id": f"{number}",
+        "slot": TRAIN_0,
+        "tenure": Tenure.INTERRUPTIBLE,
+        "state": state,
+        "host_id": f"h{number}",
+        "owner_id": f"o{number}",
+        "offer_id": f"a{number}",
+        "gpu": RTX_4090,
+        "gpus": 1,
+        "dlperf": 80.0,
+        "gpu_rate": per_hour("0.22"),
+        "disk_rate": per_hour("0.004"),
+        "disk_gb": 20.0,
+        "opened_at": ago(hours=1),
+        "state_since": ago(hours=1),
+        "bills": Bills.GPU_AND_DISK if runs else Bills.DISK,
+        "accrued_until": NOW,
+        "intent_id": f"{number:016x}",
+        "ask": per_hour("0.40"),
+        "host_floor": per_hour("0.20"),
+        "has_run": state is not LeaseState.STARTING,
+        "run_since": ago(hours=1) if runs else None,
+    }
+    return Lease(**{**values, **changes})
+
+
+def instance(number: int = 1, **changes: Any) -> Instance:
+    """Build the running instance of the built lease of the same number."""
+    values: dict[str, Any] = {
+        "market": "vast",
+        "instance_id": f"{number}",
+        "label": "",
+        "host_id": f"h{number}",
+        "owner_id": f"o{number}",
+        "tenure": Tenure.INTERRUPTIBLE,
+        "state": InstanceState.RUNNING,
+        "gpu": RTX_4090,
+        "gpus": 1,
+        "gpu_rate": per_hour("0.22"),
+        "disk_rate": per_hour("0.004"),
+        "disk_gb": 20.0,
+        "created_at": ago(hours=1),
+        "ends_at": None,
+    }
+    return Instance(**{**values, **changes})
+
+
+def intent(number: int = 1, **changes: Any) -> Intent:
+    """Build a rent of the built offer, in doubt for a minute."""
+    values: dict[str, Any] = {
+        "intent_id": f"{number:016x}",
+        "kind": IntentKind.RENT,
+        "state": IntentState.IN_DOUBT,
+        "market": "vast",
+        "slot": TRAIN_0,
+        "recorded_at": ago(minutes=1),
+        "reason": "the slot is empty",
+        "offer_id": f"a{number}",
+        "host_id": f"h{number}",
+        "tenure": Tenure.INTERRUPTIBLE,
+        "price": per_hour("0.22"),
+        "rate": per_hour("0.224"),
+        "sent_at": ago(minutes=1),
+    }
+    return Intent(**{**values, **changes})
+
+
+def label(number: int = 1, *, place: Slot = TRAIN_0, fleet_id: str = FLEET_ID) -> Label:
+    """Build the label of the built intent of the same number."""
+    return Label(fleet_id, place, f"{number:016x}")
+
+
+def event(kind: str = "outbid", number: int = 1, **changes: Any) -> MarketEvent:
+    """Build a row of the market's inbox about the built instance."""
+    values: dict[str, Any] = {
+        "event_id": f"e{number}",
+        "market": "vast",
+        "kind": kind,
+        "instance_id": f"{number}",
+        "at": NOW,
+    }
+    return MarketEvent(**{**values, **changes})
+
+
+def view(**changes: Any) -> MarketView:
+    """Build a fresh, complete view of a market that may be paid."""
+    values: dict[str, Any] = {
+        "market": "vast",
+        "listed_at": NOW,
+        "listed_monotonic": 1000.0,
+        "is_fresh": True,
+        "listings": 10,
+        "is_key_proven": True,
+        "credit": usd(50),
+        "account_id": "me",
+    }
+    return MarketView(**{**values, **changes})
+
+
+def fleet(**changes: Any) -> Fleet:
+    """Build a fleet of one workload on one market."""
+    values: dict[str, Any] = {
+        "fleet_id": FLEET_ID,
+        "now": NOW,
+        "monotonic": 1000.0,
+        "started_at": ago(hours=2),
+        "workloads": (workload(),),
+        "markets": {"vast": view()},
+    }
+    return Fleet(**{**values, **changes})
+
+
+def candidate(of: Offer | None = None, *, bid: str = "0.22", **figures: Any) -> Candidate:
+    """Build a candidate: the built offer at a bid, with a plain reckoning."""
+    values: dict[str, Any] = {
+        "gpu_dollars": 1.2,
+        "disk_dollars": 0.05,
+        "traffic_dollars": 0.02,
+        "idle_dollars": 0.05,
+        "loading_hours": 0.05,
+        "restore_hours": 0.02,
+        "lost_hours": 0.1,
+        "useful_hours": 5.0,
+        "hazard": 0.15,
+        "dlperf": 80.0,
+    }
+    return Candidate(of or offer(), Way(Tenure.INTERRUPTIBLE, per_hour(bid)), Reckoning(**{**values, **figures}))
+
+
+def tuned(strategy: Strategy[Any], params: Params, name: str = "patient") -> Tuned:
+    """Give a strategy on its numbers."""
+    return Tuned(name, strategy, params, digest="0" * 16)
