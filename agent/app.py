@@ -88,12 +88,12 @@ class App:
         """
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         ledger = await Ledger.open(path, clock=outside.clock, fleet_id=outside.fleet_id)
+        app = cls(config, tuned, outside, ledger, is_dry=is_dry)
         try:
-            app = cls(config, tuned, outside, ledger, is_dry=is_dry)
             await app._settle_crash()
             await app._know_accounts()
         except BaseException:
-            await ledger.close()
+            await app.close()
             raise
         return app
 

@@ -67,7 +67,7 @@ class Cycle:
     ) -> None:
         """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
 
-        A dry cycle does everything but write to a market.
+        From then on nothing at all is written: a release or a pause might hit what the other daemon keeps alive. A dry cycle does everything but write to a market.
         """
         self._ledger = ledger
         self._pollers = pollers
@@ -78,6 +78,7 @@ class Cycle:
         self._is_dry = is_dry
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
+        self._is_stopped = False
         self._started_at = clock.now()
 
     async def run(self) -> Pass:
@@ -90,18 +91,21 @@ class Cycle:
         for poller in self._pollers:
             await poller.look()
         found = await self._reconcile(rules)
-        facts = tuple(fact for fact in found.facts if self._is_news(fact))
+        facts = self._news(found)
         await record.record(self._ledger, await self._fleet(rules), facts)
         second = sweep.second_daemon(facts)
         if second:
+            self._is_stopped = True
             self._stop_writing(second)
         fleet = await self._fleet(rules)
         for poller in self._pollers:
             await poller.ask(needs.needs(fleet), rules.workloads)
         fleet = await self._fleet(rules)
         planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
-        news = await record.record_plan(self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers])
-        decisions = () if self._is_dry else (*sweep.releases(facts), *planned.decisions)
+        news = await record.record_plan(
+            self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
+        )
+        decisions = () if self._is_dry or self._is_stopped else (*sweep.releases(facts), *planned.decisions)
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
         return Pass(fleet, facts, planned, tuple(done), news)
 
@@ -136,13 +140,15 @@ class Cycle:
     async def _past(self, instances: set[str], intents: set[str]) -> snapshot.Past:
         reader = await self._ledger.reader()
         return snapshot.Past(
-            {lease.instance_id: lease for lease in await reader.leases() if lease.instance_id in instances},
+            {lease.instance_id: lease for lease in reversed(await reader.leases()) if lease.instance_id in instances},
             {intent.intent_id: intent for intent in await reader.intents() if intent.intent_id in intents},
         )
 
-    def _is_news(self, fact: Fact) -> bool:
-        if not isinstance(fact, Alert):
-            return True
-        is_new = (fact.code, fact.key) not in self._said
-        self._said.add((fact.code, fact.key))
-        return is_new
+    def _news(self, found: reconcile.Reconciliation) -> tuple[Fact, ...]:
+        """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""
+        alerts = {(fact.code, fact.key) for fact in found.facts if isinstance(fact, Alert)}
+        news = tuple(
+            fact for fact in found.facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said
+        )
+        self._said = alerts
+        return news

@@ -297,11 +297,12 @@ def _absent(
             absences[lease.lease_id] = absence
         if fact is not None:
             facts.append(fact)
-    if is_fault:
-        names = ", ".join(sorted(lease.instance_id for lease in vanished))
+    faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
+    if faulted:
+        names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
         sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
         facts.append(Alert("market_fault", view.market, sentence))
-    return tuple(facts), absences, any(absence.in_fault for absence in absences.values())
+    return tuple(facts), absences, bool(faulted)
 
 
 def _is_released(held: Lease) -> bool:
@@ -323,13 +324,14 @@ def _absence_fact(
 
 
 def _gone(held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
-    """It is gone: what it cost after it was last seen is not owed."""
+    """It is gone: what it cost after it was last seen is not owed, unless it is listed again and taken back."""
+    last_seen = max(last_seen, held.accrued_until)
     if held.state is LeaseState.RELEASING:
-        charges = meter.accrue(held, max(last_seen, held.accrued_until))
-        after = replace(held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=now)
+        charges = meter.accrue(held, last_seen)
+        after = replace(held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=last_seen)
         return LeaseChanged(held, after, "lease.released", charges)
     why, evidence = cause.of_absence(held, now)
-    charges = meter.accrue(held, max(last_seen, held.accrued_until))
+    charges = meter.accrue(held, last_seen)
     if held.run_since is not None:
         lost = meter.useful_seconds((last_seen - held.run_since).total_seconds(), Checkpoint(), is_lost=True)
         charges = (*charges, meter.Charge(held.lease_id, last_seen.date(), useful_seconds=lost))
@@ -339,7 +341,7 @@ def _gone(held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
         ended_at=now,
         state_since=now,
         bills=Bills.NOTHING,
-        accrued_until=now,
+        accrued_until=last_seen,
         interrupted_by=why,
         end_reason=why.value,
         run_since=None,

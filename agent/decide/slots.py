@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from agent.decide import price, readback
+from agent.decide import price, readback, strangers
 from agent.decide.recovery import may_leave
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.decision import Reason, Release
@@ -92,7 +92,7 @@ def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) 
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")
     if not pair:
-        return _empty(place, cooling)
+        return _empty(fleet, place, cooling)
     return _taken(fleet, place, pair)
 
 
@@ -100,7 +100,12 @@ def _is_leaving(held: Lease) -> bool:
     return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
 
 
-def _empty(place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+def _empty(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+    stranger = strangers.claimant(fleet, place)
+    if stranger:
+        return _hold(
+            place, "stranger", f"instance {stranger} carries its label and has no lease: it is looked at first"
+        )
     why = cooling.get(f"slot:{place}")
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
 

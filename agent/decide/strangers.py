@@ -21,6 +21,8 @@ from agent.domain.workload import Slot
 
 LOOKS = 2
 """A stranger is believed on the second look: a stale listing may show what has just been released."""
+TAKEN_BACK = frozenset({"host_gone", "contract_end"})
+"""Ends that were not our doing: what is listed again after them goes on."""
 
 
 def find(
@@ -47,11 +49,27 @@ def find(
     return tuple(facts), seen
 
 
+def claimant(fleet: Fleet, place: Slot) -> str:
+    """Return the id of a listed instance that carries the label of `place` and may yet be adopted, or an empty text.
+
+    An empty slot rents nothing beside it: after a lost ledger, or a host thought gone, that would pay twice.
+    """
+    known = {lease.instance_id for lease in fleet.leases}
+    for view in fleet.markets.values():
+        for instance_id, label in view.labels.items():
+            if label.fleet_id != fleet.fleet_id or label.slot != place or instance_id in known:
+                continue
+            past = fleet.past_leases.get(instance_id)
+            if past is None or past.end_reason in TAKEN_BACK:
+                return instance_id
+    return ""
+
+
 def _judge(
     fleet: Fleet, row: Instance, slot: Slot, past: Lease | None, label: Label | None, *, is_filled: bool
 ) -> InstanceFound | Alert:
     name = f"instance {row.instance_id} on host {row.host_id}"
-    if past is not None and past.end_reason not in {"host_gone", "contract_end"}:
+    if past is not None and past.end_reason not in TAKEN_BACK:
         return InstanceFound(row, "release", past, f"{name} was released by us and is listed again; released again")
     intent = fleet.past_intents.get(label.intent_id) if label else None
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
@@ -69,11 +87,13 @@ def _judge(
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
-    """Return the lease that an instance of ours stands for, metered from its creation."""
+    """Return the lease that an instance of ours stands for, metered from its creation or from where its last lease was."""
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""
-    suffix = f"-{fleet.now.timestamp():.0f}" if row.instance_id in fleet.past_leases else ""
+    past = fleet.past_leases.get(row.instance_id)
+    since = min(past.accrued_until if past else created, fleet.now)
+    suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
     return Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,
@@ -93,11 +113,14 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         opened_at=created,
         state_since=created,
         bills=Bills.GPU_AND_DISK if runs else Bills.DISK,
-        accrued_until=min(created, fleet.now),
+        accrued_until=since,
         intent_id=intent.intent_id if intent else "",
         host_floor=row.floor,
         ends_at=row.ends_at,
-        run_since=created if runs else None,
+        has_run=past.has_run if past else False,
+        run_since=since if runs else None,
+        traffic_down_gb=past.traffic_down_gb if past else 0.0,
+        traffic_up_gb=past.traffic_up_gb if past else 0.0,
         has_failed=bool(differs),
         end_reason=readback.PREFIX + differs if differs else "",
     )

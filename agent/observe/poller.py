@@ -113,14 +113,16 @@ class Poller:
     async def _read_account(self) -> None:
         account = await self.market.account()
         self._account_at = self._clock.monotonic()
+        why_not = self._is_ours(account.account_id)
         skew = (account.market_time - self._clock.now()).total_seconds() if account.market_time else 0.0
         self.view = replace(
             self.view,
-            is_key_proven=True,
+            # Another account's key would deny every instance of ours.
+            is_key_proven=not why_not,
             account_id=account.account_id,
             credit=account.credit,
             clock_skew_seconds=skew,
-            no_spend_because=self._no_spend or self._is_ours(account.account_id),
+            no_spend_because=self._no_spend or why_not,
         )
 
     async def _read_events(self) -> None:

@@ -136,7 +136,7 @@ class Rehearsed:
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
         )
         self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate)
-        self.simulator.api.handle = self._witnessed(self.simulator.api.handle)  # type: ignore[method-assign]
+        self.simulator.api.handle = self._witnessed(self.simulator.api.handle)  # type: ignore[method-assign,assignment]
         simulated = "still" if scene.may_spend else ""
         self.config = Config(
             file=directory / "agent.toml",
@@ -151,7 +151,8 @@ class Rehearsed:
         )
         self.orders: list[Order] = []
         self.is_checked = True
-        self._ids = random.Random(f"{scene.seed}/ids")
+        self.ids = random.Random(f"{scene.seed}/ids")
+        self.is_open = False
         self._unknown_since: dict[int, float] = {}
         self._broken: list[str] = []
         self._calm_cycles = 0
@@ -163,15 +164,22 @@ class Rehearsed:
             self.clock,
             lambda _: KEY,
             {"vast": self.simulator.vast_url},
-            new_id=lambda: f"{self._ids.getrandbits(64):016x}",
+            new_id=lambda: f"{self.ids.getrandbits(64):016x}",
             jitter=lambda: 0.5,
             fleet_id=FLEET,
         )
         self.app = await App.open(self.config, self.scene.tuned, outside)
+        self.is_open = True
+
+    async def close(self) -> None:
+        """Stop the program; what runs goes on."""
+        if self.is_open:
+            self.is_open = False
+            await self.app.close()
 
     async def restart(self, after_seconds: float = 0.0) -> None:
         """Close the program and open another one on the same ledger, after a while in which nobody looks."""
-        await self.app.close()
+        await self.close()
         self.clock.advance(after_seconds)
         await self.open()
 
@@ -364,9 +372,7 @@ class Rehearsed:
         self.market.charged_total()  # brings what each contract was charged up to now
         return self.contracts()
 
-    def _witnessed(
-        self, handle: Callable[[web.BaseRequest], Any]
-    ) -> Callable[[web.BaseRequest], Any]:
+    def _witnessed(self, handle: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
         async def witness(request: web.BaseRequest) -> web.StreamResponse:
             match = _WRITE.match(request.path)
             if match is not None and request.method in {"PUT", "DELETE"}:
@@ -427,4 +433,4 @@ async def rehearsed(directory: Path, scene: Scene | None = None, **changes: Any)
         try:
             yield world
         finally:
-            await world.app.close()
+            await world.close()

@@ -1,0 +1,45 @@
+"""The host falls silent: nothing is charged meanwhile, and the strategy chooses between waiting and moving."""
+
+from pathlib import Path
+
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, LeaseState
+from agent.domain.workload import Checkpoint, CheckpointPlace
+from tests.support.world import rehearsed, work
+
+KEPT_ON_DISK = Checkpoint(place=CheckpointPlace.DISK)
+
+
+async def test_host_offline_then_back(tmp_path: Path) -> None:
+    """The only checkpoint is on that disk, so the lease is kept, and runs again when the host speaks."""
+    async with rehearsed(tmp_path, workloads=(work(checkpoint=KEPT_ON_DISK),)) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=20)
+        world.weather("host_offline", machine_id=world.contract().slice.machine_id, seconds=1500)
+        await world.cycle(minutes=2)
+
+        lease = world.lease()
+        assert (lease.state, lease.bills, lease.interrupted_by) == (
+            LeaseState.OFFLINE,
+            Bills.NOTHING,
+            Cause.HOST_OFFLINE,
+        )
+        await world.until_running(minutes=40)
+        assert world.lease().lease_id == held.lease_id
+        assert len(world.contracts()) == 1
+        lost, back = (await world.events("lease.interrupted", "lease.resumed"))[-2:]
+        assert (lost.cause, lost.rule, back.lease_id) == (Cause.HOST_OFFLINE, "host_state", held.lease_id)
+
+
+async def test_host_offline_then_move(tmp_path: Path) -> None:
+    """The checkpoint is elsewhere: an offline host is left for another, and released although it does not answer."""
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        old = world.contract()
+        await world.cycle(minutes=20)
+        world.weather("host_offline", machine_id=old.slice.machine_id)
+        await world.until(lambda: old.ended is not None, minutes=120)
+        await world.cycle(minutes=1)
+        lease = world.lease()
+        assert (lease.state, lease.slot) == (LeaseState.RUNNING, held.slot)
+        assert lease.host_id != held.host_id

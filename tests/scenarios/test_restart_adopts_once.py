@@ -1,0 +1,58 @@
+"""Stopped and started again: open leases are kept as they are, nothing is adopted or rented a second time."""
+
+from pathlib import Path
+
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from tests.support.world import rehearsed, work
+
+
+async def test_restart_keeps_what_runs(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(work(slots=2),)) as world:
+        await world.until_running()
+        before = {lease.lease_id for lease in world.leases()}
+        orders = len(world.orders)
+        for _ in range(3):
+            await world.restart(after_seconds=400)
+            await world.cycle(minutes=5)
+        assert {lease.lease_id for lease in world.leases()} == before
+        assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING] * 2
+        assert len(world.orders) == orders
+        assert not await world.events("orphan.seen", "lease.interrupted")
+
+
+async def test_stopping_releases_nothing_and_says_what_goes_on(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        leases, rate = world.app.billing()
+        assert [lease.lease_id for lease in leases] == [held.lease_id]
+        assert rate == held.gpu_rate + held.disk_rate
+        orders = len(world.orders)
+        await world.close()
+        world.clock.advance(3600)
+        world.market.advance_to(world.clock.time())
+        assert len(world.orders) == orders
+        assert world.market.billing_now() == [int(held.instance_id)]
+        await world.open()
+
+
+async def test_lost_ledger_adopts_by_label(tmp_path: Path) -> None:
+    """The ledger is gone, its fleet id is not: what runs for an empty slot is adopted, and rented nothing beside it."""
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=30)
+        spent = await world.spend()
+        await world.close()
+        for path in tmp_path.glob("ledger.sqlite*"):
+            if path.suffix != ".fleet":
+                path.unlink()
+        world.is_checked = False  # what was charged before stands in the month's seed, not under a lease
+        await world.open()
+        await world.cycle(minutes=5)
+        lease = world.lease()
+        assert (lease.instance_id, lease.slot, lease.state) == (held.instance_id, held.slot, LeaseState.RUNNING)
+        assert len(world.contracts()) == 1
+        assert not await world.intents(IntentKind.RENT)
+        assert (await world.events("orphan.seen"))[0].reason_code == "adopt"
+        known = world.app.ledger.recollection(world.clock.now()).total.month.dollars
+        assert known >= spent * 0.99, "the month's spend before the loss is not counted"

@@ -1,0 +1,74 @@
+"""Two daemons on one fleet: the second on a ledger is refused, a second on the fleet makes the first stop writing."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent.domain.label import Label
+from agent.domain.workload import Slot
+from agent.ledger.errors import Code, LedgerError
+from agent.markets import labels
+from tests.support.world import FLEET, Rehearsed, rehearsed
+
+
+def _other_daemon_rents(world: Rehearsed, slot: Slot) -> int:
+    """Rent as a daemon on a copy of our ledger would: our fleet, an intent that we never wrote."""
+    label = labels.text(Label(FLEET, slot, "feedfacefeedface"))
+    return world.foreign(label).contract_id
+
+
+async def test_second_opener_of_the_ledger_is_refused(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.cycle()
+        first = world.app
+        with pytest.raises(LedgerError) as refused:
+            await world.open()
+        assert refused.value.code is Code.LOCKED
+        world.app = first
+        await world.until_running()
+
+
+async def test_foreign_intent_of_our_fleet_stops_writing(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        world.is_checked = False  # the other daemon's instance bills and our ledger does not know it
+        _other_daemon_rents(world, Slot("train", 7))
+        orders = len(world.orders)
+        await world.cycle(minutes=2)
+        world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 1.2)
+        await world.cycle(minutes=30)
+
+        assert len(world.orders) == orders, "wrote although another daemon runs on this fleet"
+        found = await world.events("orphan.seen")
+        assert [event.reason_code for event in found] == ["second_daemon"]
+        recorded = len(await world.intents())
+        await world.cycle(minutes=10)
+        assert len(await world.intents()) == recorded, "records an intent each cycle that it never sends"
+
+
+async def test_copy_of_the_ledger_elsewhere_is_found_out(tmp_path: Path) -> None:
+    """Both daemons see the other's rent; whoever sees it first stops, and no slot is filled a third time."""
+    async with rehearsed(tmp_path) as world:
+        await world.cycle()
+        contract = world.contract()
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in ("ledger.sqlite", "ledger.sqlite.fleet", "ledger.sqlite-wal"):
+            if (tmp_path / name).exists():
+                shutil.copy(tmp_path / name, copy / name)
+        other = Rehearsed(copy, world.scene)
+        other.ids = random.Random("other")
+        other.clock, other.market, other.simulator = world.clock, world.market, world.simulator
+        await other.open()
+        try:
+            world.market.destroy(contract.contract_id)
+            for _ in range(200):
+                for each in (world, other):
+                    await each.app.cycle()
+                world.clock.advance(15)
+        finally:
+            await other.app.close()
+        assert len(world.live()) <= 2
+        assert len(world.contracts()) <= 3
