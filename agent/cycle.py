@@ -67,7 +67,8 @@ class Cycle:
     ) -> None:
         """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
 
-        From then on nothing at all is written: a release or a pause might hit what the other daemon keeps alive. A dry cycle does everything but write to a market.
+        From then on nothing at all is written: a release or a pause might hit what the other daemon keeps alive. A dry
+        cycle does everything but write to a market.
         """
         self._ledger = ledger
         self._pollers = pollers

@@ -87,7 +87,7 @@ def _judge(
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
-    """Return the lease that an instance of ours stands for, metered from its creation or from where its last lease was."""
+    """Return the lease that an instance of ours stands for, metered from its creation or where its last lease ended."""
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""

@@ -1,4 +1,4 @@
-"""A host vanishes with its instance: gone is what the market denies by name and two listings, two minutes apart, lack."""
+"""A host vanishes with its instance: gone is what the market denies and listings two minutes apart lack."""
 
 from pathlib import Path
 
@@ -17,9 +17,7 @@ async def test_host_gone_is_proven_then_replaced(tmp_path: Path) -> None:
         await world.cycle()
         assert world.lease().state is LeaseState.MISSING
         await world.cycle(minutes=1.5)
-        assert world.lease().state is LeaseState.MISSING, (
-            "believed gone before two listings two minutes apart lacked it"
-        )
+        assert world.lease().state is LeaseState.MISSING, "believed gone before listings two minutes apart lacked it"
         assert len(world.contracts()) == 1, "replaced before it was proven gone"
 
         await world.until_running(minutes=30)
@@ -53,7 +51,7 @@ async def test_several_vanish_at_once_is_the_markets_fault(tmp_path: Path) -> No
 
 
 async def test_gone_and_listed_again_is_taken_back(tmp_path: Path) -> None:
-    """The market denied it for long enough and was wrong: the instance is found by its label, once, and counted again."""
+    """The market denied it for long enough and was wrong: it is found by its label, once, and counted again."""
     async with rehearsed(tmp_path) as world:
         held = await world.until_running()
         contract = world.contract()

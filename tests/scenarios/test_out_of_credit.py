@@ -1,4 +1,4 @@
-"""The account runs dry: everything stops at once, nothing is blamed on the market, and it is started again after a deposit."""
+"""The account runs dry: everything stops at once, the market is not blamed, and a deposit starts it again."""
 
 from pathlib import Path
 

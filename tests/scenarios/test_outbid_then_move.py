@@ -1,4 +1,4 @@
-"""Outbid far above what staying is worth: the old start is cancelled, another host is rented, the old lease released."""
+"""Outbid far above what staying is worth: the old start is cancelled, another host rented, the old one released."""
 
 from pathlib import Path
 

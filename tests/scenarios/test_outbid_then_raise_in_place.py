@@ -1,4 +1,4 @@
-"""Outbid by a rival whose price is worth paying: the bid is raised and the same contract runs again, its image there."""
+"""Outbid by a rival whose price is worth paying: the bid is raised, the same contract runs again, its image there."""
 
 from pathlib import Path
 

@@ -15,117 +15,41 @@ import dataclasses
 import datetime as dt
 import random
 import re
-import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-import msgspec
-from aiohttp import web
 
 from agent.app import App, Outside
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
 from agent.decide import meter
-from agent.decide.limits import Limits
-from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind
 from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.ledger.spend import SpendKey
 from agent.markets import labels
 from agent.simulator import faults
-from agent.simulator.climate import Climate, Demand
-from agent.simulator.gate import Gate
 from agent.simulator.model import Contract
 from agent.simulator.server import Simulator
 from agent.simulator.world import World
-from strategies.ondemand import OnDemand, OnDemandParams
-from strategies.patient import Patient, PatientParams
+from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
+from tests.support.witness import Order, Witness, intent_id, is_ours
 
-START = dt.datetime(2026, 7, 27, tzinfo=dt.UTC)
-FLEET = "f1ee7f1ee7f1"
-KEY = "simulated-key"
-IMAGE = "pytorch/pytorch:latest"
+__all__ = ["FLEET", "START", "STILL", "ImpossibleWorld", "Rehearsed", "Scene", "rehearsed", "strategies", "work"]
+
 BUSY_SECONDS = 2.0
 ORPHAN_SECONDS = 600.0
 SPEND_SHARE, SPEND_DOLLARS = 0.01, 0.02
-
-STILL = Climate(
-    name="still",
-    demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),
-    price_walks_per_day=0.0,
-    failures=0.0,
-    pull_failure_probability=0.0,
-)
-"""Nothing happens in it that the test does not do."""
-
-_WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")
-_SENT = "SELECT kind, state FROM intents WHERE instance_id = ? AND state = 'sent'"
-_SENT_RENT = "SELECT kind, state FROM intents WHERE intent_id = ? AND offer_id = ?"
-
-
-def work(name: str = "train", **changes: Any) -> Workload:
-    """Return a workload that some hosts of a still market fit."""
-    wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090")), verified_only=False)
-    made = Workload(
-        name=name,
-        image=IMAGE,
-        max_price=money.per_hour("0.6"),
-        strategy="patient",
-        requirements=wants,
-        disk_gb=40,
-        image_gb=6.5,
-        checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
-    )
-    return dataclasses.replace(made, **changes)
-
-
-def strategies(**params: Any) -> dict[str, Tuned]:
-    """Return both strategies with their shipped numbers, `patient` with these changed."""
-    return {
-        "patient": Tuned("patient", Patient(), PatientParams(**params), "test"),
-        "ondemand": Tuned("ondemand", OnDemand(), OnDemandParams(), "test"),
-    }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Scene:
-    """What a world is made of. `gate` paces the calls; without it nobody is told to wait."""
-
-    climate: Climate = STILL
-    seed: int = 9
-    hosts: int = 60
-    credit: float | None = None
-    workloads: tuple[Workload, ...] = dataclasses.field(default_factory=lambda: (work(),))
-    limits: Limits = Limits()
-    may_spend: bool = True
-    tuned: Mapping[str, Tuned] = dataclasses.field(default_factory=strategies)
-    gate: Gate | None = None
-    start: dt.datetime = START
 
 
 class ImpossibleWorld(AssertionError):
     """The world is in a state that the money-safety rules do not allow."""
 
 
-@dataclasses.dataclass(slots=True)
-class Order:
-    """A write as it reached the market. `intent_id` is known of a rent, by its label."""
-
-    at: float
-    method: str
-    route: str
-    number: int
-    intent_id: str = ""
-
-
 class Rehearsed:
-    """The program and its market. Make one with `rehearsed`; the market's own objects are in `market` and `simulator`."""
+    """The program and its market, whose own objects are in `market` and `simulator`. Make one with `rehearsed`."""
 
     app: App
 
@@ -136,7 +60,6 @@ class Rehearsed:
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
         )
         self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate)
-        self.simulator.api.handle = self._witnessed(self.simulator.api.handle)  # type: ignore[method-assign,assignment]
         simulated = "still" if scene.may_spend else ""
         self.config = Config(
             file=directory / "agent.toml",
@@ -149,12 +72,13 @@ class Rehearsed:
             listen=Listen("127.0.0.1", 0),
             strategies=None,
         )
-        self.orders: list[Order] = []
+        self._witness = Witness(self.config.ledger, self.market)
+        api = self.simulator.api
+        api.handle = self._witness.before(api.handle)  # type: ignore[method-assign,assignment]
         self.is_checked = True
         self.ids = random.Random(f"{scene.seed}/ids")
         self.is_open = False
         self._unknown_since: dict[int, float] = {}
-        self._broken: list[str] = []
         self._calm_cycles = 0
 
     # --- the program ------------------------------------------------------------------------------------------------
@@ -250,6 +174,11 @@ class Rehearsed:
         counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
         return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
 
+    @property
+    def orders(self) -> list[Order]:
+        """Every write that reached the market, the oldest first."""
+        return self._witness.orders
+
     # --- what is true -----------------------------------------------------------------------------------------------
     def truth(self) -> dict[str, Any]:
         """Return everything as it really is, as GET /truth tells it."""
@@ -322,7 +251,7 @@ class Rehearsed:
         Raises:
             ImpossibleWorld: with every rule that is broken.
         """
-        broken = [*self._broken, *self._doubles(), *self._crowded(), *self._orphans()]
+        broken = [*self._witness.broken, *self._doubles(), *self._crowded(), *self._orphans()]
         self._calm_cycles = 0 if self.simulator.weather.names() else self._calm_cycles + 1
         if self._calm_cycles > 1 and all(poller.view.is_fresh for poller in self.app.pollers):
             broken += await self._miscounted()
@@ -351,7 +280,7 @@ class Rehearsed:
             for contract in self.live()
             if contract.contract_id in billing
             and str(contract.contract_id) not in known
-            and _intent_id(contract) not in doubted
+            and intent_id(contract) not in doubted
         ]
         now = self.clock.time()
         self._unknown_since = {number: self._unknown_since.get(number, now) for number in unknown}
@@ -371,57 +300,6 @@ class Rehearsed:
     def _charged(self) -> Sequence[Contract]:
         self.market.charged_total()  # brings what each contract was charged up to now
         return self.contracts()
-
-    def _witnessed(self, handle: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
-        async def witness(request: web.BaseRequest) -> web.StreamResponse:
-            match = _WRITE.match(request.path)
-            if match is not None and request.method in {"PUT", "DELETE"}:
-                body = msgspec.json.decode(await request.read() or b"{}")
-                self._witness(request.method, match["route"], int(match["number"]), body)
-            response: web.StreamResponse = await handle(request)
-            return response
-
-        return witness
-
-    def _witness(self, method: str, route: str, number: int, body: Any) -> None:
-        """Look into the ledger file at the very moment an order arrives."""
-        order = Order(self.clock.time(), method, route, number)
-        with contextlib.closing(sqlite3.connect(f"file:{self.config.ledger}?mode=ro", uri=True)) as ledger:
-            if route == "asks":
-                label = labels.parse(str(body.get("label") or ""))
-                order.intent_id = label.intent_id if label else ""
-                rows = ledger.execute(_SENT_RENT, (order.intent_id, str(number))).fetchall()
-                wanted = [("rent", "sent")]
-            else:
-                rows = ledger.execute(_SENT, (str(number),)).fetchall()
-                wanted = [(_kind(method, route, body), "sent")]
-        if rows != wanted:
-            self._broken.append(f"{method} {route}/{number} arrived, the ledger holds {rows} instead of {wanted}")
-        contract = self.market.contracts.get(number)
-        if route != "asks" and contract is not None and not is_ours(contract):
-            self._broken.append(f"{method} {route}/{number} is about an instance that is not ours")
-        if route == "asks" and any(order.intent_id == other.intent_id for other in self.orders):
-            self._broken.append(f"rent {order.intent_id} arrived twice")
-        self.orders.append(order)
-
-
-def is_ours(contract: Contract) -> bool:
-    """Tell whether a contract carries the label of our fleet."""
-    label = labels.parse(contract.label or "")
-    return label is not None and label.fleet_id == FLEET
-
-
-def _intent_id(contract: Contract) -> str:
-    label = labels.parse(contract.label or "")
-    return label.intent_id if label else ""
-
-
-def _kind(method: str, route: str, body: Any) -> str:
-    if method == "DELETE":
-        return IntentKind.RELEASE.value
-    if route == "instances/bid_price":
-        return IntentKind.REBID.value
-    return (IntentKind.RESUME if body.get("state") == "running" else IntentKind.PAUSE).value
 
 
 @contextlib.asynccontextmanager

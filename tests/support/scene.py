@@ -1,0 +1,69 @@
+"""What a rehearsed world is made of: climate, seed, workloads, limits, strategies."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from agent.decide.limits import Limits
+from agent.decide.strategy import Tuned
+from agent.domain import gpu, money
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.simulator.climate import Climate, Demand
+from agent.simulator.gate import Gate
+from strategies.ondemand import OnDemand, OnDemandParams
+from strategies.patient import Patient, PatientParams
+
+START = dt.datetime(2026, 7, 27, tzinfo=dt.UTC)
+FLEET = "f1ee7f1ee7f1"
+KEY = "simulated-key"
+IMAGE = "pytorch/pytorch:latest"
+
+STILL = Climate(
+    name="still",
+    demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),
+    price_walks_per_day=0.0,
+    failures=0.0,
+    pull_failure_probability=0.0,
+)
+"""Nothing happens in it that the test does not do."""
+
+
+def work(name: str = "train", **changes: Any) -> Workload:
+    """Return a workload that some hosts of a still market fit."""
+    wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090")), verified_only=False)
+    made = Workload(
+        name=name,
+        image=IMAGE,
+        max_price=money.per_hour("0.6"),
+        strategy="patient",
+        requirements=wants,
+        disk_gb=40,
+        image_gb=6.5,
+        checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def strategies(**params: Any) -> dict[str, Tuned]:
+    """Return both strategies with their shipped numbers, `patient` with these changed."""
+    return {
+        "patient": Tuned("patient", Patient(), PatientParams(**params), "test"),
+        "ondemand": Tuned("ondemand", OnDemand(), OnDemandParams(), "test"),
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """What a world is made of. `gate` paces the calls; without it nobody is told to wait."""
+
+    climate: Climate = STILL
+    seed: int = 9
+    hosts: int = 60
+    credit: float | None = None
+    workloads: tuple[Workload, ...] = dataclasses.field(default_factory=lambda: (work(),))
+    limits: Limits = Limits()
+    may_spend: bool = True
+    tuned: Mapping[str, Tuned] = dataclasses.field(default_factory=strategies)
+    gate: Gate | None = None
+    start: dt.datetime = START

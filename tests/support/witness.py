@@ -1,0 +1,95 @@
+"""The witness: what the ledger file holds at the very moment an order reaches the market."""
+
+import contextlib
+import dataclasses
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from agent.domain.intent import IntentKind
+from agent.markets import labels
+from agent.simulator.model import Contract
+from agent.simulator.world import World
+from tests.support.scene import FLEET
+
+_WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")
+_SENT = "SELECT kind, state FROM intents WHERE instance_id = ? AND state = 'sent'"
+_SENT_RENT = "SELECT kind, state FROM intents WHERE intent_id = ? AND offer_id = ?"
+
+
+@dataclasses.dataclass(slots=True)
+class Order:
+    """A write as it reached the market. `intent_id` is known of a rent, by its label."""
+
+    at: float
+    method: str
+    route: str
+    number: int
+    intent_id: str = ""
+
+
+class Witness:
+    """Stands between the network and the market and looks into the ledger file before each order is answered."""
+
+    def __init__(self, ledger: Path, market: World) -> None:
+        self.orders: list[Order] = []
+        self.broken: list[str] = []
+        self._ledger = ledger
+        self._market = market
+
+    def before(self, handle: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
+        async def witness(request: web.BaseRequest) -> web.StreamResponse:
+            match = _WRITE.match(request.path)
+            if match is not None and request.method in {"PUT", "DELETE"}:
+                body = msgspec.json.decode(await request.read() or b"{}")
+                self._look(request.method, match["route"], int(match["number"]), body)
+            response: web.StreamResponse = await handle(request)
+            return response
+
+        return witness
+
+    def _look(self, method: str, route: str, number: int, body: Any) -> None:
+        """Look into the ledger file at the very moment an order arrives."""
+        order = Order(self._market.now, method, route, number)
+        with contextlib.closing(sqlite3.connect(f"file:{self._ledger}?mode=ro", uri=True)) as ledger:
+            if route == "asks":
+                label = labels.parse(str(body.get("label") or ""))
+                order.intent_id = label.intent_id if label else ""
+                rows = ledger.execute(_SENT_RENT, (order.intent_id, str(number))).fetchall()
+                wanted = [("rent", "sent")]
+            else:
+                rows = ledger.execute(_SENT, (str(number),)).fetchall()
+                wanted = [(_kind(method, route, body), "sent")]
+        if rows != wanted:
+            self.broken.append(f"{method} {route}/{number} arrived, the ledger holds {rows} instead of {wanted}")
+        contract = self._market.contracts.get(number)
+        if route != "asks" and contract is not None and not is_ours(contract):
+            self.broken.append(f"{method} {route}/{number} is about an instance that is not ours")
+        if route == "asks" and any(order.intent_id == other.intent_id for other in self.orders):
+            self.broken.append(f"rent {order.intent_id} arrived twice")
+        self.orders.append(order)
+
+
+def is_ours(contract: Contract) -> bool:
+    """Tell whether a contract carries the label of our fleet."""
+    label = labels.parse(contract.label or "")
+    return label is not None and label.fleet_id == FLEET
+
+
+def intent_id(contract: Contract) -> str:
+    """Return the intent that the label of a contract names, or an empty text."""
+    label = labels.parse(contract.label or "")
+    return label.intent_id if label else ""
+
+
+def _kind(method: str, route: str, body: Any) -> str:
+    if method == "DELETE":
+        return IntentKind.RELEASE.value
+    if route == "instances/bid_price":
+        return IntentKind.REBID.value
+    return (IntentKind.RESUME if body.get("state") == "running" else IntentKind.PAUSE).value
