@@ -16,6 +16,7 @@ from agent.act.journal import Journal
 from agent.clock import Clock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
+from agent.decide import halt
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.decision import Pause, Reason, Release
@@ -124,7 +125,9 @@ class App:
             await self.lift(who)
             return []
         if verb == "kill":
-            await self.halt(who)
+            await self.halt(who, keep_disks=keep_disks)
+            async with self._turn:
+                """A cycle that was renting when the order came ends first: its lease is among those to stop."""
         held = self.ledger.recollection(self.clock.now()).leases
         named = [lease for lease in held if lease.is_open and (verb == "kill" or lease.lease_id in lease_ids)]
         reason = Reason("ordered", f"ordered by `gpubid {verb}`")
@@ -157,17 +160,22 @@ class App:
                     )
             return await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
 
-    async def halt(self, who: str) -> None:
+    async def halt(self, who: str, *, keep_disks: bool = False) -> None:
         """Let nothing be rented, raised or started until `lift`: a person stopped all spending."""
         now = self.clock.now()
         async with self.ledger.transaction() as tx:
-            tx.add_cooldown("fleet", "all", now + FOR_GOOD, f"a kill by {who}")
+            tx.add_cooldown(*halt.EVERYTHING, now + FOR_GOOD, f"a kill by {who}")
+            if keep_disks:
+                tx.add_cooldown(*halt.KEEPS_DISKS, now + FOR_GOOD, f"a kill by {who}")
+            else:
+                tx.lift_cooldown(*halt.KEEPS_DISKS)
             tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}"))
 
     async def lift(self, who: str) -> None:
         """End a halt."""
         async with self.ledger.transaction() as tx:
-            tx.lift_cooldown("fleet", "all")
+            tx.lift_cooldown(*halt.EVERYTHING)
+            tx.lift_cooldown(*halt.KEEPS_DISKS)
             tx.append_event(Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
@@ -244,7 +252,11 @@ class App:
         return why_not
 
     def _denial(self, intent: Intent) -> str:
-        return self._stopped_because if intent.kind.is_paying else ""
+        if not intent.kind.is_paying:
+            return ""
+        if not self.ledger.is_writable:
+            return "the ledger's disk is nearly full: nothing more is paid for until there is room"
+        return self._stopped_because
 
 
 def _no_spend(settings: MarketSettings) -> str:

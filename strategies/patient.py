@@ -36,12 +36,12 @@ class PatientParams(Params):
     """Whether a lost lease may be left for another host."""
     on_demand_if_cheaper: bool = True
     """Whether on-demand may be rented where a useful hour of it is cheaper."""
-    may_improve: bool = True
-    """Whether a healthy lease may be left for a better offer."""
-    improve_after: Duration = duration("1h")
-    """How long a lease runs before it may be left for a better one."""
-    improve_gain: float = Field(default=0.2, ge=0, le=1)
-    """What share of the cost of staying a move of a healthy lease must gain."""
+    may_return: bool = True
+    """Whether an on-demand lease may be left for a cheaper offer."""
+    return_after: Duration = duration("1h")
+    """How long an on-demand lease runs before it may be left."""
+    return_gain: float = Field(default=0.2, ge=0, le=1)
+    """What share of the cost of staying the way back must gain."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
@@ -71,7 +71,7 @@ class Patient:
             return recovery.recover(
                 slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now
             )
-        return _better(slot, view, ranked, params) or _calm(slot, view, held, params)
+        return _go_back(slot, view, ranked, params) or _calm(slot, view, held, params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +122,14 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
     )
 
 
-def _better(slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal | None:
-    """Leave a healthy lease for a much better offer, seldom: every move costs a restore and may find a worse host."""
+def _go_back(slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal | None:
+    """Leave an on-demand lease for a much cheaper offer, seldom: every move costs a restore and may find a worse host."""
     held = slot.lease
-    if held is None or not params.may_improve or held.state is not LeaseState.RUNNING:
+    if held is None or not params.may_return or held.state is not LeaseState.RUNNING:
         return None
-    if view.now - held.state_since < params.improve_after:
+    if view.now - held.state_since < params.return_after:
         return None
-    return recovery.improve(slot, view.workload, next(ranked, None), view.market_hazard, params.improve_gain)
+    return recovery.go_back(slot, view.workload, next(ranked, None), params.return_gain)
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from agent.ledger.decisions import RecordedDecision
 
 
+MOST_REFUSED = 20
+
+
 def explain(
     workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
@@ -80,8 +83,10 @@ def _print(told: "list[Explanation]", last: "list[RecordedDecision]") -> None:
             session.say(f"  now: {explaining.sentence(made)}")
         if one.candidates:
             session.show(_candidates(one))
-        for refused in one.refused:
-            session.say(f"  refused {refused.count} for {refused.code}, such as {refused.example}")
+        for refused in one.refused[:MOST_REFUSED]:
+            session.say(f"  refused {refused.why.code}: host {refused.offer.host_id} {refused.why.sentence}")
+        if len(one.refused) > MOST_REFUSED:
+            session.say(f"  {len(one.refused) - MOST_REFUSED} more refused; --json names them all")
     for row in last:
         digest = f"{row.strategy} {row.params_digest[:12]}" if row.strategy else ""
         session.say(f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {row.reason.code}: {row.reason.sentence} [{digest}]")

@@ -1,7 +1,6 @@
 """A plan as sentences and as JSON: what was chosen, what was next best, and why the rest was refused."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -20,16 +19,15 @@ NEXT_BEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One reason for refusals: how many offers failed it, and one of them as an example."""
+    """An offer that was not considered, and the first requirement that it failed."""
 
-    code: str
-    count: int
-    example: str
+    offer: Offer
+    why: match.Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What stood behind a workload's decisions: candidates best first, and the refused by reason."""
+    """What stood behind a workload's decisions: candidates best first, and what was refused."""
 
     workload: str
     decisions: tuple[Decision, ...]
@@ -52,10 +50,18 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
-        candidates=tuple(islice(ranked, 1 + NEXT_BEST)),
+        candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
         refused=_refused(book, work, fleet, taken),
         offers=len(book.offers),
     )
+
+
+def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
+    seen: set[str] = set()
+    for candidate in ranked:
+        if candidate.offer.host_id not in seen:
+            seen.add(candidate.offer.host_id)
+            yield candidate
 
 
 def _both_ways(work: Workload) -> Pricing:
@@ -70,19 +76,16 @@ def _both_ways(work: Workload) -> Pricing:
 
 
 def _refused(book: match.Book, work: Workload, fleet: Fleet, taken: match.Taken) -> tuple[Refused, ...]:
-    counts: Counter[str] = Counter()
-    examples: dict[str, str] = {}
+    refused: list[Refused] = []
     ways = _both_ways(work)
     for candidate in book.offers:
         why = match.refusal(candidate, work, fleet.now, taken)
         if why is None and not ways(candidate):
-            why = match.Refusal(
-                "price", f"floor {candidate.floor} and ask {candidate.ask} are above {work.max_price} with disk"
-            )
+            sentence = f"floor {candidate.floor} and ask {candidate.ask} are above {work.max_price} with disk"
+            why = match.Refusal("price", sentence)
         if why is not None:
-            counts[why.code] += 1
-            examples.setdefault(why.code, f"host {candidate.host_id} {why.sentence}")
-    return tuple(Refused(code, count, examples[code]) for code, count in counts.most_common())
+            refused.append(Refused(candidate, why))
+    return tuple(refused)
 
 
 def sentence(decision: Decision) -> str:
@@ -120,7 +123,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "offers_seen": explained.offers,
         "decisions": [as_json(decision) for decision in explained.decisions],
         "candidates": [_candidate(candidate) for candidate in explained.candidates],
-        "refused": [{"code": row.code, "count": row.count, "example": row.example} for row in explained.refused],
+        "refused": [_offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused],
     }
 
 

@@ -25,8 +25,8 @@ from agent.domain.workload import CheckpointPlace, Workload
 HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
 
-IMPROVE_HOURS = 6.0
-"""How far a healthy lease and a better offer are compared: about how long a lease of the calibrated market lives."""
+RETURN_HOURS = 6.0
+"""How far an on-demand lease and a cheaper offer are compared: about how long a lease of the calibrated market lives."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
@@ -176,16 +176,16 @@ def _move(
     return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
 
 
-def improve(slot: SlotView, work: Workload, best: Candidate | None, hazard: float, least_gain: float) -> Proposal | None:
-    """Return a move of a healthy lease to a better offer, or None when staying is as good.
+def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: float) -> Proposal | None:
+    """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
-    The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
-    checkpoint interval are lost. It must gain at least `least_gain` of what staying pays over `IMPROVE_HOURS`.
+    A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
+    checkpoint interval are lost. It must gain at least `least_gain` of what staying pays over `RETURN_HOURS`.
     """
     held = slot.lease
-    if held is None or best is None or not may_leave(held, work):
+    if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
         return None
-    here = price.host_hazard(best.offer.reliability, None) + (hazard if held.tenure is Tenure.INTERRUPTIBLE else 0.0)
+    here = price.host_hazard(best.offer.reliability, None)
     stay = _paid(work, held.gpu_rate + held.disk_rate, here)
     there = best.way.rate + best.offer.disk_rate(work.disk_gb)
     once = (held.gpu_rate + held.disk_rate).dollars * best.reckoning.loading_hours + best.reckoning.traffic_dollars
@@ -197,15 +197,15 @@ def improve(slot: SlotView, work: Workload, best: Candidate | None, hazard: floa
     options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
     sentence = (
         f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {IMPROVE_HOURS:g} h against ${stay:.3f}"
+        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {RETURN_HOURS:g} h against ${stay:.3f}"
     )
-    return Proposal(slot.slot, IntentKind.RENT, Reason("improve", sentence, options), candidate=best)
+    return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 
 
 def _paid(work: Workload, rate: UsdPerHour, hazard: float) -> float:
-    """Return what running at `rate` costs over `IMPROVE_HOURS`, an interruption priced at what it idles and loses."""
+    """Return what running at `rate` costs over `RETURN_HOURS`, an interruption priced at what it idles and loses."""
     trouble = timedelta(minutes=10) + work.checkpoint.restore + work.checkpoint.interval / 2
-    return IMPROVE_HOURS * (rate.dollars + hazard * trouble / timedelta(hours=1) * work.max_price.dollars)
+    return RETURN_HOURS * (rate.dollars + hazard * trouble / timedelta(hours=1) * work.max_price.dollars)
 
 
 def may_leave(held: Lease, work: Workload) -> bool:

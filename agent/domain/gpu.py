@@ -10,6 +10,8 @@ GpuModel = NewType("GpuModel", str)
 _VENDOR_WORDS = re.compile(r"\b(nvidia|geforce|amd|radeon|tesla|quadro)\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-]+")
 _SUPER = re.compile(r"(\d)( TI)? ?SUPER\b")
+_ADA = re.compile(r"(\d) ?ADA\b( GENERATION\b)?")
+_QUADRO = re.compile(r"^Q (?=RTX )")
 _TI = re.compile(r"(\d)TI\b")
 _LETTERS_THEN_DIGITS = re.compile(r"^(RTX|GTX|RX)(\d)", re.IGNORECASE)
 
@@ -18,9 +20,11 @@ _LETTERS_THEN_DIGITS = re.compile(r"^(RTX|GTX|RX)(\d)", re.IGNORECASE)
 def model(text: str) -> GpuModel:
     """Return the canonical model of a free spelling.
 
-    "rtx_4090", "RTX4090", "NVIDIA GeForce RTX 4090" and "RTX 4090" are all "RTX 4090"; "RTX 3090Ti" is "RTX 3090 TI".
-    Names are upper case, words are separated by one space.
+    "rtx_4090", "RTX4090", "NVIDIA GeForce RTX 4090" and "RTX 4090" are all "RTX 4090"; "RTX 3090Ti" is "RTX 3090 TI",
+    "RTX 6000Ada" is "RTX 6000 ADA", "Q RTX 8000" is "RTX 8000" and "RTX 4070 SUPER" is "RTX 4070S". Names are upper
+    case, words are separated by one space.
     """
     words = _SEPARATORS.sub(" ", _VENDOR_WORDS.sub(" ", text.replace("_", " "))).strip()
     words = _LETTERS_THEN_DIGITS.sub(r"\1 \2", words)
-    return GpuModel(_SUPER.sub(r"\1S\2", _TI.sub(r"\1 TI", " ".join(words.upper().split()))))
+    words = _QUADRO.sub("", " ".join(words.upper().split()))
+    return GpuModel(_SUPER.sub(r"\1S\2", _TI.sub(r"\1 TI", _ADA.sub(r"\1 ADA", words))))
