@@ -1,0 +1,36 @@
+"""An intent: what it may become, and which kinds can raise what we pay."""
+
+import pytest
+
+from agent.domain.intent import ALLOWED, OPEN, IntentKind, IntentState
+from tests.support import builders
+
+
+@pytest.mark.parametrize("kind", list(IntentKind))
+def test_only_rent_rebid_and_resume_pay(kind: IntentKind) -> None:
+    assert kind.is_paying is (kind not in {IntentKind.PAUSE, IntentKind.RELEASE})
+
+
+@pytest.mark.parametrize("state", list(IntentState))
+def test_an_intent_is_open_while_the_market_may_act_on_it(state: IntentState) -> None:
+    assert builders.intent(state=state).is_open is (state in OPEN)
+    assert (ALLOWED[state] == frozenset()) is (state not in OPEN)
+
+
+def test_nothing_becomes_sent_twice() -> None:
+    assert [state for state in IntentState if IntentState.SENT in ALLOWED[state]] == [IntentState.RECORDED]
+
+
+def test_doubt_is_never_taken_for_a_refusal() -> None:
+    assert ALLOWED[IntentState.IN_DOUBT] == {IntentState.CONFIRMED, IntentState.VOID}
+
+
+def test_what_was_sent_is_never_void_without_doubt() -> None:
+    assert IntentState.VOID not in ALLOWED[IntentState.SENT]
+
+
+def test_no_path_comes_back() -> None:
+    def after(state: IntentState) -> set[IntentState]:
+        return set(ALLOWED[state]).union(*(after(following) for following in ALLOWED[state]))
+
+    assert all(state not in after(state) for state in IntentState)

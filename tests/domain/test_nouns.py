@@ -1,0 +1,44 @@
+"""Slots, offers and instances: the few things that they reckon themselves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain.instance import HOLDS_GPU, InstanceState
+from agent.domain.money import FREE
+from agent.domain.tenure import Tenure
+from tests.support import builders
+
+
+def test_a_workload_has_as_many_places_as_slots() -> None:
+    work = builders.workload("train", slots=3)
+    assert [str(place) for place in work.places] == ["train/0", "train/1", "train/2"]
+    assert len(set(work.places)) == 3
+
+
+def test_what_a_workload_tells_its_containers_is_not_shown() -> None:
+    work = builders.workload(environment=(("TOKEN", "secret"),))
+    assert "secret" not in repr(work)
+
+
+@given(st.integers(0, 10**7), st.floats(0, 10**5))
+def test_a_month_of_disk_has_720_hours(micros_a_month: int, disk_gb: float) -> None:
+    rate = builders.offer(storage_micros_per_gb_month=micros_a_month).disk_rate(disk_gb)
+    assert abs(rate.micros * 720 - micros_a_month * disk_gb) <= 360 + 1e-9 * micros_a_month * disk_gb
+
+
+@pytest.mark.parametrize("state", list(InstanceState))
+def test_an_instance_bills_its_gpus_only_while_it_runs(state: InstanceState) -> None:
+    row = builders.instance(state=state)
+    expected = {InstanceState.RUNNING: row.gpu_rate + row.disk_rate, InstanceState.OFFLINE: FREE}
+    assert row.billing_rate == expected.get(state, row.disk_rate)
+
+
+def test_only_an_interruptible_instance_has_a_bid() -> None:
+    assert builders.instance().bid == builders.per_hour("0.22")
+    assert builders.instance(tenure=Tenure.ON_DEMAND).bid is None
+
+
+def test_a_paused_instance_holds_no_gpu() -> None:
+    assert InstanceState.PAUSED not in HOLDS_GPU
+    assert InstanceState.EXITED in HOLDS_GPU
