@@ -169,14 +169,18 @@ class App:
                 tx.add_cooldown(*halt.KEEPS_DISKS, now + FOR_GOOD, f"a kill by {who}")
             else:
                 tx.lift_cooldown(*halt.KEEPS_DISKS)
-            tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}"))
+            tx.append_event(
+                Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}")
+            )
 
     async def lift(self, who: str) -> None:
         """End a halt."""
         async with self.ledger.transaction() as tx:
             tx.lift_cooldown(*halt.EVERYTHING)
             tx.lift_cooldown(*halt.KEEPS_DISKS)
-            tx.append_event(Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
+            tx.append_event(
+                Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}")
+            )
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits whole; markets and the ledger stay as they are until the next start."""

@@ -64,7 +64,9 @@ class Daemon:
         await self._socket.start()
         poll = self._app.config.poll
         self._health.expect("cycle", poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
-        clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, parts.notifier.watchdog_seconds)
+        clockwork = schedule.scheduler(
+            poll, parts.wake.set, self._tidy_soon, self._beat, parts.notifier.watchdog_seconds
+        )
         self._listen_to_signals()
         clockwork.start()
         parts.metrics.see_reload(self._app.clock.now(), is_good=True)

@@ -14,7 +14,11 @@ CYCLE_DEADLINE_POLLS = 20
 
 
 def scheduler(
-    poll: timedelta, wake: Callable[[], None], tidy: Callable[[], None], beat: Callable[[], None], watchdog: float | None
+    poll: timedelta,
+    wake: Callable[[], None],
+    tidy: Callable[[], None],
+    beat: Callable[[], None],
+    watchdog: float | None,
 ) -> AsyncIOScheduler:
     """Return a scheduler, not started: a cycle each `poll`, tidying once a day, the watchdog while it watches.
 

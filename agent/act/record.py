@@ -59,7 +59,12 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
         tx.observe_prices(_sample(offer) for offer in seen)
     for decision in news:
         if not isinstance(decision, Hold):
-            log.info("decision.made", kind=type(decision).__name__.lower(), code=decision.reason.code, slot=str(slot_of(decision)))
+            log.info(
+                "decision.made",
+                kind=type(decision).__name__.lower(),
+                code=decision.reason.code,
+                slot=str(slot_of(decision)),
+            )
     return tuple(news)
 
 

@@ -89,7 +89,9 @@ def _print(told: "list[Explanation]", last: "list[RecordedDecision]") -> None:
             session.say(f"  {len(one.refused) - MOST_REFUSED} more refused; --json names them all")
     for row in last:
         digest = f"{row.strategy} {row.params_digest[:12]}" if row.strategy else ""
-        session.say(f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {row.reason.code}: {row.reason.sentence} [{digest}]")
+        session.say(
+            f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {row.reason.code}: {row.reason.sentence} [{digest}]"
+        )
 
 
 def _candidates(one: "Explanation") -> "Table":
@@ -99,5 +101,8 @@ def _candidates(one: "Explanation") -> "Table":
     table.add_row("price", *(str(row.way.rate) for row in one.candidates))
     table.add_row("reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
     for rows in zip(*(row.reckoning.terms() for row in one.candidates), strict=True):
-        table.add_row(f"{rows[0].name} [{rows[0].unit}]".replace("[", "("). replace("]", ")"), *(f"{term.figure:.4f}" for term in rows))
+        table.add_row(
+            f"{rows[0].name} [{rows[0].unit}]".replace("[", "(").replace("]", ")"),
+            *(f"{term.figure:.4f}" for term in rows),
+        )
     return table

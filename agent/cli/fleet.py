@@ -43,14 +43,20 @@ async def _shown(config: "Config") -> dict[str, Any]:
         "slots": _slots(config, known),
         "leases": [_lease(lease) for lease in known.leases],
         "in_doubt": [
-            {"intent": intent.intent_id, "kind": intent.kind.value, "slot": str(intent.slot), "state": intent.state.value}
+            {
+                "intent": intent.intent_id,
+                "kind": intent.kind.value,
+                "slot": str(intent.slot),
+                "state": intent.state.value,
+            }
             for intent in known.intents
         ],
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,
         "dollars_per_hour": sum(lease.billing_rate.dollars for lease in known.leases),
         "resting": [
-            {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code} for rest in known.cooldowns
+            {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
+            for rest in known.cooldowns
         ],
     }
 

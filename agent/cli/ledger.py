@@ -27,7 +27,9 @@ app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledge
 def events(  # noqa: PLR0913, PLR0917 - one parameter per option
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     workload: Annotated[str | None, typer.Option(help="Only of this workload.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind, such as lease.interrupted; may repeat.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only of this kind, such as lease.interrupted; may repeat.")
+    ] = None,
     since: Since = None,
     limit: Limit = 100,
     as_json: session.JsonOption = False,
@@ -39,7 +41,9 @@ def events(  # noqa: PLR0913, PLR0917 - one parameter per option
     if as_json:
         session.print_json([_plain(asdict(event)) for event in found])
         return
-    table = session.table("at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason")
+    table = session.table(
+        "at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason"
+    )
     for event in reversed(found):
         slot = f"{event.workload}/{event.slot}" if event.workload else ""
         why = event.evidence or event.reason
@@ -71,7 +75,13 @@ def prices(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(found):
-        table.add_row(f"{row.at:%m-%d %H:%M:%S}", row.host_id, f"{row.gpus}x {row.gpu}", str(row.ask or "-"), str(row.floor or "-"))
+        table.add_row(
+            f"{row.at:%m-%d %H:%M:%S}",
+            row.host_id,
+            f"{row.gpus}x {row.gpu}",
+            str(row.ask or "-"),
+            str(row.floor or "-"),
+        )
     session.show(table)
 
 

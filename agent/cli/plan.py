@@ -11,7 +11,9 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     settings, tuned = session.read(config)
     seen = preview(settings, tuned)
     if as_json:
-        session.print_json({"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]})
+        session.print_json(
+            {"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]}
+        )
         return
     for made in seen.plan.decisions:
         session.say(explain.sentence(made))

@@ -73,7 +73,9 @@ class Scene:
     on_progress: Callable[[float], None] = lambda _: None
 
 
-async def rehearse(config: Config, tuned: Mapping[str, Tuned], scene: Scene, directory: Path | None = None) -> Rehearsal:
+async def rehearse(
+    config: Config, tuned: Mapping[str, Tuned], scene: Scene, directory: Path | None = None
+) -> Rehearsal:
     """Run the whole program against a simulated market for `scene.hours` of its time.
 
     The ledger is made in `directory`, or in a temporary one that is removed.
@@ -108,9 +110,7 @@ async def rehearse(config: Config, tuned: Mapping[str, Tuned], scene: Scene, dir
 
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     """Return the configuration with every market simulated and its own ledger: a rehearsal never meets a real one."""
-    markets = tuple(
-        MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets
-    )
+    markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
     workloads = config.workloads
     if scene.strategy is not None:
         workloads = tuple(replace(work, strategy=scene.strategy) for work in workloads)
@@ -230,7 +230,9 @@ def _on_demand_hours(leases: list[Lease], lines: list[SpendLine]) -> float:
 def _orphans(contracts: list[Mapping[str, Any]], leases: list[Lease], events: tuple[Event, ...], now: float) -> int:
     """Return contracts that billed for more than ten minutes with neither a lease nor an open intent."""
     held = {lease.instance_id: lease for lease in leases}
-    return sum(_unaccounted(contract, held.get(str(contract["id"])), events, now) > ORPHAN_SECONDS for contract in contracts)
+    return sum(
+        _unaccounted(contract, held.get(str(contract["id"])), events, now) > ORPHAN_SECONDS for contract in contracts
+    )
 
 
 def _unaccounted(contract: Mapping[str, Any], lease: Lease | None, events: tuple[Event, ...], now: float) -> float:
@@ -279,5 +281,3 @@ def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     rate = app.rules.caps.per_hour
     allowed = (rate.dollars if rate is not None else 0.0) * (app.config.poll.total_seconds() + 300) / 3600
     return max(0.0, *(total - cap.dollars - allowed - disks[day] for day, total in days.items()), 0.0)
-
-

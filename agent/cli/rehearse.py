@@ -27,10 +27,13 @@ def rehearse(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Rehearse the configured workloads against a simulated market and tell what happened."""
     from agent.cli.rehearsal import Scene
     from agent.simulator.climate import ClimateError
+
     session.log_quietly()
     settings, tuned = session.read(config)
     if strategy is not None and strategy not in tuned:
-        exits.stop(exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"])
+        exits.stop(
+            exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"]
+        )
     if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
         exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already holds a rehearsal; name another directory"])
     if keep_ledger is not None:

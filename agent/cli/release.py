@@ -31,7 +31,9 @@ def release(
 
 def kill(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    keep_disks: Annotated[bool, typer.Option("--keep-disks", help="Pause instead of release; disks go on billing.")] = False,
+    keep_disks: Annotated[
+        bool, typer.Option("--keep-disks", help="Pause instead of release; disks go on billing.")
+    ] = False,
     lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -42,9 +44,7 @@ def kill(
 
 def _named(target: str, leases: "list[Lease]") -> "list[Lease]":
     found = [
-        lease
-        for lease in leases
-        if target in {lease.lease_id, lease.instance_id, lease.slot.workload, str(lease.slot)}
+        lease for lease in leases if target in {lease.lease_id, lease.instance_id, lease.slot.workload, str(lease.slot)}
     ]
     if not found:
         known = ", ".join(sorted(lease.lease_id for lease in leases)) or "none"
@@ -125,7 +125,9 @@ async def _told_daemon(config: "Config", order: Mapping[str, Any]) -> list[dict[
     except aiohttp.ClientConnectorError:
         return None
     except (aiohttp.ClientError, TimeoutError):
-        exits.stop(exits.FAILED, ["the daemon did not answer; stop it and give the order again: it is then carried out here"])
+        exits.stop(
+            exits.FAILED, ["the daemon did not answer; stop it and give the order again: it is then carried out here"]
+        )
     if "done" not in said:
         exits.stop(exits.FAILED, [str(said.get("sentence") or said.get("error"))])
     done: list[dict[str, Any]] = said["done"]

@@ -42,7 +42,9 @@ def run(
     except (CredentialError, ListenError) as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
-        code = exits.BAD_INPUT if error.code.value in {"wrong_account", "fleet_mismatch", "newer_schema"} else exits.FAILED
+        code = (
+            exits.BAD_INPUT if error.code.value in {"wrong_account", "fleet_mismatch", "newer_schema"} else exits.FAILED
+        )
         exits.stop(code, [error.sentence])
 
 
@@ -53,7 +55,9 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     from agent.telemetry import metrics
 
     registry = metrics.registry()
-    figures = metrics.Metrics(registry, [market.name for market in config.markets], [work.name for work in config.workloads])
+    figures = metrics.Metrics(
+        registry, [market.name for market in config.markets], [work.name for work in config.workloads]
+    )
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, replace(outside, observer=figures.observer), is_dry=is_dry)
         parts = daemon.Parts(

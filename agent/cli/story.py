@@ -41,7 +41,9 @@ def tell(told: Rehearsal, console: Console) -> None:
     """Print the page."""
     figures = told.figures
     title = f"{figures['simulated_hours']:g} h of {', '.join(figures['strategy'])} in {figures['climate']}, seed {figures['seed']}"
-    console.print(Panel(Group(*_page(told)), title=f"gpubid rehearsal: {title}", subtitle="simulated market, no real money"))
+    console.print(
+        Panel(Group(*_page(told)), title=f"gpubid rehearsal: {title}", subtitle="simulated market, no real money")
+    )
 
 
 def _page(told: Rehearsal) -> Iterator[RenderableType]:

@@ -13,7 +13,10 @@ app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.
 def list_(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """List the strategies a workload may name: the shipped ones and your own files."""
     settings, tuned = session.read(config)
-    used = {work.strategy: [w.name for w in settings.workloads if w.strategy == work.strategy] for work in settings.workloads}
+    used = {
+        work.strategy: [w.name for w in settings.workloads if w.strategy == work.strategy]
+        for work in settings.workloads
+    }
     rows = [
         {"name": name, "digest": one.digest, "source": one.source, "workloads": used.get(name, [])}
         for name, one in sorted(tuned.items())
