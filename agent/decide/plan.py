@@ -1,7 +1,7 @@
 """plan(fleet, strategies, limits, ...) -> Plan: what to do now, in the fixed order of moves.
 
-Order: stop paying for what nobody uses (release), stop paying past a budget (pause), then, slot by slot in the order
-of the configuration, what each workload's strategy proposes and the limits allow.
+Order: stop paying for what nobody uses or a person stopped (release), stop paying past a budget (pause), then, slot by
+slot in the order of the configuration, what each workload's strategy proposes and the limits allow.
 
 Invariants:
 1. Same fleet, same numbers, same `now`: same plan, byte for byte.
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, limits, match, price, ranking, slots
+from agent.decide import cooldown, halt, limits, match, price, ranking, slots
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
@@ -54,9 +54,7 @@ def plan(
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
     spent = limits.over_budget(now_standing, caps)
-    first: list[Decision] = list(slots.releases(fleet))
-    if spent is not None:
-        first += _pauses(fleet, spent)
+    first = _endings(fleet, spent)
     leaving = {slot_of(decision) for decision in first}
     decisions = list(first)
     for work in fleet.workloads:
@@ -73,6 +71,15 @@ def plan(
     )
 
 
+def _endings(fleet: Fleet, spent: limits.Strike | None) -> list[Decision]:
+    """Return releases and pauses, one a lease: what is due anyway, what a person stopped, what the budget forbids."""
+    pauses = _pauses(fleet, spent) if spent is not None else ()
+    due: dict[str, Decision] = {}
+    for order in (*slots.releases(fleet), *halt.orders(fleet), *pauses):
+        due.setdefault(order.lease.lease_id, order)
+    return list(due.values())
+
+
 def _ground(fleet: Fleet) -> Ground:
     lost = sum(record.interruptions for record in fleet.hosts.values())
     hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
@@ -85,7 +92,7 @@ def _ground(fleet: Fleet) -> Ground:
     )
 
 
-def _pauses(fleet: Fleet, spent: limits.Strike) -> list[Decision]:
+def _pauses(fleet: Fleet, spent: limits.Strike) -> list[Pause]:
     reason = Reason("over_budget", spent.sentence, limit=spent.limit)
     live = {LeaseState.RUNNING, LeaseState.STARTING}
     return [Pause(lease, reason) for lease in fleet.leases if lease.state in live or slots.may_start(lease)]

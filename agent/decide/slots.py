@@ -26,7 +26,7 @@ LOADING_FACTOR = 5.0
 def releases(fleet: Fleet) -> Iterator[Release]:
     """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
     for held in fleet.leases:
-        if held.is_held or not held.is_open:
+        if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
             continue
         reason = _release_reason(fleet, held)
         if reason is not None:

@@ -1,0 +1,93 @@
+"""A kill holds until it is lifted: for what a cycle was still renting, what comes out of doubt, and a refused stop."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain.decision import Hold
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.lease import LeaseState
+from agent.simulator.model import Contract
+from tests.support.world import Rehearsed, rehearsed
+
+BOTH = pytest.mark.parametrize("keep_disks", [False, True], ids=["release", "keep-disks"])
+
+
+def billed_gpus(world: Rehearsed) -> list[str]:
+    """Return the contracts that bill a GPU now."""
+    return [str(contract.contract_id) for contract in world.live() if contract.holds_gpu]
+
+
+@BOTH
+async def test_a_rent_in_doubt_is_stopped_when_it_turns_up(tmp_path: Path, keep_disks: bool) -> None:
+    async with rehearsed(tmp_path) as world:
+        world.weather("server_error_after", route="PUT /asks")
+        await world.cycle()
+        assert world.open_intents()
+        assert world.live()
+        assert await world.app.obey("kill", set(), "a test", keep_disks=keep_disks) == []
+        world.still()
+        await world.cycle(minutes=5)
+        assert not billed_gpus(world)
+        assert bool(world.live()) is keep_disks
+        await world.cycle(minutes=60)
+        assert not billed_gpus(world)
+        assert len(world.contracts()) == 1
+
+
+async def test_what_a_cycle_was_renting_when_the_order_came_is_among_those_to_stop(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        orders: list[asyncio.Task[list[Intent]]] = []
+        create = world.market.create
+
+        def rented(*arguments: Any, **terms: Any) -> Contract:
+            orders.append(asyncio.ensure_future(world.app.obey("kill", set(), "a test", keep_disks=False)))
+            return create(*arguments, **terms)
+
+        world.market.create = rented  # type: ignore[method-assign]
+        await world.cycle()
+        assert len(orders) == 1, "no rent was under way; the story tells nothing"
+        assert [(intent.kind, intent.state) for intent in await orders[0]] == [
+            (IntentKind.RELEASE, IntentState.CONFIRMED)
+        ]
+        assert len(world.contracts()) == 1
+        assert not world.live()
+
+
+@BOTH
+async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        world.weather("throttle_text", route="PUT /instances" if keep_disks else "DELETE /instances", seconds=30)
+        done = await world.app.obey("kill", set(), "a test", keep_disks=keep_disks)
+        assert len(done) == 1
+        assert billed_gpus(world)
+        await world.cycle(minutes=3)
+        assert not billed_gpus(world)
+        assert bool(world.live()) is keep_disks
+
+
+async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        await world.app.obey("kill", set(), "a test", keep_disks=True)
+        await world.cycle(minutes=2)
+        assert world.lease().state is LeaseState.PAUSED
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await world.cycle(minutes=2)
+        assert not world.live()
+
+
+async def test_it_outlives_the_program_and_ends_when_lifted(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await world.restart(after_seconds=600)
+        done = await world.cycle(minutes=10)
+        assert not world.live()
+        assert all(isinstance(decision, Hold) and decision.reason.code == "stopped" for decision in done.plan.decisions)
+        await world.app.obey("lift", set(), "a test", keep_disks=False)
+        await world.until_running()
+        assert len(world.live()) == 1
