@@ -123,7 +123,7 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
 
 
 def _go_back(slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal | None:
-    """Leave an on-demand lease for a much cheaper offer, seldom: every move costs a restore and may find a worse host."""
+    """Leave an on-demand lease for a much cheaper offer, seldom: a move costs a restore and may find a worse host."""
     held = slot.lease
     if held is None or not params.may_return or held.state is not LeaseState.RUNNING:
         return None

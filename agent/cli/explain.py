@@ -1,4 +1,4 @@
-"""`gpubid explain`: why, in terms: candidates with their reckoning, the next best, every refusal, the last decisions."""
+"""`gpubid explain`: why, in terms: candidates with their reckoning, every refusal, the last decisions."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,7 @@ def explain(
     """Say why the next cycle would do what it would, and what was decided last."""
     from agent.cli.preview import preview
     from agent.decide import explain as explaining
+    from agent.ledger.errors import LedgerError
 
     settings, tuned = session.read(config)
     names = [work.name for work in settings.workloads]
@@ -34,7 +35,10 @@ def explain(
     seen = preview(settings, tuned)
     chosen = [work for work in settings.workloads if workload in {None, work.name}]
     told = [explaining.explain(seen.fleet, seen.plan, work) for work in chosen]
-    last = asyncio.run(_last(settings))
+    try:
+        last = asyncio.run(_last(settings))
+    except LedgerError as error:
+        exits.stop(exits.FAILED, [error.sentence])
     if as_json:
         decided = [_decided(made) for made in last if workload in {None, made.slot.workload}]
         session.print_json({"now": _explained(told), "last": decided})
@@ -89,19 +93,18 @@ def _print(told: "list[Explanation]", last: "list[RecordedDecision]") -> None:
             session.say(f"  {len(one.refused) - MOST_REFUSED} more refused; --json names them all")
     for row in last:
         digest = f"{row.strategy} {row.params_digest[:12]}" if row.strategy else ""
-        session.say(
-            f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {row.reason.code}: {row.reason.sentence} [{digest}]"
-        )
+        why = f"{row.reason.code}: {row.reason.sentence}"
+        session.say(f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {why} [{digest}]")
 
 
 def _candidates(one: "Explanation") -> "Table":
     """Return the terms of the best candidates side by side, best first."""
     table = session.table("term", *(f"{row.offer.gpu} on {row.offer.host_id}" for row in one.candidates))
-    table.add_row("tenure", *(row.way.tenure.value for row in one.candidates))
-    table.add_row("price", *(str(row.way.rate) for row in one.candidates))
-    table.add_row("reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
+    session.add(table, "tenure", *(row.way.tenure.value for row in one.candidates))
+    session.add(table, "price", *(str(row.way.rate) for row in one.candidates))
+    session.add(table, "reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
     for rows in zip(*(row.reckoning.terms() for row in one.candidates), strict=True):
-        table.add_row(
+        session.add(table, 
             f"{rows[0].name} [{rows[0].unit}]".replace("[", "(").replace("]", ")"),
             *(f"{term.figure:.4f}" for term in rows),
         )

@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledge
 
 
 @app.command()
-def events(  # noqa: PLR0913, PLR0917 - one parameter per option
+def events(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     workload: Annotated[str | None, typer.Option(help="Only of this workload.")] = None,
     kind: Annotated[
@@ -50,12 +50,12 @@ def events(  # noqa: PLR0913, PLR0917 - one parameter per option
         cause = event.cause.value if event.cause else ""
         money = str(event.amount) if event.amount is not None and event.amount.micros else ""
         price = str(event.bid) if event.bid is not None else ""
-        table.add_row(f"{event.at:%m-%d %H:%M:%S}", slot, event.kind, event.host_id, cause, price, money, why)
+        session.add(table, f"{event.at:%m-%d %H:%M:%S}", slot, event.kind, event.host_id, cause, price, money, why)
     session.show(table)
 
 
 @app.command()
-def prices(  # noqa: PLR0913, PLR0917 - one parameter per option
+def prices(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     gpu: Annotated[str | None, typer.Option(help="Only of this GPU model, in any spelling.")] = None,
     host: Annotated[str | None, typer.Option(help="Only of this host.")] = None,
@@ -73,9 +73,12 @@ def prices(  # noqa: PLR0913, PLR0917 - one parameter per option
     if as_json:
         session.print_json([_plain(asdict(sample)) for sample in found])
         return
+    if not found:
+        session.say("nothing is recorded of that")
+        return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(found):
-        table.add_row(
+        session.add(table, 
             f"{row.at:%m-%d %H:%M:%S}",
             row.host_id,
             f"{row.gpus}x {row.gpu}",
@@ -109,14 +112,14 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         session.print_json(_plain(asdict(found)) | {"is_sound": found.is_sound})
     else:
         for name, value in asdict(found).items():
-            session.say(f"{name}: {value if value else 'none' if isinstance(value, tuple) else value}")
+            session.say(f"{name}: {value or ('none' if isinstance(value, tuple) else value)}")
     if not found.is_sound:
         raise typer.Exit(exits.DAMAGED)
 
 
 def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Ask one question of the ledger, or end with its sentence."""
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.errors import Code, LedgerError
     from agent.ledger.reader import open_reader
 
     async def asked() -> T:
@@ -127,9 +130,10 @@ def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
             await reader.close()
 
     try:
-        return asyncio.run(asked())
+        with session.waiting("reading the ledger"):
+            return asyncio.run(asked())
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.stop(exits.DAMAGED if error.code is Code.CORRUPT else exits.FAILED, [error.sentence])
 
 
 def _instant(text: str | None) -> datetime | None:

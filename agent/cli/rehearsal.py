@@ -141,7 +141,7 @@ def _sample(tally: Tally, workloads: tuple[Workload, ...], world: World, clock: 
 
 
 def _cheapest_ask(work: Workload, world: World, now: datetime) -> float | None:
-    """Return dollars per hour, disk included, of the cheapest on-demand slice that meets the workload's requirements."""
+    """Return dollars per hour, disk included, of the cheapest on-demand slice that meets the requirements."""
     fitting = [
         world.ask(slice_) + slice_.host.storage_price * work.disk_gb / 720
         for slice_ in world.listed()
@@ -266,8 +266,8 @@ def _double_rents(contracts: list[Mapping[str, Any]]) -> int:
 def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     """Return dollars charged on any UTC day beyond its cap and the overshoot that money-safety rule 12 allows.
 
-    The allowance is what the fleet may cost per hour for one poll and the releases after it, taken as five minutes, and the
-    disks that a pause keeps for the rest of the day.
+    The allowance is what the fleet may cost per hour for one poll and the releases after it, taken as five minutes, and
+    the disks that a pause keeps for the rest of the day.
     """
     cap = app.rules.caps.per_day
     if cap is None:

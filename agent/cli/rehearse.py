@@ -1,6 +1,7 @@
 """`gpubid rehearse`: a day of your own workloads on a simulated market, in seconds, without a cent."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 MOST_HOURS = 24 * 366
 
 
-def rehearse(  # noqa: PLR0913, PLR0917 - one parameter per option
+def rehearse(  # noqa: PLR0913 - one parameter per option
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     climate: Annotated[str, typer.Option(help="The market's name; `gpubid simulate --about` tells of them.")] = "calm",
     hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
@@ -37,7 +38,7 @@ def rehearse(  # noqa: PLR0913, PLR0917 - one parameter per option
     if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
         exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already holds a rehearsal; name another directory"])
     if keep_ledger is not None:
-        keep_ledger.mkdir(parents=True, exist_ok=True)
+        _make(keep_ledger)
     try:
         told = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts), keep_ledger)
     except ClimateError as error:
@@ -49,7 +50,14 @@ def rehearse(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     from agent.cli import story
 
-    story.tell(told, Console(width=None if session.is_terminal() else 140))
+    story.tell(told, Console(width=None if session.is_terminal() else 140, markup=False, highlight=False))
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {directory} cannot be made ({error.strerror}); name another"])
 
 
 def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None) -> "Rehearsal":
@@ -60,7 +68,7 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
 
     from agent.cli.rehearsal import rehearse as run
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not session.is_terminal()) as progress:
+    with Progress(console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)) as progress:
         task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
         scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
         return asyncio.run(run(settings, tuned, scene, directory))  # type: ignore[arg-type]

@@ -141,5 +141,5 @@ def _print(done: list[dict[str, Any]], *, as_json: bool) -> None:
         for row in done:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}")
         session.say(f"{len(done)} order(s) carried out")
-    if any(row["state"] not in {"confirmed"} for row in done):
+    if any(row["state"] != "confirmed" for row in done):
         raise typer.Exit(exits.FAILED)

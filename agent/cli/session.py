@@ -4,9 +4,9 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -63,6 +63,8 @@ def _check_query(text: str) -> None:
 def secret(settings: MarketSettings) -> str:
     """Return the key of a market: the simulator's own, or a credential by its name; it is never logged from here on.
 
+    It is looked up for every request, so that a key may be replaced while the daemon runs.
+
     Raises:
         CredentialError: there is none that can be used.
     """
@@ -77,7 +79,7 @@ def secret(settings: MarketSettings) -> str:
 
 @contextlib.asynccontextmanager
 async def outside(config: Config) -> AsyncIterator["Outside"]:
-    """Give the world outside the program: the machine's clock, and an embedded simulator where a market is simulated."""
+    """Give the world outside the program: the machine's clock, and a simulator for each simulated market."""
     from agent.app import Outside
     from agent.clock import SystemClock
 
@@ -111,18 +113,35 @@ def log_quietly() -> None:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
-    """Print one JSON document."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print one JSON document, in ASCII: a market's text must not paint the terminal, and escapes lose nothing."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def is_terminal() -> bool:
-    """Tell whether a person is watching."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Tell whether a person is watching a stream, standard output by default."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show at a terminal that something goes on; everywhere else say nothing."""
+    from rich.console import Console
+
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield
+
+
+def plain(text: str) -> str:
+    """Return text in which nothing can paint the terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def say(line: str) -> None:
     """Print one line, whatever it holds, as plain text."""
-    sys.stdout.write("".join(character if character.isprintable() else "?" for character in line) + "\n")
+    sys.stdout.write(plain(line) + "\n")
 
 
 def table(*names: str, folded: str = "") -> "Table":
@@ -133,6 +152,11 @@ def table(*names: str, folded: str = "") -> "Table":
     for name in names:
         made.add_column(name, no_wrap=name != folded, overflow="fold")
     return made
+
+
+def add(made: "Table", *cells: str) -> None:
+    """Add a row, whatever its cells hold, as plain text."""
+    made.add_row(*(plain(cell) for cell in cells))
 
 
 def show(made: "Table") -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 
 
-def simulate(  # noqa: PLR0913, PLR0917 - one parameter per option
+def simulate(  # noqa: PLR0913 - one parameter per option
     climate: Annotated[str, typer.Option(help="The market's name: a file of agent/simulator/climates.")] = "calm",
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the vendor's API; 0 takes any.")] = 0,

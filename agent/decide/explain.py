@@ -65,7 +65,7 @@ def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
 
 
 def _both_ways(work: Workload) -> Pricing:
-    """Return the plain ways to hold an offer, at its floor and at its ask: the strategy's own bid stands in its decision."""
+    """Return the plain ways to hold an offer, at floor and at ask: the strategy's own bid stands in its decision."""
 
     def ways(candidate: Offer) -> list[price.Way]:
         most = work.max_price - candidate.disk_rate(work.disk_gb)
@@ -123,7 +123,9 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "offers_seen": explained.offers,
         "decisions": [as_json(decision) for decision in explained.decisions],
         "candidates": [_candidate(candidate) for candidate in explained.candidates],
-        "refused": [_offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused],
+        "refused": [
+            _offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused
+        ],
     }
 
 

@@ -26,7 +26,7 @@ HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
 
 RETURN_HOURS = 6.0
-"""How far an on-demand lease and a cheaper offer are compared: about how long a lease of the calibrated market lives."""
+"""How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
@@ -39,7 +39,7 @@ NEVER_STARTED_RESUME_PER_HOUR = 0.62
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 RAISE_PATIENCE = timedelta(minutes=3)
-"""A raised bid is waited for so long before it counts as lost: GPUs that came free are given within a minute (assumed)."""
+"""A raised bid is waited for so long before it counts as lost: freed GPUs are given within a minute (assumed)."""
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
 
@@ -179,8 +179,9 @@ def _move(
 def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: float) -> Proposal | None:
     """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
-    A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
-    checkpoint interval are lost. It must gain at least `least_gain` of what staying pays over `RETURN_HOURS`.
+    A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid
+    twice and idles nobody; the restore and half a checkpoint interval are lost. It must gain at least `least_gain` of
+    what staying pays over `RETURN_HOURS`.
     """
     held = slot.lease
     if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
@@ -221,7 +222,7 @@ def _lost_work_dollars(held: Lease, work: Workload) -> float:
     return hours * held.gpu_rate.dollars
 
 
-def _over_horizon(
+def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     name: str,
     work: Workload,
     rate: UsdPerHour,

@@ -19,6 +19,7 @@ from agent.domain.workload import Slot, Workload
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 NEVER = timedelta.max
 _CENTURY = timedelta(days=36525)
+_LONGEST_TEXT = 31
 
 
 def duration(text: object) -> timedelta:
@@ -31,7 +32,7 @@ def duration(text: object) -> timedelta:
         return text
     if text == "never":
         return NEVER
-    match_ = _DURATION.fullmatch(text) if isinstance(text, str) and text and len(text) < 32 else None
+    match_ = _DURATION.fullmatch(text) if isinstance(text, str) and text and len(text) <= _LONGEST_TEXT else None
     if match_ is None or not any(match_.groups()):
         raise ValueError('write a duration such as "90s", "15m", "1h30m", "2d" or "never"')
     days, hours, minutes, seconds = (int(part or 0) for part in match_.groups())

@@ -31,7 +31,7 @@ EVENTS_KEPT = timedelta(hours=6)
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
-"""Seconds between small searches without a need: for the price history, and to see whether something better is on offer."""
+"""Seconds between small searches without a need: for the price history, and to see whether something is better."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 

@@ -194,7 +194,7 @@ def take_apart(path: str) -> tuple[int, str, tuple[int, ...]]:
     return int(match.group(1)), _NUMBER.sub("{id}", route) if numbers else route, numbers
 
 
-def _call(  # noqa: PLR0913, PLR0917 - one call, told apart once
+def _call(  # noqa: PLR0913 - one call, told apart once
     request: web.BaseRequest,
     route: str,
     version: int,

@@ -41,7 +41,7 @@ class OperatorSocket:
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
     async def start(self) -> None:
-        """Listen; a socket that a crash left behind is replaced, since the ledger's lock proves that nobody serves it."""
+        """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it."""
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         await self._runner.setup()
