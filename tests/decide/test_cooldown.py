@@ -1,0 +1,16 @@
+"""What rests, and until when."""
+
+from datetime import timedelta
+
+from agent.decide import cooldown
+from agent.domain.cooldown import Cooldown
+from tests.support import builders
+
+
+def test_what_is_over_does_not_rest() -> None:
+    rests = [
+        Cooldown("host", "h1", builders.NOW + timedelta(seconds=1), "a failed start"),
+        Cooldown("host", "h2", builders.NOW, "host_gone"),
+        Cooldown("offer", "a1", builders.ago(seconds=1), "taken"),
+    ]
+    assert cooldown.cooling(rests, builders.NOW) == {"host:h1": "a failed start"}

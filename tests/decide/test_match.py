@@ -1,0 +1,150 @@
+"""Which offers fit, and why the rest does not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import match, price
+from agent.decide.match import Book, Taken
+from agent.domain import gpu
+from agent.domain.offer import Offer
+from agent.domain.workload import Workload
+from tests.support import builders
+
+NOW = builders.NOW
+NOTHING = Taken()
+WORK = builders.workload(
+    requirements=builders.requirements(
+        min_vram_mb=24_000,
+        min_reliability=0.95,
+        min_inet_down_mbps=500.0,
+        regions=("SE", "Norway"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        ("not_rentable", {"is_rentable": False}),
+        ("gpus", {"gpus": 2}),
+        ("gpu", {"gpu": gpu.model("RTX 3090")}),
+        ("vram", {"vram_mb": 23_999}),
+        ("verified", {"is_verified": False}),
+        ("reliability", {"reliability": 0.9499}),
+        ("inet_down", {"inet_down_mbps": 499.9}),
+        ("disk", {"disk_gb": 19.9}),
+        ("region", {"region": "Denmark, DK"}),
+        ("region", {"region": ""}),
+        ("ends_soon", {"ends_at": NOW + timedelta(minutes=119)}),
+    ],
+    ids=str,
+)
+def test_each_requirement_refuses_by_name(code: str, changes: dict[str, Any]) -> None:
+    refused = match.refusal(builders.offer(**changes), WORK, NOW, NOTHING)
+    assert refused is not None
+    assert refused.code == code
+    assert refused.sentence
+
+
+def test_the_first_requirement_that_fails_is_named() -> None:
+    refused = match.refusal(builders.offer(gpus=2, is_verified=False, disk_gb=1.0), WORK, NOW, NOTHING)
+    assert refused is not None
+    assert refused.code == "gpus"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"vram_mb": 24_000, "reliability": 0.95, "inet_down_mbps": 500.0, "disk_gb": 20.0},
+        {"region": "se"},
+        {"region": "Oslo, norway"},
+        {"ends_at": NOW + match.LEAST_STAY},
+    ],
+)
+def test_what_just_meets_every_requirement_fits(changes: dict[str, Any]) -> None:
+    assert match.refusal(builders.offer(**changes), WORK, NOW, NOTHING) is None
+
+
+def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
+    work = builders.workload(requirements=builders.requirements(gpu_models=(), verified_only=False))
+    odd = builders.offer(gpu=gpu.model("T4"), is_verified=False, reliability=0.0, region="", vram_mb=1)
+    assert match.refusal(odd, work, NOW, NOTHING) is None
+
+
+def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
+    refused = match.refusal(builders.offer(), WORK, NOW, Taken(hosts={"h1"}))
+    assert refused is not None
+    assert refused.code == "host_held"
+
+
+@pytest.mark.parametrize("key", ["offer:a1", "host:h1"])
+def test_what_cools_down_rests(key: str) -> None:
+    refused = match.refusal(builders.offer(), WORK, NOW, Taken(cooling={key: "a failed start"}))
+    assert refused is not None
+    assert refused.code == "cooldown"
+    assert "a failed start" in refused.sentence
+    assert match.refusal(builders.offer(2), WORK, NOW, Taken(cooling={key: "a failed start"})) is None
+
+
+MODELS = [gpu.model("RTX 4090"), gpu.model("RTX 3090")]
+offers = st.builds(
+    builders.offer,
+    st.integers(0, 30),
+    gpu=st.sampled_from(MODELS),
+    gpus=st.integers(1, 2),
+    vram_mb=st.sampled_from([16_000, 24_000]),
+    dlperf=st.sampled_from([0.0, 40.0, 80.0]),
+    reliability=st.sampled_from([0.9, 0.95, 0.99]),
+    is_verified=st.booleans(),
+    region=st.sampled_from(["Sweden, SE", "US", ""]),
+    inet_down_mbps=st.sampled_from([100.0, 800.0]),
+    disk_gb=st.sampled_from([10.0, 20.0, 200.0]),
+    ends_at=st.sampled_from([None, NOW + timedelta(hours=1), NOW + match.LEAST_STAY, NOW + timedelta(days=9)]),
+    is_rentable=st.booleans(),
+)
+works = st.builds(
+    builders.workload,
+    disk_gb=st.sampled_from([10.0, 20.0]),
+    requirements=st.builds(
+        builders.requirements,
+        gpus=st.integers(1, 2),
+        gpu_models=st.sampled_from([(), (MODELS[0],), tuple(MODELS)]),
+        min_vram_mb=st.sampled_from([None, 24_000]),
+        min_reliability=st.sampled_from([None, 0.95]),
+        verified_only=st.booleans(),
+        regions=st.sampled_from([(), ("SE",), ("us", "SE")]),
+        min_inet_down_mbps=st.sampled_from([None, 800.0]),
+    ),
+)
+takens = st.builds(
+    Taken,
+    st.frozensets(st.sampled_from([f"h{number}" for number in range(30)])),
+    st.none() | st.dictionaries(st.sampled_from(["offer:a1", "host:h2", "offer:a3", "slot:train/0"]), st.just("x")),
+)
+
+
+@given(offers, works, takens)
+def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, taken: Taken) -> None:
+    is_fit = match.fitting(work, NOW)(offer) and match.is_free(offer, taken)
+    assert is_fit is (match.refusal(offer, work, NOW, taken) is None)
+
+
+@given(st.lists(offers, max_size=25), works)
+def test_a_book_gives_exactly_what_fits_in_rising_order_of_the_bound(many: list[Offer], work: Workload) -> None:
+    book = Book(many)
+    found = book.rising(work, NOW)
+    assert [bound for bound, _ in found] == sorted(price.least_per_dlperf(row) for _, row in found)
+    wanted = [row for row in many if match.refusal(row, work, NOW, NOTHING) is None]
+    assert sorted(map(id, wanted)) == sorted(id(row) for _, row in found)
+    assert book.rising(work, NOW) is found
+
+
+def test_a_book_asked_later_looks_again() -> None:
+    book = Book([builders.offer(ends_at=NOW + timedelta(hours=3))])
+    assert len(book.rising(WORK, NOW)) == 1
+    assert book.rising(WORK, NOW + timedelta(hours=2)) == ()

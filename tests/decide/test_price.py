@@ -1,0 +1,206 @@
+"""The cost of a useful hour, against numeric integration and its own monotonicity."""
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import price
+from agent.decide.price import Way
+from agent.domain import money
+from agent.domain.host import HostRecord
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from tests.support import builders
+
+hazards = st.floats(0, 5)
+horizons = st.floats(0.1, 24)
+STEPS = 2000
+
+
+def integral(hazard: float, horizon: float) -> tuple[float, float]:
+    """Return (mean of a lifetime cut at the horizon, chance that it ended before), by Simpson over its survival."""
+    width = horizon / STEPS
+    survival = [math.exp(-hazard * width * step) for step in range(STEPS + 1)]
+    inner = 4 * math.fsum(survival[1:-1:2]) + 2 * math.fsum(survival[2:-1:2])
+    return (survival[0] + inner + survival[-1]) * width / 3, 1 - survival[-1]
+
+
+@given(hazards, horizons)
+def test_a_stay_is_the_integral_of_its_survival(hazard: float, horizon: float) -> None:
+    hours, loss = price.stay(hazard, horizon)
+    expected_hours, expected_loss = integral(hazard, horizon)
+    assert hours == pytest.approx(expected_hours, rel=1e-6)
+    assert loss == pytest.approx(expected_loss, abs=1e-9)
+
+
+def test_a_stay_without_hazard_lasts() -> None:
+    assert price.stay(0.0, 6.0) == (6.0, 0.0)
+
+
+@given(st.floats(1e-12, 1e-6), horizons)
+def test_a_tiny_hazard_costs_no_precision(hazard: float, horizon: float) -> None:
+    hours, loss = price.stay(hazard, horizon)
+    assert hours == pytest.approx(horizon, rel=1e-4)
+    assert loss == pytest.approx(hazard * horizon, rel=1e-4)
+
+
+@given(st.floats(0, 1), st.integers(0, 50), st.floats(0, 10**7))
+def test_a_hosts_hazard_lies_between_what_it_says_and_what_it_did(said: float, lost: int, seconds: float) -> None:
+    prior = price.host_hazard(said, None)
+    record = HostRecord("vast", "h1", running_seconds=seconds, interruptions=lost)
+    posterior = price.host_hazard(said, record)
+    hours = seconds / 3600
+    if hours:
+        least, most = sorted((prior, lost / hours))
+        assert least - 1e-12 <= posterior <= most * (1 + 1e-9) + 1e-12
+    assert price.host_hazard(said, replace(record, interruptions=lost + 1)) > posterior
+
+
+def test_a_host_that_is_up_half_the_time_fails_every_other_outage() -> None:
+    assert price.host_hazard(0.5, None) == pytest.approx(1 / price.OUTAGE_HOURS)
+    assert price.host_hazard(0.0, None) == price.host_hazard(0.5, None)
+
+
+def test_an_empty_record_changes_nothing() -> None:
+    assert price.host_hazard(0.98, HostRecord("vast", "h1")) == pytest.approx(price.host_hazard(0.98, None))
+    assert price.start_success(HostRecord("vast", "h1")) == price.start_success(None) == 0.9
+
+
+def test_a_long_record_outweighs_the_prior() -> None:
+    assert price.market_hazard(0, 0) == pytest.approx(0.15)
+    assert price.market_hazard(500, 1000) == pytest.approx(0.5, rel=0.01)
+    assert price.start_success(HostRecord("vast", "h1", starts_failed=990)) == pytest.approx(0.009)
+
+
+def test_loading_counts_gigabytes_over_megabits() -> None:
+    assert price.loading_hours(9.0, 200.0) * 3600 == pytest.approx(360 + price.CONTAINER_SECONDS)
+    assert price.loading_hours(1.0, 0.0) == price.loading_hours(1.0, 1.0)
+
+
+def reckoned(offer: Offer | None = None, rate: str = "0.22", work: Workload | None = None, loss: float = 0.15) -> float:
+    """Return dollars per useful DLPerf-hour."""
+    way = Way(Tenure.INTERRUPTIBLE, builders.per_hour(rate))
+    return price.reckon(offer or builders.offer(), way, work or builders.workload(), None, loss).per_useful
+
+
+def test_a_reckoning_by_hand() -> None:
+    work = builders.workload(checkpoint=Checkpoint(timedelta(minutes=30), timedelta(0), 2.0, CheckpointPlace.REMOTE))
+    offer = builders.offer(reliability=0.5, inet_down_mbps=1e12, storage_micros_per_gb_month=720_000)
+    found = price.reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
+    hours = (1 - math.exp(-0.5 * 6)) / 0.5
+    loading = price.CONTAINER_SECONDS / 3600 / 0.9
+    assert found.hazard == pytest.approx(0.5)
+    assert found.gpu_dollars == pytest.approx(0.40 * hours)
+    assert found.disk_dollars == pytest.approx(0.02 * (hours + loading))
+    assert found.traffic_dollars == pytest.approx(7.0 / 0.9 * 0.005)
+    assert found.idle_dollars == pytest.approx(loading)
+    assert found.lost_hours == pytest.approx((1 - math.exp(-3)) * 0.25)
+    assert found.useful_hours == pytest.approx(hours - found.lost_hours)
+    assert found.per_useful_hour == pytest.approx(found.dollars / found.useful_hours)
+    assert found.score == pytest.approx(80 / found.per_useful_hour)
+
+
+def test_every_figure_of_a_reckoning_is_told() -> None:
+    found = price.reckon(
+        builders.offer(), Way(Tenure.ON_DEMAND, builders.per_hour("0.4")), builders.workload(), None, 0.1
+    )
+    told = {term.name: term.figure for term in found.terms()}
+    assert told["gpu"] + told["disk"] + told["traffic"] + told["idle while loading"] == pytest.approx(found.dollars)
+    assert told["score"] == found.score
+    assert len(told) == 11
+
+
+offers = st.builds(
+    builders.offer,
+    dlperf=st.floats(0, 500),
+    reliability=st.floats(0, 1),
+    inet_down_mbps=st.floats(0, 10_000),
+    ask=st.none() | st.builds(money.UsdPerHour, st.integers(1, 5_000_000)),
+    floor=st.none() | st.builds(money.UsdPerHour, st.integers(1, 5_000_000)),
+    storage_micros_per_gb_month=st.integers(0, 2_000_000),
+    traffic_down_micros_per_gb=st.integers(0, 50_000),
+)
+checkpoints = st.builds(
+    Checkpoint,
+    interval=st.timedeltas(timedelta(0), timedelta(days=1)),
+    restore=st.timedeltas(timedelta(0), timedelta(hours=30)),
+    size_gb=st.floats(0, 100),
+    place=st.sampled_from(CheckpointPlace),
+)
+workloads = st.builds(
+    builders.workload,
+    checkpoint=checkpoints,
+    image_gb=st.floats(0, 50),
+    disk_gb=st.floats(0, 500),
+    max_price=st.builds(money.UsdPerHour, st.integers(0, 10_000_000)),
+)
+records = st.none() | st.builds(
+    HostRecord,
+    st.just("vast"),
+    st.just("h1"),
+    running_seconds=st.floats(0, 10**7),
+    interruptions=st.integers(0, 100),
+    starts_ok=st.integers(0, 100),
+    starts_failed=st.integers(0, 100),
+)
+
+
+@given(offers, workloads, records, st.floats(0, 5), st.floats(0, 2), st.integers(0, 3_000_000))
+def test_the_bound_is_below_every_way_of_paying_at_least_the_cheaper_price(
+    offer: Offer, work: Workload, record: HostRecord | None, loss: float, scale: float, over: int
+) -> None:
+    bound = price.least_per_dlperf(offer)
+    rates = [rate for rate in (offer.ask, offer.floor) if rate is not None]
+    if not rates:
+        assert bound == math.inf
+        return
+    for tenure in (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE):
+        way = Way(tenure, min(rates) + money.UsdPerHour(over), scale)
+        assert bound <= price.reckon(offer, way, work, record, loss).per_useful * (1 + 1e-12)
+
+
+@given(offers, workloads, records, st.floats(0, 5))
+def test_a_reckoning_is_sound(offer: Offer, work: Workload, record: HostRecord | None, loss: float) -> None:
+    found = price.reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
+    hours, _ = price.stay(found.hazard, price.HORIZON_HOURS)
+    assert 0 < found.useful_hours <= hours
+    assert 0 <= found.lost_hours <= hours / 2
+    assert 0 <= found.restore_hours <= 0.9 * hours
+    assert math.isfinite(found.per_useful)
+    assert found.per_useful > 0
+
+
+@given(offers, workloads, st.floats(0, 3), st.floats(0.001, 2))
+def test_the_cost_rises_with_price_and_hazard(offer: Offer, work: Workload, loss: float, more: float) -> None:
+    assert reckoned(offer, "0.30", work, loss) > reckoned(offer, "0.22", work, loss)
+    assert reckoned(offer, "0.22", work, loss + more) >= reckoned(offer, "0.22", work, loss) * (1 - 1e-12)
+
+
+@given(offers, workloads)
+def test_the_cost_rises_with_storage_and_loading(offer: Offer, work: Workload) -> None:
+    dearer = builders.offer(
+        dlperf=offer.dlperf,
+        reliability=offer.reliability,
+        inet_down_mbps=offer.inet_down_mbps / 2,
+        storage_micros_per_gb_month=offer.storage_micros_per_gb_month + 100_000,
+        traffic_down_micros_per_gb=offer.traffic_down_micros_per_gb + 1000,
+    )
+    assert reckoned(dearer, "0.22", work) >= reckoned(offer, "0.22", work) * (1 - 1e-12)
+
+
+def test_without_checkpoints_a_loss_loses_half_the_stay() -> None:
+    work = builders.workload(checkpoint=Checkpoint(restore=timedelta(0), place=CheckpointPlace.NONE))
+    found = price.reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
+    hours, loss = price.stay(found.hazard, price.HORIZON_HOURS)
+    assert found.lost_hours == pytest.approx(loss * hours / 2)
+
+
+def test_a_host_never_benchmarked_is_last_and_harmless() -> None:
+    unknown = builders.offer(dlperf=0.0)
+    assert price.least_per_dlperf(unknown) == pytest.approx(0.2 / 1e-6)
+    assert math.isfinite(reckoned(unknown))

@@ -1,0 +1,170 @@
+"""The ranking yields what a plain sort of everything would, without looking at everything."""
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.decide import match, price, ranking
+from agent.decide.match import Book, Taken
+from agent.decide.price import Way
+from agent.decide.strategy import Candidate
+from agent.domain.host import HostRecord
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+from tests.support import builders
+
+NOW = builders.NOW
+LOSS = 0.2
+
+
+def both_ways(candidate: Offer, /) -> Sequence[Way]:
+    found = [(Tenure.INTERRUPTIBLE, candidate.floor), (Tenure.ON_DEMAND, candidate.ask)]
+    return [Way(tenure, rate) for tenure, rate in found if rate is not None]
+
+
+def ranked(
+    offers: Sequence[Offer],
+    work: Workload,
+    hosts: dict[str, HostRecord],
+    taken: Taken = Taken(),  # noqa: B008
+) -> list[Candidate]:
+    return list(ranking.ranking(Book(offers), work, both_ways, hosts, taken, NOW, LOSS))
+
+
+def brute_force(
+    offers: Sequence[Offer], work: Workload, hosts: dict[str, HostRecord], taken: Taken
+) -> list[tuple[float, str]]:
+    """Reckon every way of every offer that is not refused and sort."""
+    found = []
+    for offer in offers:
+        if match.refusal(offer, work, NOW, taken) is None:
+            costs = [
+                price.reckon(offer, way, work, hosts.get(offer.host_id), LOSS).per_useful for way in both_ways(offer)
+            ]
+            found += [(min(costs), offer.offer_id)] if costs else []
+    return sorted(found)
+
+
+rates = st.none() | st.builds(UsdPerHour, st.integers(1_000, 2_000_000))
+
+
+@st.composite
+def markets(draw: st.DrawFn) -> list[Offer]:
+    return [
+        builders.offer(
+            number,
+            host_id=f"h{draw(st.integers(0, 8))}",
+            gpus=draw(st.sampled_from([1, 1, 1, 2])),
+            dlperf=draw(st.sampled_from([0.0, 1e-9, 40.0, 80.0, 200.0])),
+            reliability=draw(st.floats(0, 1)),
+            inet_down_mbps=draw(st.sampled_from([1.0, 50.0, 800.0])),
+            ask=draw(rates),
+            floor=draw(rates),
+            is_rentable=draw(st.integers(0, 5)) > 0,
+            is_verified=draw(st.integers(0, 5)) > 0,
+        )
+        for number in range(draw(st.integers(0, 25)))
+    ]
+
+
+records = st.dictionaries(
+    st.sampled_from([f"h{number}" for number in range(9)]),
+    st.builds(
+        HostRecord,
+        st.just("vast"),
+        st.just("h"),
+        running_seconds=st.floats(0, 10**6),
+        interruptions=st.integers(0, 30),
+        starts_failed=st.integers(0, 9),
+    ),
+)
+takens = st.builds(
+    Taken,
+    st.frozensets(st.sampled_from([f"h{number}" for number in range(9)]), max_size=4),
+    st.dictionaries(st.sampled_from(["offer:a1", "host:h2"]), st.just("x")),
+)
+
+
+@settings(max_examples=200)
+@given(markets(), records, takens)
+def test_the_order_is_that_of_sorting_everything(
+    offers: list[Offer], hosts: dict[str, HostRecord], taken: Taken
+) -> None:
+    work = builders.workload()
+    found = ranked(offers, work, hosts, taken)
+    assert [(one.reckoning.per_useful, one.offer.offer_id) for one in found] == brute_force(offers, work, hosts, taken)
+
+
+@given(markets(), takens)
+def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Taken) -> None:
+    work = builders.workload()
+    for found in ranked(offers, work, {}, taken):
+        assert match.refusal(found.offer, work, NOW, taken) is None
+
+
+@given(markets())
+def test_of_an_offers_ways_the_cheapest_is_taken(offers: list[Offer]) -> None:
+    work = builders.workload()
+    for found in ranked(offers, work, {}):
+        for way in both_ways(found.offer):
+            other = price.reckon(found.offer, way, work, None, LOSS)
+            assert found.reckoning.per_useful <= other.per_useful
+
+
+def test_an_offer_that_cannot_be_paid_is_left_out() -> None:
+    assert ranked([builders.offer(ask=None, floor=None)], builders.workload(), {}) == []
+
+
+def test_equal_offers_come_in_the_order_of_their_ids() -> None:
+    twins = [builders.offer(number, offer_id=name) for number, name in enumerate(["b", "c", "a"])]
+    assert [found.offer.offer_id for found in ranked(twins, builders.workload(), {})] == ["a", "b", "c"]
+
+
+def test_the_same_offer_twice_is_no_trouble() -> None:
+    twice = [builders.offer(1), builders.offer(1), builders.offer(2), builders.offer(1)]
+    assert len(ranked(twice, builders.workload(), {})) == 4
+
+
+def test_the_search_stops_once_nothing_left_can_be_better() -> None:
+    asked: list[str] = []
+
+    def counting(candidate: Offer, /) -> Sequence[Way]:
+        asked.append(candidate.offer_id)
+        return both_ways(candidate)
+
+    offers = [builders.offer(number, floor=UsdPerHour(100_000 + number * 10_000)) for number in range(200)]
+    search = ranking.ranking(Book(offers), builders.workload(), counting, {}, Taken(), NOW, LOSS)
+    assert [found.offer.offer_id for found in islice(search, 2)] == ["a0", "a1"]
+    assert len(asked) < 20
+
+
+def test_a_replay_reads_a_search_once_for_all() -> None:
+    offers = [builders.offer(number, floor=UsdPerHour(100_000 + number * 10_000)) for number in range(30)]
+    plain = ranked(offers, builders.workload(), {})
+    replay = ranking.Replay(iter(plain))
+    first, second = iter(replay), iter(replay)
+    by_turns = [(next(first), next(second)) for _ in range(10)]
+    assert all(one is other for one, other in by_turns)
+    assert list(replay) == plain
+    assert [*(one for one, _ in by_turns), *first] == plain
+    costs = [found.reckoning.per_useful for found in replay]
+    assert all(left <= right for left, right in pairwise(costs))
+
+
+def test_a_question_is_all_that_a_ranking_depends_on() -> None:
+    work = builders.workload()
+    alike = builders.workload("other", slots=4, command="python", strategy="ondemand", may_lose_disk=True)
+    assert ranking.question(work, both_ways) == ranking.question(alike, both_ways)
+    for changes in (
+        {"disk_gb": 21.0},
+        {"image_gb": 6.0},
+        {"max_price": builders.per_hour("0.9")},
+        {"market": "runpod"},
+        {"requirements": builders.requirements(gpus=2)},
+        {"checkpoint": builders.workload().checkpoint.__class__()},
+    ):
+        assert ranking.question(builders.workload(**changes), both_ways) != ranking.question(work, both_ways)
