@@ -5,7 +5,6 @@ What it reports comes from two sides that share nothing: the ledger's own figure
 
 import random
 import tempfile
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.app import App, Outside
-from agent.clock import SteppedClock
+from agent.clock import SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.decide import match, meter
 from agent.decide.strategy import Tuned
@@ -86,7 +85,8 @@ async def rehearse(
     if directory is None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as made:
             return await rehearse(config, tuned, scene, Path(made))
-    began = time.monotonic()
+    wall = SystemClock()
+    began = wall.monotonic()
     clock = SteppedClock(scene.start)
     world = World(climate.named(scene.climate), seed=scene.seed, start=clock.time(), hosts=scene.hosts)
     config = _staged(config, scene, directory)
@@ -103,7 +103,7 @@ async def rehearse(
         app = await App.open(config, tuned, outside)
         try:
             tally = await _run(app, clock, world, scene)
-            return await _report(app, simulator, tally, scene, time.monotonic() - began)
+            return await _report(app, simulator, tally, scene, wall.monotonic() - began)
         finally:
             await app.close()
 

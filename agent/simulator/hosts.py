@@ -5,10 +5,12 @@
 """
 
 import bisect
+import dataclasses
 import itertools
 import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 from agent.simulator import catalogue, figures, places
 from agent.simulator.model import Gpu, Host, Slice
@@ -103,9 +105,7 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
     ask = max(round(ask, 3 if ask < CHEAP else 2), 0.002)
     floor = max(round(ask * _floor_ratio(rng, owner), 3), 0.001)
     reliability = _reliability(rng)
-    processor = places.PROCESSORS[_processor(rng, count)]
-    disk = rng.choice(places.DISKS)
-    driver = rng.choices(places.DRIVERS, cum_weights=_DRIVER_WEIGHTS)[0]
+    parts = _parts(rng, count)
     reach = min(owner.reach * rng.lognormvariate(0.0, 0.4), 32_000.0)
     noise = rng.gauss(0.0, 0.012)
     return Host(
@@ -130,27 +130,49 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
         public_ip=f"198.51.100.{rng.randrange(1, 255)}",
         listed_since=start - rng.expovariate(1 / (2 * DAY)) if rng.random() < LISTED_SINCE_KNOWN else None,
         end_time=_end_time(rng, owner, start),
-        dlperf_per_gpu=gpu.dlperf * math.exp(noise),
-        tflops_per_gpu=gpu.tflops * (1.0 + rng.uniform(-0.015, 0.015)),
-        memory_bw=round(gpu.memory_bw * rng.uniform(0.95, 1.02), 1),
-        driver=driver[1],
-        cuda=driver[2],
-        cpu_name=processor[0],
-        cpu_cores=processor[1],
-        cpu_ghz=processor[2],
-        ram_mb=int(count * rng.choice((32, 32, 64, 64, 96, 128)) * rng.uniform(990, 1010)),
-        disk_gb=round(count * min(max(rng.lognormvariate(math.log(420.0), 0.7), 60.0), 4000.0), 1),
-        disk_bw=round(disk[1] * rng.uniform(0.7, 1.05), 1),
-        disk_name=disk[0],
-        board=processor[3],
-        os_version=rng.choice(("20.04", "22.04", "22.04", "24.04")),
-        pci_gen=min(processor[4], 4.0),
-        pcie_bw=round(rng.uniform(0.75, 1.0) * 6.5 * min(processor[4], 4.0), 1),
-        pcie_lanes=rng.choice((8, 16, 16, 16)),
-        direct_ports=rng.choice((24, 49, 99, 101, 249, 499)),
-        has_avx=True,
-        credit_discount=rng.choice((0.0, 0.05, 0.1, 0.15, 0.4)),
+        **_hardware(rng, gpu, count, parts, noise),
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a host is built of, as `places` lists it."""
+
+    processor: tuple[str, int, float, str, float]
+    disk: tuple[str, float]
+    driver: tuple[float, str, float]
+
+
+def _parts(rng: random.Random, gpus: int) -> _Parts:
+    processor = places.PROCESSORS[_processor(rng, gpus)]
+    disk = rng.choice(places.DISKS)
+    return _Parts(processor, disk, rng.choices(places.DRIVERS, cum_weights=_DRIVER_WEIGHTS)[0])
+
+
+def _hardware(rng: random.Random, gpu: Gpu, count: int, parts: _Parts, noise: float) -> dict[str, Any]:
+    """Draw the fields of a host that say what is in it. The order of the draws is the market of a seed."""
+    return {
+        "dlperf_per_gpu": gpu.dlperf * math.exp(noise),
+        "tflops_per_gpu": gpu.tflops * (1.0 + rng.uniform(-0.015, 0.015)),
+        "memory_bw": round(gpu.memory_bw * rng.uniform(0.95, 1.02), 1),
+        "driver": parts.driver[1],
+        "cuda": parts.driver[2],
+        "cpu_name": parts.processor[0],
+        "cpu_cores": parts.processor[1],
+        "cpu_ghz": parts.processor[2],
+        "ram_mb": int(count * rng.choice((32, 32, 64, 64, 96, 128)) * rng.uniform(990, 1010)),
+        "disk_gb": round(count * min(max(rng.lognormvariate(math.log(420.0), 0.7), 60.0), 4000.0), 1),
+        "disk_bw": round(parts.disk[1] * rng.uniform(0.7, 1.05), 1),
+        "disk_name": parts.disk[0],
+        "board": parts.processor[3],
+        "os_version": rng.choice(("20.04", "22.04", "22.04", "24.04")),
+        "pci_gen": min(parts.processor[4], 4.0),
+        "pcie_bw": round(rng.uniform(0.75, 1.0) * 6.5 * min(parts.processor[4], 4.0), 1),
+        "pcie_lanes": rng.choice((8, 16, 16, 16)),
+        "direct_ports": rng.choice((24, 49, 99, 101, 249, 499)),
+        "has_avx": True,
+        "credit_discount": rng.choice((0.0, 0.05, 0.1, 0.15, 0.4)),
+    }
 
 
 def _floor_ratio(rng: random.Random, owner: Owner) -> float:

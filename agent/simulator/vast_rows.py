@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.simulator import vast_filters
-from agent.simulator.model import Slice
+from agent.simulator.model import Host, Slice
 from agent.simulator.world import World
 
 HOURS_PER_MONTH = 720.0
@@ -121,33 +121,41 @@ def _scatter(slice_: Slice) -> float:
 
 def host_columns(slice_: Slice) -> dict[str, Any]:
     """Give the columns that an offer and an instance share and that never change."""
-    host, gpus = slice_.host, slice_.num_gpus
-    share = slice_.share
+    host, gpus, share = slice_.host, slice_.num_gpus, slice_.share
+    return {
+        **machine_columns(host),
+        "compute_cap": host.gpu.compute_cap if gpus else None,
+        "cpu_cores_effective": host.cpu_cores * share if gpus else float(host.cpu_cores),
+        "cpu_ram": int(host.ram_mb * share),
+        "dlperf": host.dlperf_per_gpu * gpus if gpus else None,
+        "gpu_frac": share,
+        "gpu_name": host.gpu.name if gpus else "N/A",
+        "gpu_ram": host.gpu.vram_mb if gpus else None,
+        "num_gpus": gpus,
+        "total_flops": host.tflops_per_gpu * gpus if gpus else None,
+    }
+
+
+def machine_columns(host: Host) -> dict[str, Any]:
+    """Give the columns that all slices of a host share."""
     return {
         "bw_nvlink": host.gpu.nvlink_bw,
-        "compute_cap": host.gpu.compute_cap if gpus else None,
         "cpu_arch": "amd64",
         "cpu_cores": host.cpu_cores,
-        "cpu_cores_effective": host.cpu_cores * share if gpus else float(host.cpu_cores),
         "cpu_name": host.cpu_name,
-        "cpu_ram": int(host.ram_mb * share),
         "credit_discount_max": host.credit_discount,
         "cuda_max_good": host.cuda,
         "direct_port_count": host.direct_ports,
         "disk_bw": host.disk_bw,
         "disk_name": host.disk_name,
-        "dlperf": host.dlperf_per_gpu * gpus if gpus else None,
         "driver_version": host.driver,
         "end_date": host.end_time,
         "external": False,
         "geolocation": host.geolocation,
         "gpu_arch": host.gpu.arch,
         "gpu_display_active": False,
-        "gpu_frac": share,
         "gpu_lanes": host.pcie_lanes,
         "gpu_mem_bw": host.memory_bw,
-        "gpu_name": host.gpu.name if gpus else "N/A",
-        "gpu_ram": host.gpu.vram_mb if gpus else None,
         "has_avx": int(host.has_avx),
         "host_id": host.owner_id,
         "inet_down": host.inet_down,
@@ -160,7 +168,6 @@ def host_columns(slice_: Slice) -> dict[str, Any]:
         "logo": "/static/logos/vastai_small2.png",
         "machine_id": host.machine_id,
         "mobo_name": host.board,
-        "num_gpus": gpus,
         "os_version": host.os_version,
         "pci_gen": host.pci_gen,
         "pcie_bw": host.pcie_bw,
@@ -173,7 +180,6 @@ def host_columns(slice_: Slice) -> dict[str, Any]:
         "target_reliability": 0.0,
         "time_remaining": "",
         "time_remaining_isbid": "",
-        "total_flops": host.tflops_per_gpu * gpus if gpus else None,
         "verification": host.verification,
         "webpage": None,
     }
