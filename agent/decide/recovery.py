@@ -38,8 +38,13 @@ NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
+FALLBACK_MBPS = 200.0
+"""How fast the image is reckoned to load elsewhere when a raise fails."""
 RAISE_PATIENCE = timedelta(minutes=3)
 """A raised bid is waited for so long before it counts as lost: freed GPUs are given within a minute (assumed)."""
+RAISE_PATIENCE = timedelta(minutes=2)
+"""How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a minute
+are usual."""
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
 
@@ -74,6 +79,8 @@ def recover(
         raise ValueError("recover needs a slot whose lease is down")
     if held.interrupted_by in OWN_HANDS and now - slot.down.since < COOL_OFF:
         return _hold(slot, "cool_off", f"stopped by {held.interrupted_by.value}; started again after {COOL_OFF}")
+    if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
+        return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
     ways = [_stay(slot, held, work, now)]
     ways += _raise(slot, held, work, market_loss_rate, numbers)
     ways += _move(slot, held, work, best, numbers)
