@@ -62,20 +62,28 @@ class Standing:
 
 def standing(fleet: Fleet) -> Standing:
     """Return what the fleet has committed, leases and doubt together."""
-    doubts = [intent for intent in fleet.intents if intent.is_open and intent.kind.is_paying and not intent.lease_id]
-    owed = meter.outstanding(fleet.leases, fleet.now) + money.total(_doubted(intent, fleet.now) for intent in doubts)
-    leases = [lease for lease in fleet.leases if lease.is_open]
+    leases = {lease.lease_id: lease for lease in fleet.leases if lease.is_open}
+    doubts = [intent for intent in fleet.intents if intent.is_open and intent.kind.is_paying]
+    more = [(intent, _beyond(intent, leases.get(intent.lease_id))) for intent in doubts]
+    doubted = (rate.over(_seconds_since_sent(intent, fleet.now)) for intent, rate in more)
+    owed = meter.outstanding(leases.values(), fleet.now) + money.total(doubted)
     return Standing(
-        rate=money.total_rate([lease.committed_rate for lease in leases] + [intent.rate for intent in doubts]),
+        rate=money.total_rate([lease.committed_rate for lease in leases.values()] + [rate for _, rate in more]),
         today=fleet.spend.today + owed,
         month=fleet.spend.month + owed,
-        instances=len(leases) + len(doubts),
+        instances=len(leases) + sum(not intent.lease_id for intent in doubts),
     )
 
 
-def _doubted(intent: Intent, now: datetime) -> Usd:
-    since = intent.sent_at or intent.recorded_at
-    return intent.rate.over(max(0.0, (now - since).total_seconds()))
+def _beyond(intent: Intent, held: Lease | None) -> UsdPerHour:
+    """Return what a doubted order may cost per hour beyond what its lease is committed to already."""
+    if held is None:
+        return intent.rate if not intent.lease_id else money.FREE
+    return max(money.FREE, intent.rate - held.committed_rate)
+
+
+def _seconds_since_sent(intent: Intent, now: datetime) -> float:
+    return max(0.0, (now - (intent.sent_at or intent.recorded_at)).total_seconds())
 
 
 def _resumed(held: Lease) -> UsdPerHour:
