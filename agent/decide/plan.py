@@ -83,10 +83,12 @@ def _endings(fleet: Fleet, spent: limits.Strike | None) -> list[Decision]:
 def _ground(fleet: Fleet) -> Ground:
     lost = sum(record.interruptions for record in fleet.hosts.values())
     hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
+    # A bid beside an instance of the same account, ours or not, may push that one off its own host.
+    listed = {row.host_id for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
     return Ground(
         books={name: match.Book(view.offers) for name, view in fleet.markets.items()},
-        used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt,
+        used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
         market_hazard=price.market_hazard(lost, hours),
     )

@@ -18,29 +18,31 @@ from agent.simulator.world import World
 from tests.support.scene import FLEET
 
 _WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")
-_SENT = "SELECT kind, state FROM intents WHERE instance_id = ? AND state = 'sent'"
-_SENT_RENT = "SELECT kind, state FROM intents WHERE intent_id = ? AND offer_id = ?"
+_SENT = "SELECT intent_id, kind FROM intents WHERE instance_id = ? AND kind = ? AND state = 'sent'"
+_SENT_RENT = "SELECT intent_id, kind FROM intents WHERE offer_id = ? AND kind = ? AND state = 'sent'"
 
 
 @dataclasses.dataclass(slots=True)
 class Order:
-    """A write as it reached the market. `intent_id` is known of a rent, by its label."""
+    """A write as it reached the market, with the intent that the ledger then held as *sent*, if there was one."""
 
     at: float
     method: str
     route: str
     number: int
+    kind: IntentKind
     intent_id: str = ""
 
 
 class Witness:
     """Stands between the network and the market and looks into the ledger file before each order is answered."""
 
-    def __init__(self, ledger: Path, market: World) -> None:
+    def __init__(self, ledger: Path, market: World, now: Callable[[], float]) -> None:
         self.orders: list[Order] = []
         self.broken: list[str] = []
         self._ledger = ledger
         self._market = market
+        self._now = now
 
     def before(self, handle: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
         async def witness(request: web.BaseRequest) -> web.StreamResponse:
@@ -55,23 +57,21 @@ class Witness:
 
     def _look(self, method: str, route: str, number: int, body: Any) -> None:
         """Look into the ledger file at the very moment an order arrives."""
-        order = Order(self._market.now, method, route, number)
+        order = Order(self._now(), method, route, number, _kind(method, route, body))
         with contextlib.closing(sqlite3.connect(f"file:{self._ledger}?mode=ro", uri=True)) as ledger:
-            if route == "asks":
-                label = labels.parse(str(body.get("label") or ""))
-                order.intent_id = label.intent_id if label else ""
-                rows = ledger.execute(_SENT_RENT, (order.intent_id, str(number))).fetchall()
-                wanted = [("rent", "sent")]
-            else:
-                rows = ledger.execute(_SENT, (str(number),)).fetchall()
-                wanted = [(_kind(method, route, body), "sent")]
-        if rows != wanted:
-            self.broken.append(f"{method} {route}/{number} arrived, the ledger holds {rows} instead of {wanted}")
+            query = _SENT_RENT if route == "asks" else _SENT
+            sent = [row[0] for row in ledger.execute(query, (str(number), order.kind.value))]
+        if route == "asks":
+            label = labels.parse(str(body.get("label") or ""))
+            sent = [each for each in sent if label is not None and each == label.intent_id]
+        order.intent_id = sent[0] if sent else ""
+        if not sent:
+            self.broken.append(f"{method} {route}/{number} arrived and the ledger holds no such intent as sent")
+        elif order.kind.is_paying and any(order.intent_id == other.intent_id for other in self.orders):
+            self.broken.append(f"{order.kind.value} {order.intent_id} arrived twice")
         contract = self._market.contracts.get(number)
         if route != "asks" and contract is not None and not is_ours(contract):
             self.broken.append(f"{method} {route}/{number} is about an instance that is not ours")
-        if route == "asks" and any(order.intent_id == other.intent_id for other in self.orders):
-            self.broken.append(f"rent {order.intent_id} arrived twice")
         self.orders.append(order)
 
 
@@ -87,9 +87,11 @@ def intent_id(contract: Contract) -> str:
     return label.intent_id if label else ""
 
 
-def _kind(method: str, route: str, body: Any) -> str:
+def _kind(method: str, route: str, body: Any) -> IntentKind:
+    if route == "asks":
+        return IntentKind.RENT
     if method == "DELETE":
-        return IntentKind.RELEASE.value
+        return IntentKind.RELEASE
     if route == "instances/bid_price":
-        return IntentKind.REBID.value
-    return (IntentKind.RESUME if body.get("state") == "running" else IntentKind.PAUSE).value
+        return IntentKind.REBID
+    return IntentKind.RESUME if body.get("state") == "running" else IntentKind.PAUSE
