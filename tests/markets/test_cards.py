@@ -1,7 +1,8 @@
 import pytest
 
 from tests.markets.bench import BENCHES
-from tests.markets.cards import CARDS, Card
+from tests.markets.card import Card
+from tests.markets.cards import CARDS
 
 
 def test_ids_stay_and_titles_differ() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.model import Contract, Slice
+from agent.simulator.model import Contract, NoticeKind, Slice
 from agent.simulator.world import World
 
 START = 1_790_000_000.0
@@ -51,3 +51,12 @@ def run(market: World, contract: Contract) -> Contract:
             return contract
         market.advance_to(market.now + 30.0)
     raise AssertionError(f"it never ran: {contract}")
+
+
+def kinds(market: World) -> list[NoticeKind]:
+    return [notice.kind for notice in market.inbox]
+
+
+def shown(contract: Contract) -> tuple[object, ...]:
+    """Give what a renter can see of a contract's state."""
+    return contract.container, contract.holds_gpu, contract.is_intended, contract.is_queued, contract.is_offline
