@@ -1,6 +1,7 @@
 """The App on a schedule: wakes, signals, reload, health, metrics, the service manager; it stops without releasing."""
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from prometheus_client import CollectorRegistry
 
 from agent import schedule, systemd
 from agent.app import App
+from agent.config import reach
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.facts import LeaseChanged
 from agent.decide.strategy import Tuned
-from agent.ledger.errors import LedgerError
+from agent.ledger.errors import Code, LedgerError
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web.operator import OperatorSocket
@@ -52,33 +54,30 @@ class Daemon:
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
         self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set)
+        poll, patience = app.config.poll, parts.notifier.watchdog_seconds
+        self._clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
+        self._expect_cycles()
 
     async def run(self) -> None:
         """Serve, cycle, and stop on SIGTERM or SIGINT; SIGHUP reloads.
 
         Raises:
-            ListenError: the address of [web] cannot be served.
+            ListenError: the address of [web] or the operator's socket cannot be served.
+            LedgerError: the key turned out to be of another account; nothing more is done with it.
         """
         parts = self._parts
-        host, port = await self._server.start()
-        await self._socket.start()
-        poll = self._app.config.poll
-        self._health.expect("cycle", poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
-        clockwork = schedule.scheduler(
-            poll, parts.wake.set, self._tidy_soon, self._beat, parts.notifier.watchdog_seconds
-        )
-        self._listen_to_signals()
-        clockwork.start()
-        parts.metrics.see_reload(self._app.clock.now(), is_good=True)
-        parts.wake.set()
-        try:
+        async with contextlib.AsyncExitStack() as open_parts:
+            host, port = await self._server.start()
+            open_parts.push_async_callback(self._server.close)
+            await self._socket.start()
+            open_parts.push_async_callback(self._socket.close)
+            self._listen_to_signals()
+            self._clockwork.start()
+            open_parts.callback(self._clockwork.shutdown, wait=False)
+            open_parts.callback(self._stopping)
+            parts.metrics.see_reload(self._app.clock.now(), is_good=True)
+            parts.wake.set()
             await self._loop(f"http://{host}:{port}")
-        finally:
-            clockwork.shutdown(wait=False)
-            self._health.stopping()
-            parts.notifier.stopping("stopping; leases go on billing")
-            await self._socket.close()
-            await self._server.close()
 
     def stop(self) -> None:
         """End after the cycle that runs now; what it has sent is resolved first."""
@@ -89,18 +88,39 @@ class Daemon:
         """Read the files again; take them whole, or keep the last good ones."""
         parts, app = self._parts, self._app
         parts.notifier.reloading(app.clock.monotonic())
+        is_good = False
         try:
-            config, tuned = parts.read()
-            app.reload(config, tuned)
+            self._take(*parts.read())
+            is_good = True
         except ConfigError as error:
             for problem in error.problems:
                 log.error("config.refused", problem=str(problem))
-            parts.metrics.see_reload(app.clock.now(), is_good=False)
-        else:
-            log.info("config.reloaded", digest=config.digest)
-            parts.metrics.see_reload(app.clock.now(), is_good=True)
+        except Exception:
+            # Whatever reading stumbles over, what runs goes on under the numbers it runs on.
+            log.exception("config.refused", problem="a defect of gpubid itself")
+        parts.metrics.see_reload(app.clock.now(), is_good=is_good)
         parts.notifier.ready("running")
         parts.wake.set()
+
+    def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
+        """Run on these files from now on, and say what of them that does not reach."""
+        app, before = self._app, self._app.config
+        for short in reach.shortfalls(before, config, app.billing()[0]):
+            log.warning(short.event, about=short.about, reason=short.sentence)
+        if reach.is_spend_withdrawn(before, config):
+            app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
+        app.reload(config, tuned)
+        if config.poll != before.poll:
+            schedule.repoll(self._clockwork, config.poll)
+            self._expect_cycles()
+        log.info("config.reloaded", digest=config.digest)
+
+    def _expect_cycles(self) -> None:
+        self._health.expect("cycle", self._app.config.poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
+
+    def _stopping(self) -> None:
+        self._health.stopping()
+        self._parts.notifier.stopping("stopping; leases go on billing")
 
     async def _loop(self, url: str) -> None:
         parts = self._parts
@@ -129,6 +149,8 @@ class Daemon:
             done = await self._app.cycle()
         except LedgerError as error:
             log.error("cycle.failed", code=error.code.value, reason=error.sentence)
+            if error.code is Code.WRONG_ACCOUNT:
+                raise
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             return None
         except Exception:

@@ -13,6 +13,10 @@ CYCLE_DEADLINE_POLLS = 20
 """A cycle that has not ended after so many polls is stuck: writes have deadlines of their own, far shorter."""
 
 
+CYCLE = "cycle"
+"""The job that a reload may give another rhythm."""
+
+
 def scheduler(
     poll: timedelta,
     wake: Callable[[], None],
@@ -27,8 +31,13 @@ def scheduler(
     made = AsyncIOScheduler(
         timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )
-    made.add_job(wake, "interval", seconds=poll.total_seconds(), id="cycle")
+    made.add_job(wake, "interval", seconds=poll.total_seconds(), id=CYCLE)
     made.add_job(tidy, "cron", hour=TIDY_HOUR, id="tidy")
     if watchdog is not None:
         made.add_job(beat, "interval", seconds=watchdog / WATCHDOG_SHARE, id="watchdog")
     return made
+
+
+def repoll(clockwork: AsyncIOScheduler, poll: timedelta) -> None:
+    """Give the cycle another rhythm from now on."""
+    clockwork.reschedule_job(CYCLE, trigger="interval", seconds=poll.total_seconds())

@@ -1,0 +1,53 @@
+"""What of a configuration read anew does not reach a daemon that runs, and which leases it leaves to nobody."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agent.config.settings import Config, MarketSettings
+from agent.domain.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """One thing that a reload does not do. `event` and `about` are for the log; the sentence says what to do."""
+
+    event: str
+    about: str
+    sentence: str
+
+
+def shortfalls(before: Config, after: Config, leases: Iterable[Lease]) -> Iterator[Shortfall]:
+    """Yield what the operator should know of a reload that is taken all the same."""
+    for key in _deferred(before, after):
+        yield Shortfall("config.deferred", key, "holds from the next start on; until then the old value does")
+    places = {str(place) for work in after.workloads for place in work.places}
+    for held in leases:
+        if held.is_open and str(held.slot) not in places:
+            sentence = (
+                f"no workload asks for slot {held.slot} any more; {held.lease_id} goes on billing {held.billing_rate} "
+                f"and nobody looks after it: end it with `gpubid release {held.lease_id}`, or put the slot back"
+            )
+            yield Shortfall("lease.abandoned", held.lease_id, sentence)
+
+
+def is_spend_withdrawn(before: Config, after: Config) -> bool:
+    """Tell whether a market that might be paid may not any more: that holds at once."""
+    return any(old.may_spend and not new.may_spend for old, new in _pairs(before, after))
+
+
+def _deferred(before: Config, after: Config) -> Iterator[str]:
+    for old, new in _pairs(before, after):
+        for key in ("url", "simulated", "credential", "credential_file", "spend"):
+            if getattr(old, key) != getattr(new, key):
+                yield f"markets.{old.name}.{key}"
+    if before.ledger != after.ledger:
+        yield "ledger.path"
+    if before.listen != after.listen:
+        yield "web.listen"
+
+
+def _pairs(before: Config, after: Config) -> Iterator[tuple[MarketSettings, MarketSettings]]:
+    for old in before.markets:
+        new = after.market(old.name)
+        if new is not None:
+            yield old, new
