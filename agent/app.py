@@ -192,6 +192,11 @@ class App:
         leases = tuple(lease for lease in self.ledger.recollection(self.clock.now()).leases if lease.is_open)
         return leases, money.total_rate(lease.billing_rate for lease in leases)
 
+    def doubts(self) -> list[Intent]:
+        """Return the paying writes that no listing has settled: each may turn out to bill."""
+        known = self.ledger.recollection(self.clock.now())
+        return [intent for intent in known.intents if intent.is_open and intent.kind.is_paying]
+
     def most_rate(self) -> money.UsdPerHour:
         """Return the most everything may cost an hour without another word from us."""
         return money.total_rate(lease.committed_rate for lease in self.billing()[0])

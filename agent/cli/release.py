@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from agent.domain.lease import Lease
 
 ANSWER_SECONDS = 120.0
+LOOKS = 2
+"""Looks at the market after a kill without a daemon: an instance that the ledger lacks is believed on the second."""
+Answer = dict[str, list[dict[str, Any]]]
 
 
 def release(
@@ -26,7 +29,7 @@ def release(
     settings, tuned = session.read(config)
     leases = _open_leases(settings)
     chosen = {lease.lease_id for target in targets for lease in _named(target, leases)}
-    _print(_ordered(settings, tuned, "release", chosen, keep_disks=False), as_json=as_json)
+    _print(_ordered(settings, tuned, "release", chosen, keep_disks=False), "", as_json=as_json)
 
 
 def kill(
@@ -38,8 +41,12 @@ def kill(
     as_json: session.JsonOption = False,
 ) -> None:
     """Stop all spending now: release every lease, and let nothing be rented until `kill --lift`."""
+    if lift and keep_disks:
+        exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
     settings, tuned = session.read(config)
-    _print(_ordered(settings, tuned, "lift" if lift else "kill", set(), keep_disks=keep_disks), as_json=as_json)
+    said = _ordered(settings, tuned, "lift" if lift else "kill", set(), keep_disks=keep_disks)
+    end = "what is configured is rented again" if lift else "nothing is rented until `gpubid kill --lift`"
+    _print(said, end, as_json=as_json)
 
 
 def _named(target: str, leases: "list[Lease]") -> "list[Lease]":
@@ -67,27 +74,28 @@ def _open_leases(config: "Config") -> "list[Lease]":
     try:
         return asyncio.run(read())
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.refused(error)
 
 
 def _ordered(
     config: "Config", tuned: "Mapping[str, Tuned]", verb: str, lease_ids: set[str], *, keep_disks: bool
-) -> list[dict[str, Any]]:
+) -> Answer:
     from agent.ledger.errors import LedgerError
     from agent.systemd import CredentialError
 
     session.log_quietly()
     try:
-        return asyncio.run(_order(config, tuned, verb, lease_ids, keep_disks=keep_disks))
+        with session.waiting("giving the order"):
+            return asyncio.run(_order(config, tuned, verb, lease_ids, keep_disks=keep_disks))
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 
 
 async def _order(
     config: "Config", tuned: "Mapping[str, Tuned]", verb: str, lease_ids: set[str], *, keep_disks: bool
-) -> list[dict[str, Any]]:
+) -> Answer:
     """Hand the order to the daemon; where none runs, take the ledger and carry it out here."""
     from agent.app import App
     from agent.web import operator
@@ -99,12 +107,15 @@ async def _order(
         app = await App.open(config, tuned, outside)
         try:
             done = await app.obey(verb, lease_ids, f"user {getpass.getuser()}", keep_disks=keep_disks)
+            for _ in range(LOOKS if verb == "kill" else 0):
+                # What the ledger does not know is stopped as well; under a kill a cycle pays for nothing.
+                done += (await app.cycle()).done
+            return operator.answer(done, app.doubts())
         finally:
             await app.close()
-    return [operator.told(intent) for intent in done]
 
 
-async def _told_daemon(config: "Config", order: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+async def _told_daemon(config: "Config", order: Mapping[str, Any]) -> Answer | None:
     """Return the daemon's answer, or None when none listens."""
     import aiohttp
 
@@ -117,9 +128,9 @@ async def _told_daemon(config: "Config", order: Mapping[str, Any]) -> list[dict[
     try:
         async with (
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path)), timeout=timeout) as link,
-            link.post("http://gpubid/order", json=order) as answer,
+            link.post("http://gpubid/order", json=order) as reply,
         ):
-            said = await answer.json()
+            said = await reply.json()
     except PermissionError:
         exits.stop(exits.FAILED, [f"{path}: not yours to open; run this as the daemon's user"])
     except aiohttp.ClientConnectorError:
@@ -130,16 +141,28 @@ async def _told_daemon(config: "Config", order: Mapping[str, Any]) -> list[dict[
         )
     if "done" not in said:
         exits.stop(exits.FAILED, [str(said.get("sentence") or said.get("error"))])
-    done: list[dict[str, Any]] = said["done"]
-    return done
+    answer: Answer = said
+    return answer
 
 
-def _print(done: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print(said: Answer, end: str, *, as_json: bool) -> None:
     if as_json:
-        session.print_json({"done": done})
+        session.print_json(said)
     else:
-        for row in done:
-            session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}")
-        session.say(f"{len(done)} order(s) carried out")
-    if any(row["state"] != "confirmed" for row in done):
+        _tell(said, end)
+    if said["in_doubt"] or _unconfirmed(said["done"]):
         raise typer.Exit(exits.FAILED)
+
+
+def _tell(said: Answer, end: str) -> None:
+    for row in said["done"]:
+        session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
+    for row in said["in_doubt"]:
+        session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: look with `gpubid fleet`")
+    session.say(f"{len(said['done'])} order(s) carried out{'; ' if end else ''}{end}")
+
+
+def _unconfirmed(done: list[dict[str, Any]]) -> bool:
+    """Tell whether the last order for a lease was not confirmed: an earlier one may have been refused."""
+    last = {row["lease"]: row["state"] for row in done}
+    return any(state != "confirmed" for state in last.values())

@@ -1,6 +1,7 @@
 """A Unix socket for operators while the daemon holds the ledger: release, kill, lift; the peer's uid is recorded."""
 
 import contextlib
+import os
 import socket
 import struct
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from aiohttp import web
 
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
+from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
+VERBS = ("release", "kill", "lift")
 
 
 def path_of(ledger: Path) -> Path:
@@ -25,6 +28,10 @@ class Orders(Protocol):
 
     async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
         """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
+        ...
+
+    def doubts(self) -> list[Intent]:
+        """Return what may still turn out to bill."""
         ...
 
 
@@ -41,12 +48,22 @@ class OperatorSocket:
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
     async def start(self) -> None:
-        """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it."""
+        """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it.
+
+        Raises:
+            ListenError: the path is too long for a socket, or nothing can be made there.
+        """
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         await self._runner.setup()
-        await web.UnixSite(self._runner, self._path).start()
-        self._path.chmod(0o600)
+        try:
+            await web.UnixSite(self._runner, self._path).start()
+            self._path.chmod(0o600)
+        except OSError as error:
+            await self._runner.cleanup()
+            why = os.strerror(error.errno) if error.errno else str(error)
+            sentence = f"cannot listen on {self._path} ({why}); give [ledger] a shorter path, where files can be made"
+            raise ListenError(sentence) from None
 
     async def close(self) -> None:
         """Stop listening."""
@@ -60,13 +77,20 @@ class OperatorSocket:
             verb, lease_ids, keep = str(body["verb"]), set(body["leases"]), bool(body["keep_disks"])
         except (ValueError, KeyError, TypeError):
             return web.json_response({"error": "bad_order"}, status=400)
+        if verb not in VERBS:
+            return web.json_response({"error": "bad_order"}, status=400)
         who = f"uid {_peer_uid(request)}"
         try:
             done = await self._orders.obey(verb, lease_ids, who, keep_disks=keep)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
         self._wake()
-        return web.json_response({"done": [told(intent) for intent in done]})
+        return web.json_response(answer(done, self._orders.doubts()))
+
+
+def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:
+    """Return what was done and what is in doubt, as JSON for the operator."""
+    return {"done": [told(intent) for intent in done], "in_doubt": [told(intent) for intent in doubts]}
 
 
 def told(intent: Intent) -> dict[str, Any]:
