@@ -1,7 +1,7 @@
 """Exit codes of every verb, and how an error ends one.
 
 0 done; 1 it could not be done (market, ledger or limits said no: the sentence says which); 2 bad input: nothing was
-started and nothing was changed; 3 verification found damage.
+started and nothing was changed; 3 the ledger is damaged.
 """
 
 import sys
@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 import typer
+
+from agent.ledger.errors import Code, LedgerError
 
 DONE = 0
 FAILED = 1
@@ -21,3 +23,14 @@ def stop(code: int, lines: Iterable[str]) -> NoReturn:
     for line in lines:
         sys.stderr.write(f"gpubid: {line}\n")
     raise typer.Exit(code)
+
+
+def refused(error: LedgerError) -> NoReturn:
+    """End with what the ledger said: a file or a key that belongs elsewhere is bad input."""
+    codes = {
+        Code.CORRUPT: DAMAGED,
+        Code.WRONG_ACCOUNT: BAD_INPUT,
+        Code.FLEET_MISMATCH: BAD_INPUT,
+        Code.NEWER_SCHEMA: BAD_INPUT,
+    }
+    stop(codes.get(error.code, FAILED), [error.sentence])

@@ -38,7 +38,7 @@ def explain(
     try:
         last = asyncio.run(_last(settings))
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.refused(error)
     if as_json:
         decided = [_decided(made) for made in last if workload in {None, made.slot.workload}]
         session.print_json({"now": _explained(told), "last": decided})
@@ -104,7 +104,8 @@ def _candidates(one: "Explanation") -> "Table":
     session.add(table, "price", *(str(row.way.rate) for row in one.candidates))
     session.add(table, "reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
     for rows in zip(*(row.reckoning.terms() for row in one.candidates), strict=True):
-        session.add(table, 
+        session.add(
+            table,
             f"{rows[0].name} [{rows[0].unit}]".replace("[", "(").replace("]", ")"),
             *(f"{term.figure:.4f}" for term in rows),
         )

@@ -19,7 +19,7 @@ def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
     try:
         shown = asyncio.run(_shown(settings))
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.refused(error)
     if as_json:
         session.print_json(shown)
         return
@@ -100,10 +100,10 @@ def _print(shown: dict[str, Any]) -> None:
         state = f"{row['state']} (held)" if row["is_held"] else row["state"]
         bills = f"${row['billing_dollars_per_hour']:.4f}/h"
         gpu = f"{row['gpus']}x {row['gpu']}"
-        table.add_row(row["slot"], state, row["lease"], row["host"], gpu, row["tenure"], bills, row["since"][:19])
+        session.add(table, row["slot"], state, row["lease"], row["host"], gpu, row["tenure"], bills, row["since"][:19])
     for row in shown["slots"]:
         if row["lease"] is None:
-            table.add_row(row["slot"], "empty", "", "", "", "", "", "")
+            session.add(table, row["slot"], "empty", "", "", "", "", "", "")
     session.show(table)
     for row in shown["in_doubt"]:
         session.say(f"in doubt: {row['kind']} {row['intent']} for {row['slot']}")

@@ -78,7 +78,8 @@ def prices(
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(found):
-        session.add(table, 
+        session.add(
+            table,
             f"{row.at:%m-%d %H:%M:%S}",
             row.host_id,
             f"{row.gpus}x {row.gpu}",
@@ -119,7 +120,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
 
 def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Ask one question of the ledger, or end with its sentence."""
-    from agent.ledger.errors import Code, LedgerError
+    from agent.ledger.errors import LedgerError
     from agent.ledger.reader import open_reader
 
     async def asked() -> T:
@@ -133,7 +134,7 @@ def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
         with session.waiting("reading the ledger"):
             return asyncio.run(asked())
     except LedgerError as error:
-        exits.stop(exits.DAMAGED if error.code is Code.CORRUPT else exits.FAILED, [error.sentence])
+        exits.refused(error)
 
 
 def _instant(text: str | None) -> datetime | None:

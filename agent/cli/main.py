@@ -12,7 +12,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Keeps GPU workloads alive on interruptible marketplace capacity, and proves what it spent.",
-    epilog="Exit codes: 0 done, 1 it could not be done, 2 bad input and nothing changed, 3 verification found damage.",
+    epilog="Exit codes: 0 done, 1 it could not be done, 2 bad input and nothing changed, 3 the ledger is damaged.",
 )
 app.command()(run.run)
 app.command()(rehearse.rehearse)

@@ -20,11 +20,12 @@ def preview(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     """Return what a cycle would see and decide, or end with a sentence."""
     session.log_quietly()
     try:
-        seen = asyncio.run(_dry_cycle(config, tuned))
+        with session.waiting("asking the market"):
+            seen = asyncio.run(_dry_cycle(config, tuned))
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
-        exits.stop(exits.FAILED, [error.sentence])
+        exits.refused(error)
     if not any(view.is_fresh for view in seen.fleet.markets.values()):
         exits.stop(exits.FAILED, ["no market could be read; try again, or look at `gpubid run --dry-run`"])
     return seen

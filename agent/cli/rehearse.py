@@ -50,7 +50,7 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
 
     from agent.cli import story
 
-    story.tell(told, Console(width=None if session.is_terminal() else 140, markup=False, highlight=False))
+    story.tell(told, Console(width=None if session.is_terminal() else 140, markup=False))
 
 
 def _make(directory: Path) -> None:
@@ -68,7 +68,9 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
 
     from agent.cli.rehearsal import rehearse as run
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)) as progress:
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)
+    ) as progress:
         task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
         scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
         return asyncio.run(run(settings, tuned, scene, directory))  # type: ignore[arg-type]

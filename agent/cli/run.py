@@ -1,6 +1,7 @@
 """`gpubid run`: the daemon."""
 
 import asyncio
+import contextlib
 import os
 import sys
 from dataclasses import replace
@@ -77,6 +78,8 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
 def _tell_billing(app: "App") -> None:
     """Say what goes on billing: stopping the daemon never releases."""
     leases, rate = app.billing()
+    for intent in app.doubts():
+        _tell(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")
     if not leases:
         _tell("stopped; no lease is open")
         return
@@ -87,4 +90,7 @@ def _tell_billing(app: "App") -> None:
 
 
 def _tell(line: str) -> None:
-    sys.stderr.write(f"gpubid: {line}\n")
+    """Say it on standard output, as standard error holds logs alone; that nobody listens is no reason to fail."""
+    with contextlib.suppress(OSError):
+        sys.stdout.write(f"gpubid: {line}\n")
+        sys.stdout.flush()

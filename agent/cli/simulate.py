@@ -7,6 +7,7 @@ Bad input ends with 2 and a sentence on stderr.
 import asyncio
 import datetime as dt
 import json
+import math
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -45,6 +46,9 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     from agent.simulator.server import Simulator
     from agent.simulator.world import World
 
+    for name, figure in (("--speed", speed), ("--credit", credit or 0.0)):
+        if not math.isfinite(figure):
+            _fail(f"{name}: {figure} is no number to reckon with.")
     clock = ScaledClock(_instant(start), speed)
     gates = {"lenient": gate.Gate, "published": gate.published}
     if rate_limits not in gates:

@@ -1,10 +1,12 @@
 """`gpubid strategy`: which there are, what their numbers are, and how two differ."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
 from agent.cli import exits, session
+from agent.config import problems
 
 app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.")
 
@@ -26,7 +28,7 @@ def list_(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
         return
     table = session.table("name", "digest", "used by", "file")
     for row in rows:
-        table.add_row(str(row["name"]), str(row["digest"])[:12], ", ".join(row["workloads"]), str(row["source"]))
+        session.add(table, str(row["name"]), str(row["digest"])[:12], ", ".join(row["workloads"]), str(row["source"]))
     session.show(table)
 
 
@@ -42,7 +44,7 @@ def show(
         session.print_json(numbers)
         return
     for key, value in numbers.items():
-        session.say(f"{key} = {value}")
+        session.say(f"{key} = {problems.literal(value)}")
 
 
 @app.command()
@@ -61,7 +63,7 @@ def diff(
         session.print_json({"numbers": changes, "plans": plans})
         return
     for key, (here, there) in changes.items():
-        session.say(f"{key}: {here} -> {there}")
+        session.say(f"{key}: {_shown(here)} -> {_shown(there)}")
     session.say("the numbers are the same" if not changes else f"{len(changes)} number(s) differ")
     for one, sentences in plans.items():
         for sentence in sentences:
@@ -72,8 +74,16 @@ def _numbers(config: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the pa
     _, tuned = session.read(config)
     if name not in tuned:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; there is {', '.join(sorted(tuned))}"])
-    numbers: dict[str, Any] = tuned[name].params.model_dump(mode="json")
-    return numbers
+    return {key: _as_written(value) for key, value in tuned[name].params.model_dump().items()}
+
+
+def _as_written(value: Any) -> Any:  # noqa: ANN401 - whatever a strategy reckons with
+    """Return a number as its file has it: durations such as "45m"."""
+    return problems.duration_text(value) if isinstance(value, timedelta) else value
+
+
+def _shown(value: object) -> str:
+    return "-" if value is None else problems.literal(value)
 
 
 def _planned(config: Any, name: str) -> list[str]:  # noqa: ANN401 - the path typer hands in
