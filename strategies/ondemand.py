@@ -1,13 +1,13 @@
 """Pay the listed price and never be outbid: the baseline every other strategy is measured against."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide import price
-from agent.decide.strategy import Candidate, Params, Proposal, SlotView, View
+from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
@@ -33,13 +33,13 @@ class OnDemand:
         if not isinstance(params, OnDemandParams):
             raise TypeError("ondemand runs on OnDemandParams")
         work = view.workload
-        ranked = view.ranking(_Ways(work.max_price.scaled(params.ceiling), work.disk_gb))
-        return [self._fill(slot, view, ranked) for slot in view.slots]
+        shortlist = Shortlist(view.ranking(_Ways(work.max_price.scaled(params.ceiling), work.disk_gb)))
+        return [shortlist.used(self._fill(slot, view, shortlist)) for slot in view.slots]
 
-    def _fill(self, slot: SlotView, view: View, ranked: Iterator[Candidate]) -> Proposal:
+    def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
         if slot.lease is not None:
             return _keep(slot)
-        best = next(ranked, None)
+        best = shortlist.best
         if best is None:
             code = "no_offer" if view.has_offers else "no_view"
             return Proposal(slot.slot, None, Reason(code, "no on-demand offer fits within the price"))

@@ -1,13 +1,13 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide import bidding, price, recovery
-from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
+from agent.decide.strategy import Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
@@ -57,21 +57,21 @@ class Patient:
         """Return a rent for an empty slot, a way out for a lost lease, and now and then a lower bid for a calm one."""
         if not isinstance(params, PatientParams):
             raise TypeError("patient runs on PatientParams")
-        ranked = view.ranking(_Ways(view.workload.max_price, view.workload.disk_gb, params))
-        return [self._decide(slot, view, ranked, params) for slot in view.slots]
+        shortlist = Shortlist(view.ranking(_Ways(view.workload.max_price, view.workload.disk_gb, params)))
+        return [shortlist.used(self._decide(slot, view, shortlist, params)) for slot in view.slots]
 
-    def _decide(self, slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal:
+    def _decide(self, slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
         held = slot.lease
         if held is None:
-            return _fill(slot, view, ranked)
+            return _fill(slot, view, shortlist)
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
-            best = next(ranked, None) if params.may_move else None
+            best = shortlist.best if params.may_move else None
             return recovery.recover(
                 slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now
             )
-        return _go_back(slot, view, ranked, params) or _calm(slot, view, held, params)
+        return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class _Ways:
         return found
 
 
-def _fill(slot: SlotView, view: View, ranked: Iterator[Candidate]) -> Proposal:
-    best = next(ranked, None)
+def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
+    best = shortlist.best
     if best is None:
         code = "no_offer" if view.has_offers else "no_view"
         sentence = "no offer fits within the price" if view.has_offers else "the market has not been asked lately"
@@ -122,14 +122,14 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
     )
 
 
-def _go_back(slot: SlotView, view: View, ranked: Iterator[Candidate], params: PatientParams) -> Proposal | None:
+def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:
     """Leave an on-demand lease for a much cheaper offer, seldom: a move costs a restore and may find a worse host."""
     held = slot.lease
     if held is None or not params.may_return or held.state is not LeaseState.RUNNING:
         return None
     if view.now - held.state_since < params.return_after:
         return None
-    return recovery.go_back(slot, view.workload, next(ranked, None), params.return_gain)
+    return recovery.go_back(slot, view.workload, shortlist.best, params.return_gain)
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:

@@ -117,6 +117,28 @@ class Proposal:
     bid: UsdPerHour | None = None
 
 
+class Shortlist:
+    """A ranking of which only what is used is taken: a slot that looks and stays leaves the best to the next."""
+
+    def __init__(self, ranked: Iterator[Candidate]) -> None:
+        """Read from `ranked` when the best is first asked for."""
+        self._ranked = ranked
+        self._best: list[Candidate | None] = []
+
+    @property
+    def best(self) -> Candidate | None:
+        """The best candidate that is not taken, or None."""
+        if not self._best:
+            self._best.append(next(self._ranked, None))
+        return self._best[0]
+
+    def used(self, proposal: Proposal) -> Proposal:
+        """Return the proposal; the candidate it names is taken, and the one after it is the best from here on."""
+        if proposal.candidate is not None:
+            self._best.clear()
+        return proposal
+
+
 P_contra = TypeVar("P_contra", bound=Params, contravariant=True)
 
 
