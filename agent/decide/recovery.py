@@ -36,6 +36,8 @@ LATE_RESUME_PER_HOUR = 0.05
 """After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
+TROUBLE_HOURS = 10 / 60
+"""How long a further interruption idles a slot until it runs again: seeing it, choosing, and loading elsewhere. Assumed."""
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 FALLBACK_MBPS = 200.0
@@ -111,10 +113,10 @@ def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[O
     idle = _raised_hours() if _is_raised(held, now) else _idle_hours(held, now - held.state_since)
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET:
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
-        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, held.dlperf, start, 0.0)
+        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, 1.0, start, 0.0)
         reason = Reason("resume", "start it again where it stands")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, held.dlperf, idle, 0.0)
+    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, 1.0, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
 
 
@@ -155,7 +157,7 @@ def _raise(
     )
     if bid is None or bid <= held.gpu_rate:
         return []
-    option = _over_horizon("raise", work, bid, held.disk_rate, held.dlperf, _raised_hours(), market_loss_rate)
+    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(), market_loss_rate)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return [(option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid))]
 
@@ -171,7 +173,7 @@ def _move(
         work,
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
-        best.offer.dlperf,
+        best.offer.dlperf / held.dlperf if held.dlperf and best.offer.dlperf else 1.0,
         reckoning.loading_hours,
         reckoning.hazard,
         once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
@@ -234,26 +236,32 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     work: Workload,
     rate: UsdPerHour,
     disk_rate: UsdPerHour,
-    dlperf: float,
+    speed: float,
     start_hours: float,
     hazard: float,
     once: float = 0.0,
 ) -> Option:
-    """Price one way over the horizon: start, restore, run until a loss or the end, lose half an interval on a loss."""
+    """Price one way over the horizon.
+
+    After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
+    Useful hours count by `speed`, the DLPerf over that of the lease that was lost: an hour on a slower card is worth less.
+    """
     left = max(HORIZON_HOURS - start_hours, 0.0)
-    running, loss = price.stay(hazard, left) if left > 0 else (0.0, 0.0)
-    restore = min(work.checkpoint.restore.total_seconds() / 3600, running)
-    lost = loss * min(work.checkpoint.interval.total_seconds() / 7200, (running - restore) / 2)
-    useful = running - restore - lost
+    losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)
+    running = left - losses * TROUBLE_HOURS
+    restore = (losses + 1.0) * work.checkpoint.restore.total_seconds() / 3600 if running > 0 else 0.0
+    lost = losses * work.checkpoint.interval.total_seconds() / 7200
+    useful = max(running - restore - lost, 0.0) * speed
     worth = work.max_price.dollars * (HORIZON_HOURS - useful)
     dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + once + worth
     terms = (
         Term("gpu", rate.dollars * running, "$"),
         Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
         Term("traffic and lost work", once, "$"),
-        Term("not useful", HORIZON_HOURS - useful, "h"),
-        Term("worth of those hours", worth, "$"),
-        Term("DLPerf", dlperf, ""),
+        Term("useful", useful, "h"),
+        Term("worth of the other hours", worth, "$"),
+        Term("speed", speed, ""),
+        Term("interruptions", losses, ""),
     )
     return Option(name, dollars, terms)
 
