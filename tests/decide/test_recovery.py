@@ -1,0 +1,239 @@
+"""After an interruption: wait, raise, start again or move, by what each costs."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import price, recovery
+from agent.decide.price import Way
+from agent.decide.recovery import Numbers
+from agent.decide.strategy import Candidate, Down, Proposal, SlotView
+from agent.domain.intent import IntentKind
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from tests.support import builders
+
+NOW = builders.NOW
+PLACE = builders.slot()
+NUMBERS = Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True)
+DISK = Checkpoint(place=CheckpointPlace.DISK)
+
+
+def lost(cause: Cause | None = Cause.OUTBID, *, minutes: float = 5, **changes: Any) -> Lease:
+    """Build a lease that the market took some minutes ago."""
+    values = {"state": LeaseState.PAUSED, "interrupted_by": cause, "state_since": builders.ago(minutes=minutes)}
+    return builders.lease(**{**values, **changes})
+
+
+def recovered(
+    held: Lease,
+    *,
+    best: Candidate | None = None,
+    quotes: tuple[str, ...] = (),
+    numbers: Numbers = NUMBERS,
+    work: Workload | None = None,
+    hazard: float = 0.15,
+) -> Proposal:
+    """Recover one slot."""
+    down = Down(held.state_since, tuple(builders.per_hour(quote) for quote in quotes))
+    slot = SlotView(PLACE, held, None, down)
+    return recovery.recover(slot, work or builders.workload(), best, hazard, numbers, NOW)
+
+
+def names(proposal: Proposal) -> list[str]:
+    return [option.name for option in proposal.reason.options]
+
+
+def dollars(proposal: Proposal) -> dict[str, float]:
+    return {option.name: option.dollars for option in proposal.reason.options}
+
+
+def test_with_nothing_else_to_do_it_waits() -> None:
+    made = recovered(lost())
+    assert (made.kind, made.reason.code, names(made)) == (None, "wait_paused", ["wait"])
+
+
+def test_a_known_rival_within_the_ceiling_is_beaten() -> None:
+    made = recovered(lost(rival_floor=builders.per_hour("0.25")))
+    assert (made.kind, made.reason.code) == (IntentKind.REBID, "raise_bid")
+    assert made.bid is not None
+    assert builders.per_hour("0.25") < made.bid <= NUMBERS.ceiling
+    assert made.lease is not None
+
+
+def test_a_rival_above_the_ceiling_is_not_chased() -> None:
+    assert names(recovered(lost(rival_floor=builders.per_hour("0.37")))) == ["wait"]
+
+
+def test_the_hosts_own_floor_is_never_underbid() -> None:
+    made = recovered(lost(rival_floor=builders.per_hour("0.20"), host_floor=builders.per_hour("0.30")))
+    assert made.bid is not None
+    assert made.bid > builders.per_hour("0.30")
+
+
+def test_our_own_echo_is_no_reason_to_raise() -> None:
+    """The echo trap: the slice is quoted at our own bid."""
+    assert names(recovered(lost(), quotes=("0.22", "0.2204"))) == ["wait"]
+    raised = lost(gpu_rate=builders.per_hour("0.30"), recent_bids=(builders.per_hour("0.22"),))
+    assert names(recovered(raised, quotes=("0.22", "0.30"))) == ["wait"]
+
+
+def test_what_already_bids_enough_is_not_raised() -> None:
+    assert names(recovered(lost(gpu_rate=builders.per_hour("0.35"), rival_floor=builders.per_hour("0.25")))) == ["wait"]
+
+
+@pytest.mark.parametrize(
+    "cause", [Cause.DISPLACED, Cause.HOST_OFFLINE, Cause.HOST_GONE, Cause.CONTRACT_END], ids=lambda cause: cause.value
+)
+def test_no_bid_helps_against_what_outranks_bids(cause: Cause) -> None:
+    assert "raise" not in names(recovered(lost(cause, rival_floor=builders.per_hour("0.25"))))
+
+
+def test_on_demand_has_no_bid_to_raise() -> None:
+    held = lost(tenure=Tenure.ON_DEMAND, rival_floor=builders.per_hour("0.25"))
+    assert "raise" not in names(recovered(held))
+
+
+def test_a_strategy_may_forbid_raises_and_moves() -> None:
+    stubborn = Numbers(NUMBERS.ceiling, 0.05, 0.0, may_move=False, may_raise=False)
+    held = lost(minutes=60, rival_floor=builders.per_hour("0.25"))
+    assert names(recovered(held, best=builders.candidate(), numbers=stubborn)) == ["wait"]
+
+
+def test_a_move_first_cancels_what_could_start_the_old_lease() -> None:
+    made = recovered(lost(Cause.DISPLACED, minutes=30), best=builders.candidate(builders.offer(2)))
+    assert (made.kind, made.reason.code) == (IntentKind.PAUSE, "cancel_start")
+    assert made.lease is not None
+    assert made.candidate is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"paused_by_us": True}, {"tenure": Tenure.ON_DEMAND}, {"interrupted_by": Cause.HOST_OFFLINE}],
+    ids=str,
+)
+def test_what_cannot_start_by_itself_is_left_at_once(changes: dict[str, Any]) -> None:
+    best = builders.candidate(builders.offer(2))
+    made = recovered(lost(**{"interrupted_by": Cause.DISPLACED, **changes, "minutes": 30}), best=best)
+    assert (made.kind, made.candidate) == (IntentKind.RENT, best)
+
+
+def test_a_move_to_on_demand_is_called_so() -> None:
+    best = Candidate(builders.offer(2), Way(Tenure.ON_DEMAND, builders.per_hour("0.3")), builders.candidate().reckoning)
+    assert "on_demand" in names(recovered(lost(Cause.DISPLACED, minutes=30), best=best))
+
+
+def test_the_only_checkpoint_is_never_left_behind() -> None:
+    best = builders.candidate(builders.offer(2))
+    on_disk = builders.workload(checkpoint=DISK)
+    assert names(recovered(lost(Cause.DISPLACED, minutes=300), best=best, work=on_disk)) == ["wait"]
+    never_ran = lost(Cause.DISPLACED, minutes=300, has_run=False)
+    assert "move" in names(recovered(never_ran, best=best, work=on_disk))
+
+
+def test_a_disk_that_may_be_lost_is_priced_with_its_work() -> None:
+    best = builders.candidate(builders.offer(2))
+    losable = builders.workload(checkpoint=DISK, may_lose_disk=True)
+    remote = builders.workload()
+    held = lost(Cause.DISPLACED, minutes=30, opened_at=builders.ago(hours=10, minutes=30))
+    with_work = dollars(recovered(held, best=best, work=losable))["move"]
+    without = dollars(recovered(held, best=best, work=remote))["move"]
+    assert with_work - without == pytest.approx(10 * 0.22)
+
+
+@pytest.mark.parametrize("cause", [Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP], ids=lambda cause: cause.value)
+def test_what_somebody_stopped_rests_before_it_is_started_again(cause: Cause) -> None:
+    early = recovered(lost(cause, minutes=9.9))
+    assert (early.kind, early.reason.code) == (None, "cool_off")
+    late = recovered(lost(cause, minutes=10))
+    assert (late.kind, late.reason.code) == (IntentKind.RESUME, "resume")
+
+
+def test_our_own_pause_is_ended_by_a_resume() -> None:
+    made = recovered(lost(None, paused_by_us=True))
+    assert (made.kind, names(made)) == (IntentKind.RESUME, ["resume"])
+
+
+def test_out_of_credit_is_started_again() -> None:
+    assert recovered(lost(Cause.OUT_OF_CREDIT)).kind is IntentKind.RESUME
+
+
+def test_a_resume_against_a_rival_is_priced_as_a_wait() -> None:
+    parked = dollars(recovered(lost(Cause.OUTBID, paused_by_us=True)))["resume"]
+    own = dollars(recovered(lost(None, paused_by_us=True)))["resume"]
+    assert parked > own
+
+
+@given(st.floats(0, 600), st.floats(0, 600))
+def test_the_longer_it_is_down_the_longer_it_is_expected_to_stay_down(minutes: float, more: float) -> None:
+    now = dollars(recovered(lost(minutes=minutes)))["wait"]
+    later = dollars(recovered(lost(minutes=minutes + more)))["wait"]
+    assert later >= now - 1e-9
+
+
+def test_what_never_ran_comes_back_at_its_own_rate() -> None:
+    """Idle time is the integral of being down, cut at the horizon."""
+    idle = recovery._idle_hours(lost(has_run=False), timedelta(minutes=5))
+    rate, steps = recovery.NEVER_STARTED_RESUME_PER_HOUR, 20_000
+    width = recovery.HORIZON_HOURS / steps
+    summed = sum(2.718281828459045 ** (-rate * (step + 0.5) * width) for step in range(steps)) * width
+    assert idle == pytest.approx(summed, rel=1e-6)
+
+
+def test_what_ran_comes_back_early_or_hardly_ever() -> None:
+    fresh = recovery._idle_hours(lost(), timedelta())
+    early = recovery.EARLY_RESUME / timedelta(hours=1)
+    waited, resumed = price.stay(recovery.EARLY_RESUME_PER_HOUR, early)
+    assert resumed == pytest.approx(9 / 48, abs=0.002)
+    late, _ = price.stay(recovery.LATE_RESUME_PER_HOUR, recovery.HORIZON_HOURS - early)
+    assert fresh == pytest.approx(waited + (39 / 48) * late, rel=0.002)
+
+
+@pytest.mark.parametrize("cause", [Cause.HOST_GONE, Cause.CONTRACT_END], ids=lambda cause: cause.value)
+def test_what_is_gone_never_comes_back(cause: Cause) -> None:
+    assert recovery._idle_hours(lost(cause), timedelta()) == recovery.HORIZON_HOURS
+
+
+@given(
+    st.sampled_from(Cause),
+    st.floats(0, 600),
+    st.booleans(),
+    st.none() | st.integers(1, 600_000),
+    st.floats(0, 1),
+    st.integers(1, 600_000),
+    st.booleans(),
+)
+def test_the_choice_is_the_cheapest_that_gains_enough(
+    cause: Cause, minutes: float, has_run: bool, rival: int | None, gain: float, ceiling: int, is_move_open: bool
+) -> None:
+    held = lost(cause, minutes=minutes, has_run=has_run, rival_floor=None if rival is None else UsdPerHour(rival))
+    numbers = Numbers(UsdPerHour(ceiling), 0.05, gain, may_move=is_move_open, may_raise=True)
+    made = recovered(held, best=builders.candidate(builders.offer(2)), numbers=numbers)
+    if made.bid is not None:
+        assert held.gpu_rate < made.bid <= numbers.ceiling
+    if not made.reason.options:
+        assert made.reason.code == "cool_off"
+        return
+    rest, cheapest = made.reason.options[0].dollars, min(option.dollars for option in made.reason.options)
+    is_rest = made.reason.code in {"wait_paused", "resume", "wait_raised"}
+    assert is_rest is not (rest - cheapest > gain * rest)
+
+
+@given(st.floats(0, 600))
+def test_ways_are_told_with_terms_that_add_up(minutes: float) -> None:
+    made = recovered(lost(Cause.OUTBID, minutes=minutes), best=builders.candidate(builders.offer(2)))
+    for option in made.reason.options:
+        terms = [term.figure for term in option.terms if term.unit == "$"]
+        assert sum(terms) == pytest.approx(option.dollars)
+
+
+def test_recover_needs_a_lease_that_is_down() -> None:
+    for slot in (SlotView(PLACE, None), SlotView(PLACE, builders.lease())):
+        with pytest.raises(ValueError, match="down"):
+            recovery.recover(slot, builders.workload(), None, 0.1, NUMBERS, NOW)
