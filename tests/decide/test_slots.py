@@ -1,0 +1,222 @@
+"""What a slot needs before any strategy is asked, and what is released whatever a strategy thinks."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import slots
+from agent.decide.strategy import Proposal, SlotView
+from agent.domain.decision import Release
+from agent.domain.fleet import Fleet
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace
+from tests.support import builders
+
+PLACE = builders.slot()
+NOW = builders.NOW
+
+
+def look(cooling: dict[str, str] | None = None, **changes: Any) -> SlotView | Proposal:
+    fleet = builders.fleet(**changes)
+    return slots.look(fleet, fleet.workloads[0], PLACE, cooling or {})
+
+
+def held_back(answer: SlotView | Proposal) -> str:
+    """Return why a slot is held back, insisting that it is."""
+    assert isinstance(answer, Proposal)
+    assert answer.kind is None
+    return answer.reason.code
+
+
+def test_an_empty_slot_goes_to_the_strategy() -> None:
+    assert look() == SlotView(PLACE, None)
+
+
+@pytest.mark.parametrize("state", [IntentState.RECORDED, IntentState.SENT, IntentState.IN_DOUBT])
+@pytest.mark.parametrize("kind", [IntentKind.RENT, IntentKind.REBID, IntentKind.RESUME])
+def test_an_open_paying_intent_blocks_its_slot(kind: IntentKind, state: IntentState) -> None:
+    doubt = builders.intent(kind=kind, state=state)
+    assert held_back(look(intents=(doubt,), leases=(builders.lease(),))) == "in_doubt"
+
+
+def test_a_pause_in_doubt_blocks_nothing() -> None:
+    assert look(intents=(builders.intent(kind=IntentKind.PAUSE),)) == SlotView(PLACE, None)
+
+
+@pytest.mark.parametrize("key", ["fleet:all", "workload:train"])
+def test_what_a_person_stopped_stays_stopped(key: str) -> None:
+    assert held_back(look({key: "a kill"}, leases=(builders.lease(),))) == "stopped"
+
+
+def test_a_slot_that_just_rented_rests() -> None:
+    assert held_back(look({"slot:train/0": "a rent a moment ago"})) == "slot_rests"
+    assert look({"slot:train/1": "a rent a moment ago"}) == SlotView(PLACE, None)
+
+
+def test_a_release_the_market_has_not_confirmed_holds_the_slot() -> None:
+    leaving = builders.lease(state=LeaseState.RELEASING, bills=Bills.DISK)
+    assert held_back(look(leases=(leaving,))) == "releasing"
+    gone = builders.lease(state=LeaseState.RELEASING, bills=Bills.NOTHING)
+    assert look(leases=(gone,)) == SlotView(PLACE, None)
+
+
+def test_a_missing_lease_counts_as_running_and_is_not_replaced() -> None:
+    assert held_back(look(leases=(builders.lease(state=LeaseState.MISSING),))) == "missing"
+
+
+def test_an_ended_container_is_paused() -> None:
+    answer = look(leases=(builders.lease(state=LeaseState.EXITED),))
+    assert isinstance(answer, Proposal)
+    assert (answer.kind, answer.reason.code) == (IntentKind.PAUSE, "container_exit")
+
+
+@pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.RUNNING])
+def test_a_live_lease_is_not_down(state: LeaseState) -> None:
+    held = builders.lease(state=state)
+    assert look(leases=(held,)) == SlotView(PLACE, held)
+
+
+@pytest.mark.parametrize("state", [LeaseState.PAUSED, LeaseState.OFFLINE])
+def test_a_lost_lease_is_down_since_it_was_lost(state: LeaseState) -> None:
+    answer = look(leases=(builders.lease(state=state),))
+    assert isinstance(answer, SlotView)
+    assert answer.down is not None
+    assert answer.down.since == builders.ago(hours=1)
+
+
+def test_of_two_leases_the_younger_is_arriving() -> None:
+    old = builders.lease(1, state=LeaseState.PAUSED)
+    new = builders.lease(2, state=LeaseState.STARTING, opened_at=NOW)
+    answer = look(leases=(new, old))
+    assert isinstance(answer, SlotView)
+    assert (answer.lease, answer.arriving) == (old, new)
+
+
+def test_quotes_are_floors_of_the_same_slice_since_the_loss() -> None:
+    held = builders.lease(state=LeaseState.PAUSED, state_since=builders.ago(minutes=5))
+    rows = (
+        builders.offer(1, floor=builders.per_hour("0.30")),
+        builders.offer(2, host_id="h1", floor=builders.per_hour("0.31"), seen_at=builders.ago(minutes=6)),
+        builders.offer(3, host_id="h1", floor=builders.per_hour("0.32"), gpus=2),
+        builders.offer(4, host_id="h1", floor=None),
+        builders.offer(5, floor=builders.per_hour("0.33")),
+    )
+    answer = look(leases=(held,), markets={"vast": builders.view(offers=rows)})
+    assert isinstance(answer, SlotView)
+    assert answer.down is not None
+    assert answer.down.quotes == (builders.per_hour("0.30"),)
+    elsewhere = look(leases=(held,), markets={})
+    assert isinstance(elsewhere, SlotView)
+    assert elsewhere.down is not None
+    assert elsewhere.down.quotes == ()
+
+
+def released(*leases: Lease, **changes: Any) -> list[tuple[str, str]]:
+    """Return (lease id, code) of the releases that are due."""
+    fleet: Fleet = builders.fleet(leases=leases, **changes)
+    due: list[Release] = list(slots.releases(fleet))
+    return [(order.lease.lease_id, order.reason.code) for order in due]
+
+
+OVERDUE = {"state": LeaseState.STARTING, "state_since": builders.ago(hours=2)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"state": LeaseState.RELEASING, "bills": Bills.DISK}, "release_again"),
+        ({"has_failed": True, "state": LeaseState.PAUSED}, "start_failed"),
+        ({"has_failed": True, "end_reason": "mismatch: it is on_demand"}, "mismatch"),
+        (OVERDUE, "start_overdue"),
+        ({"is_held": True, "state": LeaseState.RELEASING, "bills": Bills.DISK}, "release_again"),
+    ],
+    ids=str,
+)
+def test_the_unfinished_and_the_failed_are_released(changes: dict[str, Any], code: str) -> None:
+    assert released(builders.lease(**changes)) == [("vast-1", code)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"state": LeaseState.RELEASING, "bills": Bills.NOTHING},
+        {"state": LeaseState.ENDED, "has_failed": True},
+        {"is_held": True, "has_failed": True},
+        {**OVERDUE, "is_held": True},
+        {**OVERDUE, "has_run": True},
+        {**OVERDUE, "slot": builders.slot("unknown")},
+        {"state": LeaseState.STARTING, "state_since": builders.ago(minutes=20)},
+        {"state": LeaseState.PAUSED},
+        {"state": LeaseState.MISSING},
+    ],
+    ids=str,
+)
+def test_the_healthy_the_held_and_the_lost_are_kept(changes: dict[str, Any]) -> None:
+    assert released(builders.lease(**changes)) == []
+
+
+@pytest.mark.parametrize("markets", [{}, {"vast": builders.view(is_fresh=False)}], ids=["none", "stale"])
+def test_an_old_view_is_no_reason_to_release(markets: dict[str, Any]) -> None:
+    assert released(builders.lease(**OVERDUE), markets=markets) == []
+    failed = builders.lease(has_failed=True)
+    assert released(failed, markets=markets) == [("vast-1", "start_failed")]
+
+
+OLD = builders.lease(1, state=LeaseState.PAUSED)
+NEW = builders.lease(2, opened_at=NOW)
+
+
+def test_the_old_lease_of_a_finished_move_goes() -> None:
+    assert released(OLD, NEW) == [("vast-1", "moved")]
+
+
+def test_the_old_lease_stays_until_the_new_one_runs() -> None:
+    starting = builders.lease(2, opened_at=NOW, state=LeaseState.STARTING, state_since=NOW)
+    assert released(OLD, starting) == []
+
+
+def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:
+    work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    assert released(OLD, NEW, workloads=(work,)) == []
+
+
+def test_a_move_that_lost_its_start_is_given_up() -> None:
+    lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, has_run=False)
+    assert released(OLD, lost) == [("vast-2", "move_lost")]
+    ran = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED)
+    assert released(OLD, ran) == []
+
+
+def test_two_leases_of_a_workload_nobody_knows_are_left_alone() -> None:
+    assert released(OLD, NEW, workloads=()) == []
+
+
+def test_a_start_is_overdue_after_several_times_its_pull() -> None:
+    work = builders.workload(image_gb=50.0)
+    fleet = builders.fleet(workloads=(work,))
+    pull = timedelta(hours=(50 * 8000 / slots.SLOW_MBPS + 30) / 3600)
+    spare = slots.LOADING_SPARE + slots.LOADING_FACTOR * pull
+    starting = {"state": LeaseState.STARTING, "has_run": False}
+    assert not slots.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), work)
+    late = builders.lease(**starting, state_since=NOW - spare - timedelta(seconds=1))
+    assert slots.is_overdue(fleet, late, work)
+    fast = builders.workload(image_gb=50.0, requirements=builders.requirements(min_inet_down_mbps=2000.0))
+    assert slots.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), fast)
+
+
+@pytest.mark.parametrize(
+    ("changes", "may"),
+    [
+        ({}, True),
+        ({"paused_by_us": True}, False),
+        ({"tenure": Tenure.ON_DEMAND}, False),
+        ({"state": LeaseState.RUNNING}, False),
+    ],
+    ids=str,
+)
+def test_only_a_lost_interruptible_lease_starts_by_itself(changes: dict[str, Any], may: bool) -> None:
+    assert slots.may_start(builders.lease(**{"state": LeaseState.PAUSED, **changes})) is may
