@@ -1,0 +1,37 @@
+"""The daemon and its service manager: ready, fed, reloading, stopping, and what it leaves billing."""
+
+from pathlib import Path
+
+from tests.support import programs
+from tests.support.programs import until
+
+
+async def test_a_life(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        async with programs.daemon(tmp_path, WATCHDOG_USEC="3000000") as daemon:
+            await daemon.until_told("READY=1")
+            await daemon.until_told("WATCHDOG=1", times=2)
+            assert await daemon.page("/readyz") == '{"ok": true, "late": []}'
+            await daemon.reload()
+            told = daemon.messages()
+            reloading = next(i for i, message in enumerate(told) if "RELOADING=1" in message)
+            assert any(line.startswith("MONOTONIC_USEC=") for line in told[reloading].split("\n"))
+            assert any("READY=1" in message for message in told[reloading + 1 :])
+            (contract,) = await until(market.billing, "a rent")
+            writes = await market.writes()
+
+            assert await daemon.stop() == 0
+            assert sum("STOPPING=1" in message for message in daemon.messages()) == 1
+            assert "1 lease(s) go on billing $" in "\n".join(daemon.out)
+            assert any(f"train/0 vast-{contract} " in line and "/h" in line for line in daemon.out)
+            assert await market.billing() == [contract], "stopping released it"
+            assert await market.writes() == writes
+
+
+async def test_a_stop_with_nothing_held(tmp_path: Path) -> None:
+    config = programs.LIVE.replace("max_instances = 4", "max_instances = 0")
+    async with programs.running(tmp_path, config=config) as (_, daemon):
+        assert await daemon.stop() == 0
+        assert daemon.out[-1] == "gpubid: stopped; no lease is open"
+        assert not (tmp_path / "ledger.sqlite.sock").exists()

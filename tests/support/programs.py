@@ -1,0 +1,276 @@
+"""The product as its user runs it: real processes, and a simulated market in a process of its own."""
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime as dt
+import inspect
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+
+from agent.simulator.gate import DEFAULT_KEY
+
+T = TypeVar("T")
+TRIES = 1200
+PAUSE_SECONDS = 0.05
+BEHIND_SECONDS = 50
+"""How far behind ours a market's clock starts: it may be moved that far and as much again before it is too far off."""
+WRITES = {"PUT", "DELETE"}
+
+LIVE = """\
+[agent]
+poll = "5s"
+[markets.vast]
+url = "{url}"
+credential = "vast_api_key"
+spend = true
+[limits]
+max_price_per_instance_hour = 0.90
+max_fleet_per_hour = 3.00
+max_per_day = 12.00
+max_per_month = 250.00
+max_instances = 4
+[ledger]
+path = "ledger.sqlite"
+[web]
+listen = "127.0.0.1:0"
+[workloads.train]
+image = "alpine:latest"
+image_gb = 0.01
+disk_gb = 10
+slots = 1
+max_price = 0.8
+strategy = "patient"
+checkpoint = {{ at = "remote" }}
+"""
+"""A live configuration of one small workload; `url` is the market's."""
+
+
+async def until(ask: Callable[[], T | Awaitable[T]], what: str) -> T:
+    """Return the first answer that is true, asking a bounded number of times."""
+    for _ in range(TRIES):
+        answer = ask()
+        value: T = await answer if inspect.isawaitable(answer) else answer
+        if value:
+            return value
+        await asyncio.sleep(PAUSE_SECONDS)
+    raise AssertionError(f"never seen: {what}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Give what it printed, as JSON."""
+        return json.loads(self.out)
+
+
+def environment(home: Path, **changes: str | None) -> dict[str, str]:
+    """Return the environment of a user who has a key; None takes a variable out."""
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"} or name[:3] == "COV"}
+    kept |= {"HOME": str(home), "COLUMNS": "200", "VAST_API_KEY": DEFAULT_KEY}
+    return {name: value for name, value in (kept | changes).items() if value is not None}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """Return the command line of a verb."""
+    return [sys.executable, "-m", "agent", *map(str, arguments)]
+
+
+async def gpubid(place: Path, *arguments: str | Path, **changes: str | None) -> Ran:
+    """Run a verb in `place` to its end."""
+    process = await asyncio.create_subprocess_exec(
+        *command(*arguments),
+        cwd=place,
+        env=environment(place, **changes),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), 120)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return Ran(process.returncode or 0, out.decode(), err.decode())
+
+
+class Market:
+    """A simulated market that runs as a process, steered through its control API."""
+
+    def __init__(self, urls: Mapping[str, str], link: aiohttp.ClientSession) -> None:
+        self.url = urls["vast_url"]
+        self._control = urls["control_url"]
+        self._link = link
+
+    async def truth(self) -> dict[str, Any]:
+        """Return everything as it really is."""
+        async with self._link.get(f"{self._control}/truth") as reply:
+            return dict(await reply.json())
+
+    async def billing(self) -> list[int]:
+        """Return the contracts that cost money this second."""
+        return list((await self.truth())["billing_now"])
+
+    async def writes(self) -> list[tuple[str, str]]:
+        """Return every order that arrived: (method, path)."""
+        return [(call["method"], call["path"]) for call in (await self.truth())["calls"] if call["method"] in WRITES]
+
+    async def advance(self, seconds: float) -> None:
+        """Move the market's clock."""
+        await self._post("/advance", {"seconds": seconds})
+
+    async def weather(self, fault: str, **fields: Any) -> None:
+        """Let a fault blow until `still`."""
+        await self._post("/weather", {"fault": fault, **fields})
+
+    async def still(self) -> None:
+        """End all weather."""
+        async with self._link.delete(f"{self._control}/weather") as reply:
+            assert reply.status == 200
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> None:
+        async with self._link.post(self._control + path, json=body) as reply:
+            assert reply.status == 200, await reply.text()
+
+
+@contextlib.asynccontextmanager
+async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
+    """Start `gpubid simulate` and stop it at the end."""
+    start = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=BEHIND_SECONDS)
+    process = await asyncio.create_subprocess_exec(
+        *command("simulate", "--climate", "calm", "--hosts", "60", "--start", start.isoformat(), *arguments),
+        cwd=place,
+        env=environment(place),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        urls = json.loads(await asyncio.wait_for(process.stdout.readline(), 60))
+        async with aiohttp.ClientSession() as link:
+            yield Market(urls, link)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+class Daemon:
+    """`gpubid run` as a process, with the service manager that started it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, manager: socket.socket) -> None:
+        self.process = process
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self.told: list[str] = []
+        self._manager = manager
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._reading = [
+            asyncio.ensure_future(_collect(process.stdout, self.out)),
+            asyncio.ensure_future(_collect(process.stderr, self.err)),
+        ]
+
+    def messages(self) -> list[str]:
+        """Return every datagram that the service manager got so far."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.told.append(self._manager.recv(4096).decode())
+        return self.told
+
+    def logs(self, event: str = "") -> list[dict[str, Any]]:
+        """Return the log lines, of one event if it is named."""
+        lines = [json.loads(line) for line in self.err]
+        return [line for line in lines if not event or line["event"] == event]
+
+    async def until_told(self, line: str, times: int = 1) -> None:
+        """Wait until the service manager got a line that many times."""
+        await until(lambda: sum(line in told.split("\n") for told in self.messages()) >= times, f"{line} x{times}")
+
+    async def until_logged(self, event: str, times: int = 1) -> list[dict[str, Any]]:
+        """Wait until an event was logged that many times."""
+        await until(lambda: len(self.logs(event)) >= times, f"{event} x{times}: {self.err}")
+        return self.logs(event)
+
+    async def page(self, path: str = "/metrics") -> str:
+        """Read one of its pages."""
+        url = await until(lambda: re.search(r"metrics at (\S+)/metrics", "\n".join(self.out)), "its address")
+        async with aiohttp.ClientSession() as link, link.get(url[1] + path) as reply:
+            return await reply.text()
+
+    async def figure(self, name: str) -> float:
+        """Return one metric without labels."""
+        found = re.search(rf"^{name} (\S+)$", await self.page(), re.MULTILINE)
+        assert found is not None, name
+        return float(found[1])
+
+    async def reload(self) -> None:
+        """Send SIGHUP and wait until it is through."""
+        ready = sum("READY=1" in told for told in self.messages())
+        self.process.send_signal(signal.SIGHUP)
+        await self.until_told("READY=1", ready + 1)
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it and return its exit code."""
+        if self.process.returncode is None:
+            self.process.send_signal(number)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait for its end and return its exit code."""
+        code = await asyncio.wait_for(self.process.wait(), 60)
+        await asyncio.gather(*self._reading)
+        return code
+
+
+async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:
+    while line := await stream.readline():
+        lines.append(line.decode().rstrip("\n"))
+
+
+@contextlib.asynccontextmanager
+async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> AsyncIterator[Daemon]:
+    """Start `gpubid run` in `place`; at the end it is stopped, or killed if it did not."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.setblocking(False)
+        manager.bind(str(place / "n"))
+        process = await asyncio.create_subprocess_exec(
+            *command("run", *arguments),
+            cwd=place,
+            env=environment(place, **{"NOTIFY_SOCKET": str(place / "n"), **changes}),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        running = Daemon(process, manager)
+        try:
+            yield running
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await running.ended()
+            (place / "n").unlink()
+
+
+@contextlib.asynccontextmanager
+async def running(place: Path, *arguments: str, config: str = LIVE) -> AsyncIterator[tuple[Market, Daemon]]:
+    """Start a market and a daemon on it, and wait until the daemon is ready."""
+    async with market(place) as it:
+        (place / "agent.toml").write_text(config.format(url=it.url))
+        async with daemon(place, *arguments) as mine:
+            await mine.until_told("READY=1")
+            yield it, mine
