@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import structlog
 
+from agent.act import orders
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.clock import Clock
@@ -133,6 +134,23 @@ class App:
         reason = Reason("ordered", f"ordered by `gpubid {verb}`")
         kind = Pause if keep_disks else Release
         return await self.order([kind(lease, reason) for lease in named], who)
+
+    async def say(self, order: orders.Order, who: str) -> tuple[str, list[Intent]]:
+        """Take a person's word: write it down, do at once what it asks for, and return what it came to.
+
+        Raises:
+            OrderError: it cannot be understood or does not fit what there is; nothing was changed.
+            LedgerError: it could not be written down.
+        """
+        async with self._turn:
+            now = self.clock.now()
+            known = self.ledger.recollection(now)
+            grounds = orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
+            meant = orders.read(order, who, grounds)
+            async with self.ledger.transaction() as tx:
+                meant.write(tx, order, who, now)
+        log.info("operator.ordered", verb=order.verb, target=order.target, who=who)
+        return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
         """Carry out what a person ordered, between two cycles; `who` goes into the ledger.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from agent.decide import words
 from agent.domain.cooldown import Cooldown
 
 OFFER_TAKEN = timedelta(minutes=3)
@@ -18,5 +19,10 @@ HOST_LEFT = timedelta(minutes=30)
 
 
 def cooling(cooldowns: Iterable[Cooldown], now: datetime) -> Mapping[str, str]:
-    """Return {"scope:key": why} of what still rests at `now`."""
-    return {f"{rest.scope}:{rest.key}": rest.code for rest in cooldowns if rest.until > now}
+    """Return {"scope:key": why} of what still rests at `now`; a place that a person locked rests under its own name."""
+    found = {f"{rest.scope}:{rest.key}": rest.code for rest in cooldowns if rest.until > now}
+    for verb in words.OFF_THE_MARKET:
+        for key, who in list(found.items()):
+            if key.startswith((f"{verb}:host:", f"{verb}:owner:", f"{verb}:market:")):
+                found.setdefault(key.removeprefix(f"{verb}:"), f"a {verb} by {who}")
+    return found

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from agent.decide import slots
+from agent.decide import words
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.lease import LeaseState
 
 EVERYTHING = ("fleet", "all")
 """The rest under which nothing is rented, raised or started."""
@@ -25,10 +25,5 @@ def orders(fleet: Fleet) -> Iterator[Release | Pause]:
             continue
         if KEEPS_DISKS not in rests:
             yield Release(held, reason)
-        elif not is_down(held):
+        elif not words.is_down(held):
             yield Pause(held, reason)
-
-
-def is_down(held: Lease) -> bool:
-    """Tell whether a lease bills its disk at most and will not start by itself."""
-    return held.state is LeaseState.PAUSED and not slots.may_start(held)

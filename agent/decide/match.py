@@ -79,7 +79,7 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host_id in taken.hosts:
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     if taken.cooling:
-        for key in (f"offer:{candidate.offer_id}", f"host:{candidate.host_id}"):
+        for key in _resting_keys(candidate):
             if key in taken.cooling:
                 return Refusal("cooldown", f"rests after {taken.cooling[key]}")
     return None
@@ -115,7 +115,11 @@ def is_free(row: offer.Offer, taken: Taken) -> bool:
     if row.host_id in taken.hosts:
         return False
     cooling = taken.cooling
-    return not cooling or (f"offer:{row.offer_id}" not in cooling and f"host:{row.host_id}" not in cooling)
+    return not cooling or not any(key in cooling for key in _resting_keys(row))
+
+
+def _resting_keys(row: offer.Offer) -> tuple[str, ...]:
+    return f"offer:{row.offer_id}", f"host:{row.host_id}", f"owner:{row.owner_id}", f"market:{row.market}"
 
 
 @lru_cache(maxsize=65_536)

@@ -1,7 +1,9 @@
 """Which workloads need to know the market now: only a slot without a running lease is a reason to spend search rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent.decide import cooldown, slots, words
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
@@ -24,14 +26,19 @@ class Need:
 
 def needs(fleet: Fleet) -> tuple[Need, ...]:
     """Return the workloads with a choice to make, in the order of the configuration."""
-    found = (_need(fleet, work) for work in fleet.workloads)
+    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
+    if slots.EVERYTHING in cooling:
+        return ()
+    found = (_need(fleet, work, cooling) for work in fleet.workloads)
     return tuple(need for need in found if need is not None)
 
 
-def _need(fleet: Fleet, work: Workload) -> Need | None:
+def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:
     key: list[str] = []
     hosts: list[str] = []
     for place in work.places:
+        if words.standstill(fleet, place, cooling) is not None:
+            continue
         leases = fleet.leases_of(place)
         if any(not _is_down(lease) for lease in leases) or fleet.paying_intent(place) is not None:
             continue

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, halt, limits, match, price, ranking, slots
+from agent.decide import cooldown, halt, limits, match, price, ranking, slots, words
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
@@ -54,14 +54,15 @@ def plan(
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
     spent = limits.over_budget(now_standing, caps)
-    first = _endings(fleet, spent)
+    first = _endings(fleet, spent, ground.cooling)
     leaving = {slot_of(decision) for decision in first}
     decisions = list(first)
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            decision = _allowed(_decision(proposal, work), fleet, now_standing, caps, faulty)
+            decision = _willed(_decision(proposal, work), ground.cooling)
+            decision = _allowed(decision, fleet, now_standing, caps, faulty)
             now_standing = now_standing.after(decision)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host_id)
@@ -71,11 +72,11 @@ def plan(
     )
 
 
-def _endings(fleet: Fleet, spent: limits.Strike | None) -> list[Decision]:
+def _endings(fleet: Fleet, spent: limits.Strike | None, cooling: Mapping[str, str]) -> list[Decision]:
     """Return releases and pauses, one a lease: what is due anyway, what a person stopped, what the budget forbids."""
     pauses = _pauses(fleet, spent) if spent is not None else ()
     due: dict[str, Decision] = {}
-    for order in (*slots.releases(fleet), *halt.orders(fleet), *pauses):
+    for order in (*slots.releases(fleet), *halt.orders(fleet), *words.orders(fleet, cooling), *pauses):
         due.setdefault(order.lease.lease_id, order)
     return list(due.values())
 
@@ -172,6 +173,15 @@ def _of_lease(proposal: Proposal) -> Decision:
         if proposal.kind is IntentKind.RELEASE:
             return Release(held, proposal.reason)
     return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
+
+
+def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
+    """Return a decision, or the hold that a person's standing word makes of it."""
+    word = words.forbidden(decision, cooling)
+    if word is None or isinstance(decision, Hold):
+        return decision
+    sentence = f"{word.sentence}; it would {decision.reason.sentence}"
+    return Hold(slot_of(decision), replace(decision.reason, code=word.code, sentence=sentence))
 
 
 def _allowed(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from agent.decide import price, readback, strangers
+from agent.decide import price, readback, strangers, words
 from agent.decide.recovery import may_leave
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.decision import Reason, Release
@@ -83,6 +83,9 @@ def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) 
     stopped = cooling.get(EVERYTHING) or cooling.get(f"workload:{work.name}")
     if stopped is not None:
         return _hold(place, "stopped", f"stopped after {stopped}; `gpubid kill --lift` ends that")
+    word = words.standstill(fleet, place, cooling)
+    if word is not None:
+        return Proposal(place, None, word)
     doubted = fleet.paying_intent(place)
     if doubted is not None:
         return _hold(

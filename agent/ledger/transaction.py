@@ -147,7 +147,8 @@ class Transaction:
 
     def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
         """Let something rest until a time; a longer rest is never cut short."""
-        known = self._cooldowns.get((scope, key)) or self._memory.cooldowns.get((scope, key))
+        stored = None if (scope, key) in self._lifted else self._memory.cooldowns.get((scope, key))
+        known = self._cooldowns.get((scope, key)) or stored
         if known is not None and known.until >= until:
             return
         cooldown = Cooldown(scope, key, until, code)

@@ -1,0 +1,228 @@
+"""A person's order, read against what there is: what it means, what it writes down, and what it does at once.
+
+Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:ID, owner:ID, market:NAME, and for `unlock`
+anything that `gpubid fleet` shows as resting.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide import words
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Pause, Reason, Release
+from agent.domain.event import Event
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Slot, Workload
+from agent.ledger.recollection import Recollection
+from agent.ledger.transaction import Transaction
+
+FOR_GOOD = timedelta(days=3650)
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done")
+_HOLDS = ("workload", "slot")
+"""Scopes of holds and rests that the agent makes itself and a person may end."""
+
+
+class OrderError(Exception):
+    """An order that cannot be understood or does not fit what there is: nothing was changed."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        """Tell it by a machine code and a sentence that says what to do."""
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person asked for: a verb of `VERBS` and its target; `span` is how long, `into` a slot to adopt into."""
+
+    verb: str
+    target: str
+    span: timedelta | None = None
+    into: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What an order is read against."""
+
+    workloads: tuple[Workload, ...]
+    markets: tuple[str, ...]
+    known: Recollection
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an order comes to: rests to add and to lift, a lease to change, what is done at once, and a sentence."""
+
+    key: str
+    sentence: str
+    adds: tuple[Cooldown, ...] = ()
+    lifts: tuple[tuple[str, str], ...] = ()
+    adopted: Lease | None = None
+    decisions: tuple[Release | Pause, ...] = ()
+
+    def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
+        """Write the order down, with who gave it."""
+        for scope, key in self.lifts:
+            tx.lift_cooldown(scope, key)
+        for rest in self.adds:
+            tx.lift_cooldown(rest.scope, rest.key)
+            tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+        if self.adopted is not None:
+            tx.update_lease(self.adopted)
+        workload, _, index = self.key.partition(":")[2].partition("/")
+        is_place = self.key.startswith(("workload:", "slot:"))
+        tx.append_event(
+            Event(
+                at=now,
+                kind="operator.ordered",
+                workload=workload if is_place else "",
+                slot=int(index) if is_place and index.isdecimal() else None,
+                lease_id=self.adopted.lease_id if self.adopted else "",
+                reason_code=order.verb,
+                reason=f"{self.sentence} ({who})",
+            )
+        )
+
+
+def read(order: Order, who: str, grounds: Grounds) -> Meaning:
+    """Return what an order means.
+
+    Raises:
+        OrderError: the verb or the target is unknown, or they do not go together.
+    """
+    if order.verb not in VERBS:
+        raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; there is {', '.join(VERBS)}")
+    if order.verb == "resume":
+        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE), _HOLDS)
+    if order.verb == "unlock":
+        return _unlocked(order, grounds)
+    key, leases = _target(order.target, grounds)
+    if order.verb == "adopt":
+        return _adopted(order, leases, grounds)
+    if order.verb == "release":
+        if not leases:
+            raise OrderError("no_lease", f"no open lease is meant by {order.target!r}; {_open(grounds)}")
+        return Meaning(key, f"release {key}", decisions=_releases(leases, "release"))
+    return _standing(order, who, key, leases, grounds)
+
+
+def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
+    if key.startswith("lease:") and order.verb != words.PAUSE:
+        key = f"slot:{leases[0].slot}"
+    if order.verb == words.DONE:
+        if not key.startswith(("workload:", "slot:")):
+            raise OrderError("bad_target", f"{order.target!r} is no workload, slot or lease: only those can be done")
+        kinds = [getattr(work, "kind", None) for work in grounds.workloads if work.name == _workload_of(key)]
+        if kinds and getattr(kinds[0], "value", "batch") == "service":
+            raise OrderError("service", f"{order.target} is a service and never done; use `gpubid drain` or `release`")
+    until = grounds.now + (order.span or FOR_GOOD)
+    decisions: tuple[Release | Pause, ...] = ()
+    mine = tuple(held for held in leases if held.state is not LeaseState.RELEASING)
+    if order.verb == words.PAUSE:
+        reason = Reason("ordered", "ordered by `gpubid pause`")
+        decisions = tuple(Pause(held, reason) for held in mine if not words.is_down(held))
+    elif order.verb == words.DONE:
+        decisions = _releases(mine, "done")
+    span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
+    rest = Cooldown(order.verb, key, until, who)
+    return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), decisions=decisions)
+
+
+def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
+    return tuple(Release(held, Reason("ordered", f"ordered by `gpubid {verb}`")) for held in leases)
+
+
+def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Collection[str]) -> Meaning:
+    key, leases = _target(order.target, grounds)
+    keys = {key, *(f"lease:{held.lease_id}" for held in leases if key.startswith(("workload:", "slot:")))}
+    keys |= {f"slot:{held.slot}" for held in leases if key.startswith("lease:")}
+    prefix = f"slot:{_workload_of(key)}/" if key.startswith("workload:") else "\0"
+    lifts = tuple(
+        (rest.scope, rest.key)
+        for rest in grounds.known.cooldowns
+        for about in (rest.key if rest.scope in verbs else f"{rest.scope}:{rest.key}",)
+        if (rest.scope in verbs or rest.scope in scopes) and (about in keys or about.startswith(prefix))
+    )
+    if not lifts:
+        raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
+    return Meaning(key, f"{order.verb} {key}", lifts=lifts)
+
+
+def _unlocked(order: Order, grounds: Grounds) -> Meaning:
+    """Lift a lock, or any rest that the agent made itself, by the name under which `gpubid fleet` shows it."""
+    lifts = []
+    for rest in grounds.known.cooldowns:
+        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, "fleet"}:
+            continue
+        shown = f"{rest.scope}:{rest.key}"
+        bare = rest.key if rest.scope == words.LOCK else shown
+        if order.target in {shown, bare, bare.removeprefix("workload:").removeprefix("slot:")}:
+            lifts.append((rest.scope, rest.key))
+    if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
+        return _lifted(order, grounds, (words.LOCK,), ())
+    if not lifts:
+        raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
+    return Meaning(order.target, f"unlock {order.target}", lifts=tuple(lifts))
+
+
+def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
+    held = [lease for lease in leases if lease.is_held]
+    if len(held) != 1:
+        ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
+        raise OrderError("not_held", f"{order.target!r} does not name one held lease; held are: {ids}")
+    places = {str(place): place for work in grounds.workloads for place in work.places}
+    into = places.get(order.into or str(held[0].slot))
+    if into is None:
+        name = order.into or str(held[0].slot)
+        raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(places)}")
+    _refuse_filled(into, grounds)
+    adopted = replace(held[0], is_held=False, slot=into)
+    return Meaning(f"slot:{into}", f"adopt {held[0].lease_id} into {into}", adopted=adopted)
+
+
+def _refuse_filled(place: Slot, grounds: Grounds) -> None:
+    for lease in grounds.known.leases:
+        if lease.slot == place and lease.is_open and not lease.is_held:
+            raise OrderError("slot_filled", f"slot {place} is filled by {lease.lease_id}: release that one first")
+    for intent in grounds.known.intents:
+        if intent.slot == place and intent.is_open and intent.kind.is_paying:
+            raise OrderError("slot_busy", f"slot {place} has intent {intent.intent_id} in doubt: try again in a minute")
+
+
+def _target(target: str, grounds: Grounds) -> tuple[str, tuple[Lease, ...]]:
+    """Return the key of a target and the open leases it means, in the order in which a name may be meant."""
+    leases = tuple(lease for lease in grounds.known.leases if lease.is_open)
+    kind, _, name = target.partition(":")
+    if kind == "market" and name in grounds.markets:
+        return target, tuple(lease for lease in leases if lease.market == name)
+    if kind == "host" and name:
+        return target, tuple(lease for lease in leases if lease.host_id == name)
+    if kind == "owner" and name:
+        return target, tuple(lease for lease in leases if lease.owner_id == name)
+    mine = tuple(lease for lease in leases if target in {lease.slot.workload, str(lease.slot)})
+    if any(work.name == target for work in grounds.workloads) or any(lease.slot.workload == target for lease in mine):
+        return f"workload:{target}", mine
+    if mine or any(str(place) == target for work in grounds.workloads for place in work.places):
+        return f"slot:{target}", mine
+    named = tuple(lease for lease in leases if target in {lease.lease_id, lease.instance_id})
+    if named:
+        return f"lease:{named[0].lease_id}", named
+    names = ", ".join(work.name for work in grounds.workloads)
+    raise OrderError("unknown_target", f"nothing is named {target!r}; workloads: {names}; {_open(grounds)}")
+
+
+def _workload_of(key: str) -> str:
+    return key.partition(":")[2].partition("/")[0]
+
+
+def _open(grounds: Grounds) -> str:
+    return f"open leases: {', '.join(sorted(lease.lease_id for lease in grounds.known.leases)) or 'none'}"
+
+
+def _resting(grounds: Grounds) -> str:
+    shown = sorted(f"{rest.scope}:{rest.key}" for rest in grounds.known.cooldowns)
+    return f"resting are: {', '.join(shown) or 'none'}"

@@ -1,0 +1,94 @@
+"""What a person's standing words forbid and order: lock, drain, pause, done, each until it is lifted.
+
+A word is a rest in the ledger: its scope is the verb, its key "KIND:NAME", its code who said it.
+
+Invariants:
+1. A word never pays: it pauses, releases or forbids.
+2. Lock: nothing is rented, started or bid higher; drain: nothing is rented; what runs goes on under both.
+3. Pause: what runs is stopped, keeps its disk, and stays stopped. Done: released and never filled again.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from agent.domain.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+
+LOCK, DRAIN, PAUSE, DONE = "lock", "drain", "pause", "done"
+STANDING = (LOCK, DRAIN, PAUSE, DONE)
+"""The verbs that stand until they are lifted, and the scopes of their rests."""
+PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done"}
+LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume"}
+OFF_THE_MARKET = (LOCK, DRAIN, PAUSE)
+"""Words under which no offer of a host, an owner or a market is rented."""
+
+
+def of_slot(place: Slot) -> tuple[str, ...]:
+    """Return the keys under which a word about a slot may stand."""
+    return f"workload:{place.workload}", f"slot:{place}"
+
+
+def of_lease(held: Lease) -> tuple[str, ...]:
+    """Return the keys under which a word about a lease may stand."""
+    return *of_slot(held.slot), f"lease:{held.lease_id}", *_of_place(held.host_id, held.owner_id, held.market)
+
+
+def _of_place(host_id: str, owner_id: str, market: str) -> tuple[str, ...]:
+    return f"host:{host_id}", f"owner:{owner_id}", f"market:{market}"
+
+
+def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ...]) -> Reason | None:
+    """Return the first word of these verbs about these keys as a reason, or None."""
+    for verb in verbs:
+        for key in keys:
+            who = cooling.get(f"{verb}:{key}")
+            if who is not None:
+                name = key.removeprefix("workload:").removeprefix("slot:").removeprefix("lease:")
+                return Reason(PAST[verb], f"{key} is {PAST[verb]} by {who}; `gpubid {LIFT[verb]} {name}` ends that")
+    return None
+
+
+def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
+    """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
+    keys = of_slot(place)
+    held = fleet.leases_of(place)
+    stopped = find(cooling, (DONE,) if held else (DONE, LOCK, DRAIN), keys)
+    if stopped is not None:
+        return stopped
+    for lease in held:
+        keys += of_lease(lease)
+    return find(cooling, (PAUSE,), keys)
+
+
+def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause]:
+    """Yield what words still have to end: leases of a slot that is done, what runs although it is paused."""
+    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:")) for key in cooling):
+        return
+    for held in fleet.leases:
+        if not held.is_open or held.state is LeaseState.RELEASING or held.is_held:
+            continue
+        done = find(cooling, (DONE,), of_slot(held.slot))
+        if done is not None:
+            yield Release(held, done)
+            continue
+        paused = find(cooling, (PAUSE,), of_lease(held))
+        if paused is not None and not is_down(held):
+            yield Pause(held, paused)
+
+
+def is_down(held: Lease) -> bool:
+    """Tell whether a lease bills its disk at most and will not start by itself."""
+    return held.state is LeaseState.PAUSED and (held.paused_by_us or held.tenure is not Tenure.INTERRUPTIBLE)
+
+
+def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
+    """Return the word that forbids a decision, or None."""
+    if isinstance(decision, Rent):
+        offer = decision.offer
+        keys = (*of_slot(decision.slot), *_of_place(offer.host_id, offer.owner_id, offer.market))
+        return find(cooling, OFF_THE_MARKET, keys)
+    if isinstance(decision, Resume | Rebid) and raises_spend(decision):
+        return find(cooling, (LOCK, PAUSE), of_lease(decision.lease))
+    return None
