@@ -316,7 +316,7 @@ class Rehearsed:
     def _has_seen(self) -> bool:
         """Tell whether the program sees the world as it is; count what it could not see.
 
-        In a blackout, under a lie or while nobody looks, all that happens may have happened at any moment of it; and what
+        In a blackout, under a lie or while nobody looks, what happens may have happened at any moment of it; and what
         an instance fetched before it ended unseen stands nowhere.
         """
         now = self.clock.time()

@@ -1,0 +1,43 @@
+"""The program as a process of its own, started on the ledger of a rehearsed world and killed where a test says."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from agent.act import crashpoint
+from tests.support.world import Rehearsed
+
+ROOT = Path(__file__).parents[2]
+MOST_CYCLES = 400
+
+
+async def die(world: Rehearsed, place: str, *, ids: str = "child") -> None:
+    """Run the program as a process of its own on the world's ledger until it is killed at `place`."""
+    assert await start(world, place=place, ids=ids) == -signal.SIGKILL, f"it never came to {place}: {world.told()}"
+
+
+async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles: int = MOST_CYCLES) -> int:
+    """Run the program as a process of its own; return its exit code."""
+    assert not world.is_open
+    told = {
+        "ledger": str(world.config.ledger),
+        "slots": world.scene.workloads[0].slots,
+        "vast_url": world.simulator.vast_url,
+        "control_url": world.simulator.control_url,
+        "now": world.clock.time(),
+        "cycles": cycles,
+        "ids": f"{ids}/{place}",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.crash.daemon",
+        json.dumps(told),
+        cwd=ROOT,
+        env=os.environ | {crashpoint.VARIABLE: place},
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    return await process.wait()
