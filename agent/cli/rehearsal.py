@@ -56,6 +56,7 @@ class Rehearsal:
     figures: Mapping[str, Any]
     events: tuple[Event, ...]
     spend: tuple[SpendLine, ...]
+    leases: tuple[Lease, ...]
     config: Config
 
 
@@ -172,8 +173,8 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
     events = tuple(reversed(await reader.events(limit=100_000)))
     leases = await reader.leases(limit=100_000)
     lines = await reader.spend_by(SpendKey.LEASE)
+    lines += [_open_line(charge) for lease in leases if lease.is_open for charge in meter.accrue(lease, now)]
     spend = sum(line.amount.dollars for line in lines)
-    spend += meter.outstanding(leases, now).dollars
     running, useful = _hours(app, lines, leases, now)
     ask = sum(price for _, price in tally.cheapest) / len(tally.cheapest) if tally.cheapest else 0.0
     on_demand_cost = ask * useful
@@ -186,6 +187,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "simulated_hours": scene.hours,
         "wall_seconds": round(wall, 3),
         "cycles": tally.cycles,
+        "hosts": len(simulator.world.hosts),
         "slots": sum(work.slots for work in app.rules.workloads),
         "useful_hours": round(useful, 4),
         "running_hours": round(running, 4),
@@ -203,18 +205,22 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "search_rows": simulator.gate.search_rows,
         "over_cap": round(_over_cap(app, simulator, now), 6),
     }
-    return Rehearsal(figures, events, tuple(lines), app.config)
+    return Rehearsal(figures, events, tuple(lines), tuple(leases), app.config)
+
+
+def _open_line(charge: meter.Charge) -> SpendLine:
+    """Return what an open lease has cost since the ledger last counted."""
+    return SpendLine(charge.lease_id, charge.gpu, charge.disk, charge.traffic, charge.running_seconds, 0.0)
 
 
 def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime) -> tuple[float, float]:
-    """Return (running, useful) hours: what the ledger has counted, and the stretches that still run."""
+    """Return (running, useful) hours; a stretch that still runs is useful to its end."""
     running = sum(line.running_seconds for line in lines)
     useful = sum(line.useful_seconds for line in lines)
     checkpoints = {work.name: work.checkpoint for work in app.rules.workloads}
     for lease in leases:
         if lease.run_since is None or not lease.is_open:
             continue
-        running += max(0.0, (now - lease.accrued_until).total_seconds())
         checkpoint = checkpoints.get(lease.slot.workload)
         if checkpoint is not None:
             stretch = (now - lease.run_since).total_seconds()
