@@ -173,7 +173,7 @@ def _move(
         work,
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
-        best.offer.dlperf / held.dlperf if held.dlperf and best.offer.dlperf else 1.0,
+        min(best.offer.dlperf / held.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0,
         reckoning.loading_hours,
         reckoning.hazard,
         once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
@@ -244,7 +244,8 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     """Price one way over the horizon.
 
     After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
-    Useful hours count by `speed`, the DLPerf over that of the lease that was lost: an hour on a slower card is worth less.
+    Useful hours count by `speed`, the DLPerf over that of the lease that was lost, at most 1: an hour on a slower card is
+    worth less, and one on a faster card no more than the operator said an hour is worth.
     """
     left = max(HORIZON_HOURS - start_hours, 0.0)
     losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)
