@@ -82,19 +82,23 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
             suspicions[lease.lease_id] = suspicion
         if fact is not None:
             facts.append(fact)
-    absent_facts, absences, is_faulty = _absent(view, listed_at, memory, lacking)
+    absent_facts, absences, is_faulty = _absent(fleet, view, listed_at, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
-    found, seen = strangers.find(fleet, view, memory, held, settled)
+    found, sightings = strangers.find(fleet, view, memory, held, settled)
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
+    kept = others | {lease.lease_id for lease in held}
     return Reconciliation(
         facts=so_far.facts + tuple(facts) + absent_facts + settled + found,
         memory=Memory(
-            suspicions={key: kept for key, kept in memory.suspicions.items() if key in others} | suspicions,
-            absences={key: kept for key, kept in memory.absences.items() if key in others} | absences,
+            suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
+            absences={key: old for key, old in memory.absences.items() if key in others} | absences,
             doubts=doubts,
-            strangers=seen,
+            strangers=sightings,
             last_listed={**memory.last_listed, view.market: listed_at},
-            last_seen={**memory.last_seen, **dict.fromkeys((lease.lease_id for lease in present), listed_at)},
+            last_seen={
+                **{key: seen for key, seen in memory.last_seen.items() if key in kept},
+                **dict.fromkeys((lease.lease_id for lease in present), listed_at),
+            },
         ),
         suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
         to_probe=so_far.to_probe | {lease.instance_id for lease in lacking},
@@ -281,7 +285,7 @@ def stretch_end(fleet: Fleet, held: Lease, at: datetime, *, is_lost: bool) -> me
 
 
 def _absent(
-    view: MarketView, listed_at: datetime, memory: Memory, lacking: Iterable[Lease]
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lacking: Iterable[Lease]
 ) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
     facts: list[Fact] = []
     absences: dict[str, Absence] = {}
@@ -292,7 +296,7 @@ def _absent(
     for lease in lacking:
         known = memory.absences.get(lease.lease_id)
         absence = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault)
-        fact = _absence_fact(view, listed_at, memory, lease, absence, is_first=known is None)
+        fact = _absence_fact(fleet, view, memory, lease, absence, is_first=known is None)
         if fact is None or fact.after.is_open:
             absences[lease.lease_id] = absence
         if fact is not None:
@@ -310,31 +314,33 @@ def _is_released(held: Lease) -> bool:
 
 
 def _absence_fact(
-    view: MarketView, listed_at: datetime, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
+    fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
 ) -> LeaseChanged | None:
+    listed_at = view.listed_at or fleet.now
     if _is_released(held):
         return LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")
     waited = view.listed_monotonic - absence.monotonic
     patience = FAULT_PATIENCE if absence.in_fault else GONE_AFTER
     if waited >= patience and held.instance_id in view.absent_ids and view.is_key_proven:
-        return _gone(held, memory.last_seen.get(held.lease_id, held.accrued_until), listed_at)
+        return _gone(fleet, held, memory.last_seen.get(held.lease_id, held.accrued_until), listed_at)
     if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return None
     return LeaseChanged(held, replace(held, state=LeaseState.MISSING, state_since=listed_at), "lease.missing")
 
 
-def _gone(held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
+def _gone(fleet: Fleet, held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
     """It is gone: what it cost after it was last seen is not owed, unless it is listed again and taken back."""
     last_seen = max(last_seen, held.accrued_until)
-    if held.state is LeaseState.RELEASING:
-        charges = meter.accrue(held, last_seen)
-        after = replace(held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=last_seen)
-        return LeaseChanged(held, after, "lease.released", charges)
-    why, evidence = cause.of_absence(held, now)
+    is_release = held.state is LeaseState.RELEASING
     charges = meter.accrue(held, last_seen)
     if held.run_since is not None:
-        lost = meter.useful_seconds((last_seen - held.run_since).total_seconds(), Checkpoint(), is_lost=True)
-        charges = (*charges, meter.Charge(held.lease_id, last_seen.date(), useful_seconds=lost))
+        charges = (*charges, stretch_end(fleet, held, last_seen, is_lost=not is_release))
+    if is_release:
+        after = replace(
+            held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=last_seen, run_since=None
+        )
+        return LeaseChanged(held, after, "lease.released", charges)
+    why, evidence = cause.of_absence(held, now)
     after = replace(
         held,
         state=LeaseState.ENDED,

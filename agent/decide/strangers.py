@@ -34,14 +34,15 @@ def find(
     filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
     facts: list[Fact] = []
-    seen: dict[str, int] = {}
+    seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
     for row in view.instances:
         label = view.labels.get(row.instance_id)
         past = fleet.past_leases.get(row.instance_id)
         if row.instance_id in known or not (past or (label and label.fleet_id == fleet.fleet_id)):
             continue
-        seen[row.instance_id] = memory.strangers.get(row.instance_id, 0) + 1
-        if seen[row.instance_id] == LOOKS:
+        key = f"{view.market}/{row.instance_id}"
+        seen[key] = memory.strangers.get(key, 0) + 1
+        if seen[key] == LOOKS:
             slot = label.slot if label else past.slot if past else Slot("unknown", 0)
             fact = _judge(fleet, row, slot, past, label, is_filled=slot in filled)
             filled.add(slot)
