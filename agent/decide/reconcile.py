@@ -82,7 +82,7 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
             suspicions[lease.lease_id] = suspicion
         if fact is not None:
             facts.append(fact)
-    absent_facts, absences, is_faulty = _absent(fleet, view, listed_at, memory, lacking)
+    absent_facts, absences, is_faulty = _absent(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
     found, sightings = strangers.find(fleet, view, memory, held, settled)
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
@@ -285,7 +285,7 @@ def stretch_end(fleet: Fleet, held: Lease, at: datetime, *, is_lost: bool) -> me
 
 
 def _absent(
-    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lacking: Iterable[Lease]
+    fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
 ) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
     facts: list[Fact] = []
     absences: dict[str, Absence] = {}
