@@ -1,0 +1,1 @@
+"""Long rehearsals: what must hold over many climates and seeds, and how strategies compare."""
