@@ -79,7 +79,7 @@ def test_an_empty_slot_rents_the_best_offer() -> None:
     made = only(planned(markets=market(dear, builders.offer(1))))
     assert isinstance(made, Rent)
     assert (made.offer.offer_id, made.tenure, made.bid) == ("a1", Tenure.INTERRUPTIBLE, builders.per_hour("0.22"))
-    assert made.rate == made.bid + builders.offer().disk_rate(20.0)
+    assert made.rate == builders.per_hour("0.22") + builders.offer().disk_rate(20.0)
 
 
 def test_an_on_demand_rent_has_no_bid() -> None:

@@ -121,7 +121,7 @@ def released(*leases: Lease, **changes: Any) -> list[tuple[str, str]]:
     return [(order.lease.lease_id, order.reason.code) for order in due]
 
 
-OVERDUE = {"state": LeaseState.STARTING, "state_since": builders.ago(hours=2)}
+OVERDUE: dict[str, Any] = {"state": LeaseState.STARTING, "state_since": builders.ago(hours=2)}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_start_is_overdue_after_several_times_its_pull() -> None:
     fleet = builders.fleet(workloads=(work,))
     pull = timedelta(hours=(50 * 8000 / slots.SLOW_MBPS + 30) / 3600)
     spare = slots.LOADING_SPARE + slots.LOADING_FACTOR * pull
-    starting = {"state": LeaseState.STARTING, "has_run": False}
+    starting: dict[str, Any] = {"state": LeaseState.STARTING, "has_run": False}
     assert not slots.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), work)
     late = builders.lease(**starting, state_since=NOW - spare - timedelta(seconds=1))
     assert slots.is_overdue(fleet, late, work)
