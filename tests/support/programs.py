@@ -20,7 +20,7 @@ import aiohttp
 from agent.simulator.gate import DEFAULT_KEY
 
 T = TypeVar("T")
-TRIES = 1200
+TRIES = 800
 PAUSE_SECONDS = 0.05
 BEHIND_SECONDS = 50
 """How far behind ours a market's clock starts: it may be moved that far and as much again before it is too far off."""
@@ -82,7 +82,9 @@ class Ran:
 
 def environment(home: Path, **changes: str | None) -> dict[str, str]:
     """Return the environment of a user who has a key; None takes a variable out."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"} or name[:3] == "COV"}
+    kept = {
+        name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"} or name[:3] == "COV"
+    }
     kept |= {"HOME": str(home), "COLUMNS": "200", "VAST_API_KEY": DEFAULT_KEY}
     return {name: value for name, value in (kept | changes).items() if value is not None}
 
@@ -199,12 +201,19 @@ class Daemon:
 
     async def until_told(self, line: str, times: int = 1) -> None:
         """Wait until the service manager got a line that many times."""
-        await until(lambda: sum(line in told.split("\n") for told in self.messages()) >= times, f"{line} x{times}")
+        await until(lambda: self._lives() and self._told(line) >= times, f"{line} x{times}: {self.err[-5:]}")
 
     async def until_logged(self, event: str, times: int = 1) -> list[dict[str, Any]]:
         """Wait until an event was logged that many times."""
-        await until(lambda: len(self.logs(event)) >= times, f"{event} x{times}: {self.err}")
+        await until(lambda: len(self.logs(event)) >= times or not self._lives(), f"{event} x{times}: {self.err[-5:]}")
         return self.logs(event)
+
+    def _told(self, line: str) -> int:
+        return sum(line in told.split("\n") for told in self.messages())
+
+    def _lives(self) -> bool:
+        assert self.process.returncode is None, "\n".join([f"ended with {self.process.returncode}", *self.err[-20:]])
+        return True
 
     async def page(self, path: str = "/metrics") -> str:
         """Read one of its pages."""
@@ -220,7 +229,7 @@ class Daemon:
 
     async def reload(self) -> None:
         """Send SIGHUP and wait until it is through."""
-        ready = sum("READY=1" in told for told in self.messages())
+        ready = self._told("READY=1")
         self.process.send_signal(signal.SIGHUP)
         await self.until_told("READY=1", ready + 1)
 
@@ -259,6 +268,10 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
         running = Daemon(process, manager)
         try:
             yield running
+        except BaseException:
+            # What it said is what explains a failed test.
+            print("\n".join([*running.out, *running.err]))
+            raise
         finally:
             if process.returncode is None:
                 process.kill()

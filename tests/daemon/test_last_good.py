@@ -1,0 +1,96 @@
+"""Issue 4.7: no broken file, of all that we know, loses the configuration that a daemon runs on."""
+
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from agent import systemd
+from agent.cli import session
+from agent.daemon import Daemon, Parts
+from agent.simulator import climate
+from agent.telemetry import metrics
+from tests.config.test_broken_configurations import BROKEN as FILES
+from tests.config.test_tuning import BROKEN as STRATEGIES
+from tests.support.configs import GOOD
+from tests.support.world import Rehearsed, rehearsed
+
+STRATEGY = 'strategy = "patient"\nheadroom = 0.2\n'
+MINE = GOOD.replace('"patient"', '"mine"') + '[strategies]\ndirectory = "mine"\n'
+
+
+class Reloading:
+    """A daemon that reads real files, and what may not change under it."""
+
+    def __init__(self, world: Rehearsed, place: Path) -> None:
+        self.file = place / "agent.toml"
+        self.folder = place / "mine"
+        self.folder.mkdir()
+        (self.folder / "mine.toml").write_text(STRATEGY)
+        self.file.write_text(MINE)
+        self.app = world.app
+        self._registry: CollectorRegistry = metrics.registry()
+        figures = metrics.Metrics(self._registry, ["vast"], ["train"])
+        read = lambda: session.parse(self.file, climate.names())  # noqa: E731 - what Parts asks for
+        self.daemon = Daemon(world.app, Parts(figures, self._registry, systemd.Notifier({}), read))
+
+    def is_good(self) -> bool:
+        """Tell what the metric says of the last reload."""
+        return self._registry.get_sample_value("gpubid_config_last_reload_successful") == 1.0
+
+    def refuses(self) -> None:
+        """Reload, and insist that nothing changed."""
+        rules, config = self.app.rules, self.app.config
+        self.daemon.reload()
+        assert self.app.rules is rules
+        assert self.app.config is config
+        assert not self.is_good()
+
+    def accepts(self) -> None:
+        """Reload, and insist that the files are taken."""
+        self.daemon.reload()
+        assert self.is_good()
+        assert [work.strategy for work in self.app.rules.workloads] == ["mine"]
+        assert self.app.rules.tuned["mine"].params.model_dump()["headroom"] == 0.2
+
+
+async def test_every_broken_configuration(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    async with rehearsed(tmp_path) as world:
+        one = Reloading(world, tmp_path)
+        one.accepts()
+        for what, text, *_ in FILES:
+            with subtests.test(what):
+                one.file.write_bytes(text if isinstance(text, bytes) else text.encode())
+                one.refuses()
+                one.file.write_text(MINE)
+                one.accepts()
+
+
+async def test_every_broken_strategy_file(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    async with rehearsed(tmp_path) as world:
+        one = Reloading(world, tmp_path)
+        one.accepts()
+        for what, name, text, *_ in STRATEGIES:
+            with subtests.test(what):
+                (one.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+                one.refuses()
+                (one.folder / name).unlink()
+                one.accepts()
+
+
+def test_there_are_as_many_as_promised() -> None:
+    assert len(FILES) + len(STRATEGIES) >= 30
+
+
+async def test_whatever_reading_stumbles_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with rehearsed(tmp_path) as world:
+        one = Reloading(world, tmp_path)
+        one.accepts()
+
+        def stumble(*_: object) -> None:
+            raise RuntimeError("a defect")
+
+        monkeypatch.setattr(session, "parse", stumble)
+        one.refuses()
+        monkeypatch.undo()
+        one.accepts()

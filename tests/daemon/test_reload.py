@@ -1,0 +1,132 @@
+"""SIGHUP to a real process: good files are taken whole, broken ones leave what runs, nothing is released by either."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support import programs
+from tests.support.configs import added
+from tests.support.programs import LIVE, until
+
+GOOD_METRIC = "gpubid_config_last_reload_successful"
+STRATEGY = 'strategy = "patient"\nheadroom = 0.2\n'
+MINE = LIVE.replace('"patient"', '"mine"') + '[strategies]\ndirectory = "mine"\n'
+
+
+def _instead(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Put something that is no file in the configuration's place."""
+
+    def put(file: Path) -> None:
+        file.unlink()
+        make(file)
+
+    return put
+
+
+SAMPLE: dict[str, Callable[[Path], object]] = {
+    "unknown key": lambda file: file.write_text(added("max_prise = 1")),
+    "negative price": lambda file: file.write_text(added("min_inet_down = -1")),
+    "bad query": lambda file: file.write_text(added("query = 'gpu_nam = x'")),
+    "unknown strategy": lambda file: file.write_text(added().replace('"patient"', '"pateint"')),
+    "no TOML": lambda file: file.write_text("limits:\n  max: 1\n"),
+    "not UTF-8": lambda file: file.write_bytes(b"# caf\xe9\n"),
+    "huge": lambda file: file.write_text("#" * (1 << 21)),
+    "empty": lambda file: file.write_text(""),
+    "missing": lambda file: file.unlink(),
+    "symlink loop": _instead(lambda file: file.symlink_to(file)),
+    "directory": _instead(lambda file: file.mkdir()),
+    "named pipe": _instead(lambda file: os.mkfifo(file)),
+}
+
+
+async def test_good_files_swap_limits_and_strategy_whole(tmp_path: Path) -> None:
+    config = LIVE.replace("max_instances = 4", "max_instances = 0")
+    async with programs.running(tmp_path, config=config) as (market, daemon):
+        assert await daemon.figure(GOOD_METRIC) == 1
+        assert not await market.billing()
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "mine.toml").write_text(STRATEGY)
+        (tmp_path / "agent.toml").write_text(MINE.format(url=market.url))
+        await daemon.reload()
+        assert await until(market.billing, "a rent under the new limits")
+        assert len(daemon.logs("config.reloaded")) == 1
+        assert not daemon.logs("config.refused")
+        said = await programs.gpubid(tmp_path, "explain", "--json")
+        assert said.json["last"][0]["strategy"] == "mine"
+
+
+async def test_broken_files_keep_what_runs_and_are_told(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    strategy = tmp_path / "mine" / "mine.toml"
+    strategy.write_text(STRATEGY)
+    async with programs.running(tmp_path, config=MINE) as (market, daemon):
+        billing = await until(market.billing, "a rent")
+        file = tmp_path / "agent.toml"
+        good = file.read_text()
+        refused = 0
+        for what, broken in SAMPLE.items():
+            broken(file)
+            await daemon.reload()
+            told = daemon.logs("config.refused")
+            assert len(told) > refused, what
+            for line in told[refused:]:
+                assert line["problem"].startswith(f"{file.name}:"), line
+                assert "; " in line["problem"] or "Did you mean" in line["problem"], line
+            assert await daemon.figure(GOOD_METRIC) == 0, what
+            refused = len(told)
+            (file.rmdir if file.is_dir() and not file.is_symlink() else lambda: file.unlink(missing_ok=True))()
+            file.write_text(good)
+        strategy.write_text("strategy = 'patient'\nheadrom = 1\n")
+        await daemon.reload()
+        assert "headrom: is not a key here; did you mean headroom?" in daemon.logs("config.refused")[-1]["problem"]
+        assert await daemon.figure(GOOD_METRIC) == 0
+        assert not daemon.logs("config.reloaded")
+        assert await market.billing() == billing
+        assert daemon.process.returncode is None
+
+        strategy.write_text(STRATEGY)
+        await daemon.reload()
+        assert await daemon.figure(GOOD_METRIC) == 1
+        assert len(daemon.logs("config.reloaded")) == 1
+
+
+async def test_a_removed_workload_and_fewer_slots_release_nothing_and_say_so(tmp_path: Path) -> None:
+    async with programs.running(tmp_path, config=LIVE.replace("slots = 1", "slots = 2")) as (market, daemon):
+        await until(lambda: _count(market, 2), "two rents")
+        writes = await market.writes()
+        fewer = LIVE.format(url=market.url)
+        (tmp_path / "agent.toml").write_text(fewer)
+        await daemon.reload()
+        (told,) = daemon.logs("lease.abandoned")
+        assert f"gpubid release {told['about']}" in told["reason"]
+        (tmp_path / "agent.toml").write_text(fewer.replace("workloads.train", "workloads.other"))
+        await daemon.reload()
+        assert len(daemon.logs("lease.abandoned")) == 3
+        await until(lambda: _count(market, 3), "a rent for the other workload")
+        assert len(await market.billing()) == 3
+        assert [write for write in await market.writes() if write not in writes and "/asks/" not in write[1]] == []
+        shown = (await programs.gpubid(tmp_path, "fleet", "--json")).json
+        assert sorted(lease["slot"] for lease in shown["leases"]) == ["other/0", "train/0", "train/1"]
+
+
+async def _count(market: programs.Market, count: int) -> bool:
+    return len(await market.billing()) == count
+
+
+async def test_what_waits_for_the_next_start_is_told_and_withdrawn_spend_holds_at_once(tmp_path: Path) -> None:
+    config = LIVE.replace("max_instances = 4", "max_instances = 0")
+    async with programs.running(tmp_path, config=config) as (market, daemon):
+        changed = LIVE.replace("spend = true", "spend = false").replace("ledger.sqlite", "other.sqlite")
+        changed = changed.replace('"5s"', '"7s"').replace(":0", ":1")
+        (tmp_path / "agent.toml").write_text(changed.format(url=market.url))
+        await daemon.reload()
+        told = {line["about"] for line in daemon.logs("config.deferred")}
+        assert told == {"markets.vast.spend", "ledger.path", "web.listen"}
+        await daemon.until_logged("writing.stopped")
+        seen = len((await market.truth())["calls"])
+        await until(lambda: _has_calls(market, seen + 3), "three more looks")
+        assert not await market.writes()
+
+
+async def _has_calls(market: programs.Market, count: int) -> bool:
+    return len((await market.truth())["calls"]) >= count
