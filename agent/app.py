@@ -63,6 +63,7 @@ class App:
         self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = config
+        self.seen: Pass | None = None
         self._stopped_because = ""
         self._turn = asyncio.Lock()
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial)
@@ -106,7 +107,9 @@ class App:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
         async with self._turn:
+            await self._settle_crash()
             done = await self._cycle.run()
+            self.seen = done
         if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
             await self._know_accounts()
         return done
@@ -226,7 +229,10 @@ class App:
         await self.ledger.close()
 
     async def _settle_crash(self) -> None:
-        """Recorded was never sent: void. Sent may have been done: in doubt. Nothing is sent again."""
+        """Recorded was never sent: void. Sent may have been done: in doubt. Nothing is sent again.
+
+        Between two cycles nothing is under way: what stands so was left by a crash, or by a ledger that took no answer.
+        """
         now = self.clock.now()
         async with self.ledger.transaction() as tx:
             for intent in self.ledger.recollection(now).intents:

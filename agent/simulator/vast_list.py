@@ -38,6 +38,7 @@ def show_all(surface: Surface, call: Call) -> Reply:
 
 def show_one(surface: Surface, call: Call) -> Reply:
     """Answer one record under the key `instances`; null for an id that is not there, at 200."""
+    surface.world.settle()
     try:
         row = surface.records.record(surface.contract(call, call.id))
     except Refusal:
@@ -57,6 +58,7 @@ def show_filters(surface: Surface, call: Call) -> Reply:
 
 
 def _rows(surface: Surface, call: Call) -> list[Row]:
+    surface.world.settle()
     if "empty_list" in call.struck:
         return []
     if (stale := call.struck.get("stale_list")) is not None and "wrong_account" not in call.struck:

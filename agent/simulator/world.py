@@ -315,6 +315,10 @@ class World:
         """Give what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
         return self._desk.till.charges(since, until, self.now)
 
+    def settle(self) -> None:
+        """Bring what every contract was charged, and the traffic it was charged for, up to now."""
+        self._desk.till.settle(self.now)
+
     def charged_total(self) -> float:
         """Give every dollar charged so far."""
         return self._desk.till.charged(self.now)
