@@ -1,0 +1,163 @@
+"""Doubt is settled by what a listing shows, or by grace; never by hope."""
+
+from typing import Any
+
+import pytest
+
+from agent.decide import doubt
+from agent.decide.facts import Alert, Fact, IntentSettled
+from agent.decide.memory import Absence, Memory
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.lease import Lease, LeaseState
+from tests.support import builders
+
+OVER: dict[str, Any] = {"listed_monotonic": 1000.0 + doubt.GRACE_SECONDS, "listings": 10 + doubt.GRACE_LISTINGS}
+BEGAN = Memory(doubts={"0000000000000001": Absence(1000.0, 10)})
+
+
+def settled(
+    intent: Intent,
+    *rows: Instance,
+    memory: Memory | None = None,
+    leases: tuple[Lease, ...] = (),
+    labels: dict[str, Any] | None = None,
+    **changes: Any,
+) -> tuple[tuple[Fact, ...], dict[str, Absence]]:
+    view = builders.view(instances=rows, labels=labels or {}, **changes)
+    fleet = builders.fleet(intents=(intent,), leases=leases, markets={"vast": view})
+    return doubt.settle(fleet, view, memory or Memory())
+
+
+def only(facts: tuple[Fact, ...]) -> IntentSettled:
+    (fact,) = facts
+    assert isinstance(fact, IntentSettled)
+    return fact
+
+
+RENT = builders.intent()
+
+
+def test_a_rent_is_confirmed_by_its_own_label_and_becomes_a_lease() -> None:
+    facts, doubts = settled(RENT, builders.instance(7), labels={"7": builders.label()})
+    fact = only(facts)
+    assert (fact.state, doubts) == (IntentState.CONFIRMED, {})
+    assert fact.lease is not None
+    assert (fact.lease.instance_id, fact.lease.slot, fact.lease.intent_id) == ("7", RENT.slot, RENT.intent_id)
+
+
+@pytest.mark.parametrize(
+    "label", [builders.label(2), builders.label(fleet_id="0123456789ab")], ids=["another intent", "another fleet"]
+)
+def test_another_label_confirms_nothing(label: Any) -> None:
+    facts, doubts = settled(RENT, builders.instance(7, label="x"), labels={"7": label})
+    assert facts == ()
+    assert doubts == {RENT.intent_id: Absence(1000.0, 10)}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "listings", "is_over"),
+    [(600.0, 3, True), (599.9, 30, False), (86_400.0, 2, False), (0.0, 0, False)],
+)
+def test_grace_is_time_and_listings(seconds: float, listings: int, is_over: bool) -> None:
+    facts, doubts = settled(RENT, memory=BEGAN, listed_monotonic=1000.0 + seconds, listings=10 + listings)
+    if is_over:
+        assert (only(facts).state, doubts) == (IntentState.VOID, {})
+    else:
+        assert facts == ()
+        assert doubts == {RENT.intent_id: Absence(1000.0, 10)}
+
+
+def test_an_unlabelled_instance_on_the_host_keeps_the_doubt_open_for_ever() -> None:
+    nameless = builders.instance(7, host_id="h1", label="", created_at=builders.NOW)
+    facts, doubts = settled(RENT, nameless, memory=BEGAN, **OVER)
+    (fact,) = facts
+    assert isinstance(fact, Alert)
+    assert (fact.code, fact.key) == ("unlabelled_instance", "7")
+    assert RENT.intent_id in doubts
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"host_id": "h2"},
+        {"label": "somebody's"},
+        {"created_at": builders.ago(minutes=2)},
+        {"created_at": None},
+        {"instance_id": "1"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_ours_keeps_no_doubt_open(changes: dict[str, Any]) -> None:
+    row = builders.instance(7, **{"host_id": "h1", "label": "", "created_at": builders.NOW, **changes})
+    facts, _ = settled(RENT, row, memory=BEGAN, leases=(builders.lease(1, slot=builders.slot("x")),), **OVER)
+    assert only(facts).state is IntentState.VOID
+
+
+HELD = builders.lease()
+REBID = builders.intent(kind=IntentKind.REBID, lease_id="vast-1", price=builders.per_hour("0.30"))
+RESUME = builders.intent(kind=IntentKind.RESUME, lease_id="vast-1")
+PAUSE = builders.intent(kind=IntentKind.PAUSE, lease_id="vast-1")
+RELEASE = builders.intent(kind=IntentKind.RELEASE, lease_id="vast-1")
+
+
+@pytest.mark.parametrize(
+    ("intent", "row"),
+    [
+        (REBID, {"gpu_rate": builders.per_hour("0.30")}),
+        (RESUME, {"state": InstanceState.RUNNING}),
+        (RESUME, {"state": InstanceState.LOADING}),
+        (RESUME, {"state": InstanceState.PENDING}),
+        (RESUME, {"state": InstanceState.PAUSED, "is_wanted_running": True}),
+        (PAUSE, {"state": InstanceState.PAUSED}),
+    ],
+    ids=str,
+)
+def test_the_rest_is_confirmed_by_the_instances_own_fields(intent: Intent, row: dict[str, Any]) -> None:
+    facts, doubts = settled(intent, builders.instance(**row), leases=(HELD,))
+    assert (only(facts).state, doubts) == (IntentState.CONFIRMED, {})
+
+
+@pytest.mark.parametrize(
+    ("intent", "row"),
+    [
+        (REBID, {}),
+        (builders.intent(kind=IntentKind.REBID, lease_id="vast-1", price=None), {}),
+        (RESUME, {"state": InstanceState.PAUSED}),
+    ],
+    ids=str,
+)
+def test_a_paying_order_that_does_not_show_is_void_only_after_grace(intent: Intent, row: dict[str, Any]) -> None:
+    early, doubts = settled(intent, builders.instance(**row), leases=(HELD,))
+    assert early == ()
+    assert set(doubts) == {intent.intent_id}
+    late, _ = settled(intent, builders.instance(**row), leases=(HELD,), memory=BEGAN, **OVER)
+    assert only(late).state is IntentState.VOID
+
+
+@pytest.mark.parametrize("intent", [PAUSE, RELEASE], ids=lambda intent: intent.kind.value)
+def test_what_saves_money_is_void_at_once_and_may_be_sent_again(intent: Intent) -> None:
+    facts, _ = settled(intent, builders.instance(), leases=(HELD,))
+    assert only(facts).state is IntentState.VOID
+
+
+@pytest.mark.parametrize("leases", [(), (builders.lease(state=LeaseState.ENDED),)], ids=["none", "ended"])
+def test_an_order_on_a_lease_that_ended_is_void(leases: tuple[Lease, ...]) -> None:
+    facts, _ = settled(REBID, builders.instance(), leases=leases)
+    assert only(facts).state is IntentState.VOID
+
+
+def test_an_instance_that_is_not_listed_settles_no_paying_order() -> None:
+    assert settled(REBID, leases=(HELD,))[0] == ()
+
+
+def test_the_doubt_of_another_market_is_left_to_its_own_listing() -> None:
+    elsewhere = builders.intent(market="runpod")
+    assert settled(elsewhere, memory=BEGAN, **OVER) == ((), BEGAN.doubts)
+    assert settled(elsewhere) == ((), {})
+
+
+@pytest.mark.parametrize("state", [state for state in IntentState if state is not IntentState.IN_DOUBT])
+def test_only_doubt_is_settled(state: IntentState) -> None:
+    row = builders.instance(7)
+    assert settled(builders.intent(state=state), row, labels={"7": builders.label()}) == ((), {})

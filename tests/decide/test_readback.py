@@ -1,0 +1,44 @@
+"""Whether the market made what was asked for."""
+
+from typing import Any
+
+import pytest
+
+from agent.decide import readback
+from agent.domain.tenure import Tenure
+from tests.support import builders
+
+ASKED = readback.of_lease(builders.lease())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tenure": Tenure.ON_DEMAND}, "it is on_demand"),
+        ({"host_id": "h9"}, "it is on host h9"),
+        ({"gpu_rate": builders.per_hour("0.2202")}, "it costs $0.2202/h"),
+        ({"disk_gb": 40.0}, "its disk has 40 GB"),
+        ({"disk_gb": 10.0}, "its disk has 10 GB"),
+    ],
+    ids=str,
+)
+def test_what_differs_is_said(changes: dict[str, Any], said: str) -> None:
+    assert readback.difference(ASKED, builders.instance(**changes)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"gpu_rate": builders.per_hour("0.2201")}, {"gpu_rate": builders.per_hour("0.10")}, {"disk_gb": 20.5}],
+    ids=str,
+)
+def test_cheaper_and_rounded_is_no_difference(changes: dict[str, Any]) -> None:
+    assert readback.difference(ASKED, builders.instance(**changes)) == ""
+
+
+def test_what_an_intent_does_not_know_is_not_compared() -> None:
+    vague = readback.of_intent(builders.intent(tenure=None, host_id="", price=None, disk_gb=0.0))
+    row = builders.instance(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour(9), disk_gb=999.0)
+    assert readback.difference(vague, row) == ""
+    exact = readback.of_intent(builders.intent(disk_gb=20.0))
+    assert readback.difference(exact, builders.instance()) == ""
+    assert readback.difference(exact, builders.instance(tenure=Tenure.ON_DEMAND)) != ""

@@ -1,0 +1,208 @@
+"""Instances of ours without a lease: adopted, held or released; foreign ones are never named."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import strangers
+from agent.decide.facts import Fact, InstanceFound, IntentSettled
+from agent.decide.memory import Memory
+from agent.domain.fleet import Fleet
+from agent.domain.instance import InstanceState
+from agent.domain.intent import IntentState
+from agent.domain.lease import Bills, Lease, LeaseState
+from tests.support import builders
+
+
+def created(at: Any, number: int = 7) -> Any:
+    return builders.instance(number, label="ours", created_at=at)
+
+
+ROW = created(builders.ago(hours=3))
+LABELS = {"7": builders.label(7)}
+
+
+def world(labels: Any = None, rows: Any = (ROW,), **changes: Any) -> Fleet:
+    view = builders.view(instances=rows, labels=LABELS if labels is None else labels)
+    return builders.fleet(**{"markets": {"vast": view}, **changes})
+
+
+def looked(fleet: Fleet, memory: Memory, settled: tuple[Fact, ...] = ()) -> tuple[tuple[Fact, ...], Memory]:
+    held = [lease for lease in fleet.leases if lease.is_open]
+    facts, seen = strangers.find(fleet, fleet.markets["vast"], memory, held, settled)
+    return facts, Memory(strangers=seen)
+
+
+def found(fleet: Fleet) -> InstanceFound:
+    """Return what the second look finds."""
+    first, memory = looked(fleet, Memory())
+    assert first == ()
+    (fact,), memory = looked(fleet, memory)
+    assert isinstance(fact, InstanceFound)
+    assert looked(fleet, memory)[0] == ()
+    return fact
+
+
+def test_an_empty_slot_adopts() -> None:
+    fact = found(world())
+    assert fact.verdict == "adopt"
+    assert fact.lease is not None
+    assert (fact.lease.slot, fact.lease.state, fact.lease.is_held) == (builders.slot(), LeaseState.STARTING, False)
+    assert fact.lease.accrued_until == ROW.created_at
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"leases": (builders.lease(1),)},
+        {"leases": (builders.lease(1, state=LeaseState.MISSING),)},
+        {"intents": (builders.intent(1),)},
+        {"workloads": ()},
+        {"workloads": (builders.workload("another"),)},
+        {"labels": {"7": builders.label(7, place=builders.slot("train", 5))}},
+    ],
+    ids=["filled", "missing", "in doubt", "no workload", "unknown workload", "no such slot"],
+)
+def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> None:
+    fact = found(world(**changes))
+    assert fact.verdict == "hold"
+    assert fact.lease is not None
+    assert fact.lease.is_held
+    assert fact.lease.is_open
+    assert "gpubid release" in fact.sentence
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"leases": (builders.lease(1, is_held=True),)},
+        {"leases": (builders.lease(1, state=LeaseState.ENDED),)},
+        {"intents": (builders.intent(1, state=IntentState.VOID),)},
+    ],
+    ids=["held", "ended", "void"],
+)
+def test_what_does_not_fill_a_slot_leaves_it_to_be_adopted(changes: dict[str, Any]) -> None:
+    assert found(world(**changes)).verdict == "adopt"
+
+
+def test_of_two_for_one_slot_one_is_adopted_and_one_held() -> None:
+    rows = (ROW, created(builders.ago(hours=3), 8))
+    fleet = world({"7": builders.label(7), "8": builders.label(8)}, rows)
+    _, memory = looked(fleet, Memory())
+    facts, _ = looked(fleet, memory)
+    assert [fact.verdict for fact in facts if isinstance(fact, InstanceFound)] == ["adopt", "hold"]
+
+
+def test_what_a_doubt_just_settled_is_no_stranger() -> None:
+    lease = builders.lease(7)
+    settled = (IntentSettled(builders.intent(7), IntentState.CONFIRMED, "shown", lease),)
+    fleet = world()
+    _, memory = looked(fleet, Memory(), settled)
+    assert memory.strangers == {}
+
+
+@pytest.mark.parametrize("reason", ["moved", "over_budget", ""])
+def test_what_we_released_is_released_again(reason: str) -> None:
+    past = builders.lease(7, state=LeaseState.ENDED, end_reason=reason)
+    fact = found(world(past_leases={"7": past}))
+    assert (fact.verdict, fact.lease) == ("release", past)
+    unlabelled = found(world({}, past_leases={"7": past}))
+    assert unlabelled.verdict == "release"
+
+
+@pytest.mark.parametrize("reason", sorted(strangers.TAKEN_BACK))
+def test_what_was_thought_gone_goes_on_where_its_metering_stopped(reason: str) -> None:
+    past = builders.lease(
+        7, state=LeaseState.ENDED, end_reason=reason, accrued_until=builders.ago(minutes=20), traffic_down_gb=5.0
+    )
+    fact = found(world(past_leases={"7": past}))
+    assert fact.verdict == "adopt"
+    assert fact.lease is not None
+    assert fact.lease.lease_id != past.lease_id
+    assert (fact.lease.accrued_until, fact.lease.traffic_down_gb) == (builders.ago(minutes=20), 5.0)
+
+
+def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon() -> None:
+    row = created(builders.ago(hours=1))
+    assert found(world(rows=(row,))).verdict == "second_daemon"
+    ours = found(world(rows=(row,), past_intents={"0000000000000007": builders.intent(7)}))
+    assert ours.verdict == "adopt"
+    old = found(world(rows=(created(builders.ago(hours=3)),)))
+    assert old.verdict == "adopt"
+
+
+def test_a_rent_found_late_is_held_to_what_was_asked() -> None:
+    intent = builders.intent(7, host_id="h9")
+    fact = found(world(past_intents={intent.intent_id: intent}))
+    assert fact.lease is not None
+    assert fact.lease.has_failed
+    assert fact.lease.end_reason.startswith("mismatch: it is on host h7")
+
+
+def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:
+    runs = strangers.lease_of(world(), ROW, builders.slot(), None)
+    assert (runs.bills, runs.run_since) == (Bills.GPU_AND_DISK, ROW.created_at)
+    rests = strangers.lease_of(world(), builders.instance(7, state=InstanceState.PAUSED), builders.slot(), None)
+    assert (rests.bills, rests.run_since) == (Bills.DISK, None)
+
+
+@pytest.mark.parametrize(
+    ("intent", "since"),
+    [
+        (None, builders.NOW),
+        (builders.intent(7), builders.ago(minutes=1)),
+        (builders.intent(7, sent_at=None), builders.NOW),
+    ],
+    ids=["no intent", "sent", "not sent"],
+)
+def test_without_a_creation_date_metering_begins_when_it_was_sent(intent: Any, since: Any) -> None:
+    made = strangers.lease_of(world(), created(None), builders.slot(), intent)
+    assert made.accrued_until == since
+
+
+@pytest.mark.parametrize(
+    ("changes", "claimed"),
+    [
+        ({}, "7"),
+        ({"leases": (builders.lease(7),)}, ""),
+        ({"past_leases": {"7": builders.lease(7, end_reason="host_gone")}}, "7"),
+        ({"past_leases": {"7": builders.lease(7, end_reason="moved")}}, ""),
+        ({"labels": {"7": builders.label(7, fleet_id="0123456789ab")}}, ""),
+        ({"labels": {"7": builders.label(7, place=builders.slot("train", 1))}}, ""),
+    ],
+    ids=str,
+)
+def test_an_empty_slot_is_claimed_by_what_may_yet_be_adopted(changes: dict[str, Any], claimed: str) -> None:
+    assert strangers.claimant(world(**changes), builders.slot()) == claimed
+
+
+def test_sightings_on_another_market_are_kept() -> None:
+    fleet = world()
+    _, seen = strangers.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
+    assert seen == {"runpod/9": 1, "vast/7": 1}
+
+
+labels = st.none() | st.sampled_from([builders.label(7), builders.label(7, fleet_id="0123456789ab")])
+pasts = st.none() | st.sampled_from([builders.lease(7, end_reason="moved"), builders.lease(7, end_reason="host_gone")])
+
+
+@given(labels, pasts, st.integers(1, 5))
+def test_what_is_neither_labelled_nor_in_the_ledger_is_never_named(label: Any, past: Lease | None, looks: int) -> None:
+    fleet = world({} if label is None else {"7": label}, past_leases={} if past is None else {"7": past})
+    is_ours = past is not None or (label is not None and label.fleet_id == builders.FLEET_ID)
+    named: list[Fact] = []
+    memory = Memory()
+    for _ in range(looks):
+        facts, memory = looked(fleet, memory)
+        named += facts
+    assert bool(named) is (is_ours and looks >= strangers.LOOKS)
+    assert len(named) <= 1
+
+
+def test_held_leases_are_known() -> None:
+    held = replace(builders.lease(7), is_held=True)
+    fleet = world(leases=(held,))
+    assert looked(fleet, Memory())[1].strangers == {}

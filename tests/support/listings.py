@@ -1,0 +1,84 @@
+"""A row of listings taken poll after poll, and what reconciliation makes of them."""
+
+from datetime import timedelta
+from typing import Any
+
+from agent.decide import reconcile
+from agent.decide.facts import LeaseChanged
+from agent.decide.memory import Memory
+from agent.decide.reconcile import Reconciliation
+from agent.domain.fleet import Fleet
+from agent.domain.instance import Instance
+from agent.domain.lease import ALLOWED, Lease, LeaseState
+from agent.domain.workload import Checkpoint, CheckpointPlace
+from tests.support import builders
+
+NOW = builders.NOW
+POLL = timedelta(seconds=15)
+CHECKPOINT = Checkpoint(timedelta(minutes=20), timedelta(minutes=1), place=CheckpointPlace.REMOTE)
+
+
+RUNS = builders.lease()
+STARTS = builders.lease(state=LeaseState.STARTING, state_since=builders.ago(minutes=2))
+ROW = builders.instance()
+
+
+DENIED: dict[str, Any] = {"absent_ids": frozenset({"1"})}
+
+
+def seen(held: Lease, *rows: Instance, at: int = 0, memory: Memory | None = None, **changes: Any) -> Reconciliation:
+    """Reconcile one lease with a listing taken `at` polls after `NOW`."""
+    return all_seen((held,), *rows, at=at, memory=memory, **changes)
+
+
+def all_seen(
+    held: tuple[Lease, ...], *rows: Instance, at: int = 0, memory: Memory | None = None, **changes: Any
+) -> Reconciliation:
+    return reconcile.reconcile(world(held, *rows, at=at, **changes), memory or Memory())
+
+
+def world(held: tuple[Lease, ...], *rows: Instance, at: int = 0, **changes: Any) -> Fleet:
+    now = NOW + at * POLL
+    work = changes.pop("work", builders.workload(slots=9))
+    view = builders.view(
+        instances=rows,
+        listed_at=now,
+        listed_monotonic=1000.0 + at * 15,
+        listings=10 + at,
+        **changes,
+    )
+    return builders.fleet(leases=held, now=now, workloads=(work,), markets={"vast": view})
+
+
+def changed(result: Reconciliation) -> LeaseChanged:
+    """Return the one fact, insisting that it is a change of a lease."""
+    (fact,) = [fact for fact in result.facts if isinstance(fact, LeaseChanged)]
+    return fact
+
+
+def missed(
+    held: tuple[Lease, ...],
+    polls: int,
+    *,
+    memory: Memory | None = None,
+    rows: tuple[Instance, ...] = (),
+    **changes: Any,
+) -> list[Reconciliation]:
+    """Look at listings that lack the leases, carrying over what each look changed."""
+    results = []
+    by_id = {lease.lease_id: lease for lease in held}
+    memory = memory or Memory()
+    for at in range(1, polls + 1):
+        result = all_seen(tuple(by_id.values()), *rows, at=at, memory=memory, **changes)
+        memory = result.memory
+        for fact in result.facts:
+            if isinstance(fact, LeaseChanged):
+                assert fact.after.state is fact.before.state or fact.after.state in ALLOWED[fact.before.state]
+                by_id[fact.after.lease_id] = fact.after
+        by_id = {key: lease for key, lease in by_id.items() if lease.is_open}
+        results.append(result)
+    return results
+
+
+def kinds(results: list[Reconciliation]) -> list[str]:
+    return [fact.kind for result in results for fact in result.facts if isinstance(fact, LeaseChanged)]
