@@ -32,6 +32,7 @@ class Order:
     number: int
     kind: IntentKind
     intent_id: str = ""
+    cycle: int = -1
 
 
 class Witness:

@@ -1,0 +1,81 @@
+"""Rule 2: one open paying intent per slot; release and pause may be sent again until it is so, and go first."""
+
+from itertools import groupby
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from tests.support.losses import losses, seeds
+from tests.support.world import Rehearsed, play, work
+
+ENDING = {IntentKind.RELEASE, IntentKind.PAUSE}
+
+
+@given(seed=seeds, loss=losses, restarts=st.lists(st.sampled_from([0, 60, 700]), max_size=3))
+def test_a_slot_has_one_open_paying_intent(seed: int, loss: dict[str, Any], restarts: list[float]) -> None:
+    """The world refuses two; the ledger's own index would too. A restart keeps the doubt, and the slot blocked."""
+
+    async def story(world: Rehearsed) -> None:
+        world.weather(**(loss | {"seconds": 1000}))
+        await world.cycle(minutes=3)
+        for after in restarts:
+            await world.restart(after)
+            await world.cycle(minutes=3)
+            doubted = {intent.slot for intent in world.open_intents() if intent.kind.is_paying}
+            done = await world.cycle()
+            paid = [intent.slot for intent in done.done if intent.kind.is_paying]
+            assert not doubted.intersection(paid), "paid for a slot in doubt"
+
+    play(story, seed=seed, workloads=(work(slots=2),))
+
+
+@given(seed=seeds, loss=losses, minutes=st.sampled_from([1, 10, 40]))
+def test_a_release_is_sent_again_until_it_is_gone(seed: int, loss: dict[str, Any], minutes: float) -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        old = world.contract()
+        await world.cycle(minutes=20)
+        world.rival(int(held.host_id))
+        weather = world.weather(**(loss | {"route": "DELETE /instances", "seconds": 36_000}))
+        await world.until(lambda: any(lease.state is LeaseState.RELEASING for lease in world.leases()), minutes=90)
+        await world.cycle(minutes)
+        world.simulator.weather.clear(weather)
+        await world.cycle(minutes=2)
+
+        assert old.ended is not None
+        assert [lease.lease_id for lease in world.leases()] != [held.lease_id]
+        assert all(lease.state is LeaseState.RUNNING for lease in world.leases())
+        deletes = [order for order in world.orders if order.kind is IntentKind.RELEASE]
+        assert len({order.intent_id for order in deletes}) == len(deletes), "one intent was sent twice"
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds, slots=st.integers(2, 4), kinds=st.lists(st.sampled_from(["rival", "exit", "gone"]), min_size=1))
+def test_what_stops_paying_goes_first(seed: int, slots: int, kinds: list[str]) -> None:
+    """Within a cycle every release and pause has arrived before anything that pays leaves."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        for contract, kind in zip(world.live(), kinds, strict=False):
+            if kind == "rival":
+                world.rival(contract.slice.machine_id)
+            elif kind == "exit":
+                world.market.exit_container(contract.contract_id)
+            else:
+                world.market.set_host_gone(contract.slice.machine_id)
+        known = len(world.orders)
+        for cycle in range(60):
+            await world.cycle()
+            for order in world.orders[known:]:
+                order.cycle = cycle
+            known = len(world.orders)
+        for _, orders in groupby((order for order in world.orders if order.cycle >= 0), key=lambda order: order.cycle):
+            ranks = [order.kind not in ENDING for order in orders]
+            assert ranks == sorted(ranks)
+
+    play(story, seed=seed, workloads=(work(slots=slots),))
