@@ -43,10 +43,7 @@ def run(
     except (CredentialError, ListenError) as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
-        code = (
-            exits.BAD_INPUT if error.code.value in {"wrong_account", "fleet_mismatch", "newer_schema"} else exits.FAILED
-        )
-        exits.stop(code, [error.sentence])
+        exits.refused(error)
 
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:

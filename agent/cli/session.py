@@ -77,18 +77,35 @@ def secret(settings: MarketSettings) -> str:
     return key
 
 
+def _secret_while_running(settings: MarketSettings) -> str:
+    """Return the key; one that went missing since the start is a market that cannot be read, and no reason to end."""
+    from agent.markets import errors
+    from agent.systemd import CredentialError
+
+    try:
+        return secret(settings)
+    except CredentialError as error:
+        raise errors.Unauthorized(str(error)) from None
+
+
 @contextlib.asynccontextmanager
 async def outside(config: Config) -> AsyncIterator["Outside"]:
-    """Give the world outside the program: the machine's clock, and a simulator for each simulated market."""
+    """Give the world outside the program: the machine's clock, and a simulator for each simulated market.
+
+    Raises:
+        CredentialError: a market has no key that can be used.
+    """
     from agent.app import Outside
     from agent.clock import SystemClock
 
+    for settings in config.markets:
+        secret(settings)
     async with contextlib.AsyncExitStack() as stack:
         urls = {}
         for settings in config.markets:
             if settings.is_simulated:
                 urls[settings.name] = await stack.enter_async_context(_embedded(settings.simulated))
-        yield Outside(SystemClock(), secret, urls)
+        yield Outside(SystemClock(), _secret_while_running, urls)
 
 
 @contextlib.asynccontextmanager
@@ -102,6 +119,14 @@ async def _embedded(climate_name: str) -> AsyncIterator[str]:
     world = World(climate.named(climate_name), seed=SEED, start=clock.time())
     async with Simulator(world, clock, seed=SEED) as simulator:
         yield simulator.vast_url
+
+
+def may_read(file: Path) -> bool:
+    """Tell whether a file is ours to read; what is not there counts as readable, and is then found missing."""
+    try:
+        return not file.exists() or os.access(file, os.R_OK)
+    except PermissionError:
+        return False
 
 
 def log_quietly() -> None:

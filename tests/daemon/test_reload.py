@@ -35,7 +35,7 @@ SAMPLE: dict[str, Callable[[Path], object]] = {
     "missing": lambda file: file.unlink(),
     "symlink loop": _instead(lambda file: file.symlink_to(file)),
     "directory": _instead(lambda file: file.mkdir()),
-    "named pipe": _instead(lambda file: os.mkfifo(file)),
+    "named pipe": _instead(os.mkfifo),
 }
 
 

@@ -11,15 +11,14 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import aiohttp
 
 from agent.simulator.gate import DEFAULT_KEY
 
-T = TypeVar("T")
 TRIES = 800
 PAUSE_SECONDS = 0.05
 BEHIND_SECONDS = 50
@@ -55,11 +54,11 @@ checkpoint = {{ at = "remote" }}
 """A live configuration of one small workload; `url` is the market's."""
 
 
-async def until(ask: Callable[[], T | Awaitable[T]], what: str) -> T:
+async def until(ask: Callable[[], Any], what: str) -> Any:
     """Return the first answer that is true, asking a bounded number of times."""
     for _ in range(TRIES):
         answer = ask()
-        value: T = await answer if inspect.isawaitable(answer) else answer
+        value = await answer if inspect.isawaitable(answer) else answer
         if value:
             return value
         await asyncio.sleep(PAUSE_SECONDS)
