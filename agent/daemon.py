@@ -53,7 +53,7 @@ class Daemon:
         self._must_tidy = False
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
-        self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set)
+        self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
         self._clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
         self._expect_cycles()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session
+from agent.cli import exits, session, wire
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +32,12 @@ def explain(
     names = [work.name for work in settings.workloads]
     if workload is not None and workload not in names:
         exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    if not session.may_read(settings.ledger):
+        shown = asyncio.run(wire.get(settings, "/explain", {"workload": workload} if workload else None))
+        if shown is not None:
+            # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
+            session.print_json(shown)
+            return
     seen = preview(settings, tuned)
     chosen = [work for work in settings.workloads if workload in {None, work.name}]
     told = [explaining.explain(seen.fleet, seen.plan, work) for work in chosen]

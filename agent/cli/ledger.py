@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from agent.cli import exits, session
+from agent.cli import exits, session, wire
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -35,22 +34,32 @@ def events(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show every pause, resume, rent and release with its cause, evidence and money."""
+    from agent.domain import money
+    from agent.web import views
+
     settings, _ = session.read(config)
     start = _instant(since)
-    found = _read(settings, lambda reader: reader.events(start, None, workload, kind or (), limit))
+    if not session.may_read(settings.ledger):
+        asked = {"since": since, "workload": workload, "limit": str(limit)}
+        query = [(key, value) for key, value in asked.items() if value is not None]
+        shown = asyncio.run(wire.get(settings, "/events", [*query, *(("kind", one) for one in kind or ())]))
+    else:
+        shown = None
+    if shown is None:
+        shown = views.events(_read(settings, lambda reader: reader.events(start, None, workload, kind or (), limit)))
     if as_json:
-        session.print_json([_plain(asdict(event)) for event in found])
+        session.print_json(shown)
         return
     table = session.table(
         "at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason"
     )
-    for event in reversed(found):
-        slot = f"{event.workload}/{event.slot}" if event.workload else ""
-        why = event.evidence or event.reason
-        cause = event.cause.value if event.cause else ""
-        money = str(event.amount) if event.amount is not None and event.amount.micros else ""
-        price = str(event.bid) if event.bid is not None else ""
-        session.add(table, f"{event.at:%m-%d %H:%M:%S}", slot, event.kind, event.host_id, cause, price, money, why)
+    for row in reversed(shown):
+        slot = f"{row['workload']}/{row['slot']}" if row["workload"] else ""
+        amount = str(money.usd(row["amount"])) if row["amount"] else ""
+        price = str(money.per_hour(row["bid"])) if row["bid"] is not None else ""
+        when = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
+        why = row["evidence"] or row["reason"]
+        session.add(table, when, slot, row["kind"], row["host_id"], row["cause"] or "", price, amount, why)
     session.show(table)
 
 
@@ -65,13 +74,14 @@ def prices(
 ) -> None:
     """Show asks and floors as they changed."""
     from agent.domain import gpu as gpus
+    from agent.web import views
 
     settings, _ = session.read(config)
     model = gpus.model(gpu) if gpu is not None else None
     start = _instant(since)
     found = _read(settings, lambda reader: reader.prices(None, model, host, start, None, limit))
     if as_json:
-        session.print_json([_plain(asdict(sample)) for sample in found])
+        session.print_json([views.plain(asdict(sample)) for sample in found])
         return
     if not found:
         session.say("nothing is recorded of that")
@@ -107,10 +117,12 @@ def backup(
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Check the file, its references and its sums; ends with 3 when something is wrong."""
+    from agent.web import views
+
     settings, _ = session.read(config)
     found = _read(settings, lambda reader: reader.verify())
     if as_json:
-        session.print_json(_plain(asdict(found)) | {"is_sound": found.is_sound})
+        session.print_json(views.plain(asdict(found)) | {"is_sound": found.is_sound})
     else:
         for name, value in asdict(found).items():
             session.say(f"{name}: {value or ('none' if isinstance(value, tuple) else value)}")
@@ -145,16 +157,3 @@ def _instant(text: str | None) -> datetime | None:
     except ValueError:
         exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is no ISO date such as 2026-11-21T00:00:00Z"])
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of the domain, as JSON
-    """Return a value as JSON has it: money in dollars, times in ISO, enums by their value."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Enum):
-        return value.value
-    return value.dollars if hasattr(value, "dollars") else str(value) if isinstance(value, Path) else value

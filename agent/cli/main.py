@@ -5,7 +5,7 @@ import sys
 import typer
 
 from agent import __version__
-from agent.cli import check, exits, explain, fleet, ledger, plan, rehearse, release, run, simulate, strategy
+from agent.cli import check, exits, explain, fleet, kill, ledger, orders, plan, rehearse, run, simulate, strategy
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,8 +22,18 @@ app.command()(explain.explain)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")
-app.command()(release.release)
-app.command()(release.kill)
+for verb in (
+    orders.drain,
+    orders.pause,
+    orders.resume,
+    orders.release,
+    orders.adopt,
+    orders.lock,
+    orders.unlock,
+    orders.done,
+    kill.kill,
+):
+    app.command()(verb)
 app.command()(simulate.simulate)
 
 

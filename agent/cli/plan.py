@@ -1,6 +1,8 @@
 """`gpubid plan`: what the next cycle would do."""
 
-from agent.cli import session
+import asyncio
+
+from agent.cli import session, wire
 
 
 def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -9,6 +11,11 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     from agent.decide import explain
 
     settings, tuned = session.read(config)
+    shown = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, "/plan"))
+    if shown is not None:
+        # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+        session.print_json(shown)
+        return
     seen = preview(settings, tuned)
     if as_json:
         session.print_json(

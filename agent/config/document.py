@@ -173,6 +173,17 @@ class StrategiesTable(Table):
 
 
 class CheckpointTable(Table):
+class OperatorsTable(Table):
+    """Who may read and order through the daemon's socket; its own user and root always may."""
+
+    group: Annotated[Line, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")] | None = None
+    """Group whose members may read; by default the daemon's own."""
+    group_may_order: Flag = False
+    """Whether the members of that group may give orders too."""
+    uids: Annotated[tuple[Annotated[Whole, Field(ge=0, le=4_294_967_294)], ...], Field(max_length=64)] = ()
+    """Users, by number, who may give orders; they must be in the group to connect."""
+
+
     """The workload's promise about its checkpoints."""
 
     interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
@@ -254,3 +265,4 @@ class Document(Table):
     web: WebTable = WebTable()
     strategies: StrategiesTable = StrategiesTable()
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)
+    operators: OperatorsTable = OperatorsTable()

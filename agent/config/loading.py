@@ -9,7 +9,7 @@ from pathlib import Path
 import pydantic
 
 from agent.config import document, problems, source, verdict
-from agent.config.settings import Config, Listen, MarketSettings
+from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits import Limits
 from agent.domain import gpu, money
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
@@ -120,6 +120,9 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         listen=Listen(host.removeprefix("[").removesuffix("]"), int(port)),
         strategies=_beside(place, parsed.strategies.directory),
     )
+        operators=Operators(
+            parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
+        ),
 
 
 def _market(place: Path, table: document.VastTable) -> MarketSettings:

@@ -39,6 +39,15 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class Operators:
+    """Who may use the daemon's socket: `group` may read (empty: the daemon's own), `uids` may order."""
+
+    group: str = ""
+    uids: tuple[int, ...] = ()
+    may_group_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """A whole agent.toml. `digest` names its bytes, `file` says where it was read."""
 
@@ -51,6 +60,7 @@ class Config:
     ledger: Path
     listen: Listen
     strategies: Path | None
+    operators: Operators = Operators()
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None when the configuration has none of that name."""

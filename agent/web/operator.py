@@ -1,20 +1,33 @@
-"""A Unix socket for operators while the daemon holds the ledger: release, kill, lift; the peer's uid is recorded."""
+"""A Unix socket for operators while the daemon holds the ledger: orders with the peer's uid, and what there is to read.
+
+| call | what | who |
+|---|---|---|
+| POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
+| POST /say | {"verb", "target", "seconds", "into"}: a standing word, as in agent/act/orders.py | who may order |
+| GET /fleet, /plan, /events?since&kind&workload&limit, /explain?workload | JSON of the verbs | who may connect |
+"""
 
 import contextlib
 import os
-import socket
-import struct
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from aiohttp import web
 
+from agent.act import orders as words
+from agent.clock import Clock
+from agent.config.settings import Operators
+from agent.cycle import Pass, Rules
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.web import access, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
+MOST_EVENTS = 10_000
 VERBS = ("release", "kill", "lift")
 
 
@@ -24,7 +37,16 @@ def path_of(ledger: Path) -> Path:
 
 
 class Orders(Protocol):
-    """Who carries orders out: the App, between two cycles."""
+    """Who carries orders out between two cycles, and what there is to show: the App."""
+
+    ledger: Ledger
+    clock: Clock
+    rules: Rules
+    seen: Pass | None
+
+    async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
+        """Take a person's word; return what it came to and what was done at once."""
+        ...
 
     async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
         """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
@@ -36,15 +58,23 @@ class Orders(Protocol):
 
 
 class OperatorSocket:
-    """Serves orders on a socket that only the daemon's own user may open."""
+    """Serves orders and reading on a socket that the daemon's user and one group may open."""
 
-    def __init__(self, ledger: Path, orders: Orders, wake: Callable[[], None]) -> None:
-        """Serve orders beside `ledger`; `wake` starts a cycle at once."""
+    def __init__(
+        self, ledger: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
+    ) -> None:
+        """Serve beside `ledger`; `wake` starts a cycle at once, `operators` says who may what."""
         self._orders = orders
+        self._operators = operators or Operators()
         self._wake = wake
         self._path = path_of(ledger)
         made = web.Application(client_max_size=MOST_BODY)
         made.router.add_post("/order", self._order)
+        made.router.add_post("/say", self._say)
+        made.router.add_get("/fleet", self._fleet)
+        made.router.add_get("/plan", self._plan)
+        made.router.add_get("/events", self._events)
+        made.router.add_get("/explain", self._explain)
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
     async def start(self) -> None:
@@ -58,7 +88,7 @@ class OperatorSocket:
         await self._runner.setup()
         try:
             await web.UnixSite(self._runner, self._path).start()
-            self._path.chmod(0o600)
+            access.open_to_group(self._path, self._operators.group)
         except OSError as error:
             await self._runner.cleanup()
             why = os.strerror(error.errno) if error.errno else str(error)
@@ -72,6 +102,9 @@ class OperatorSocket:
             self._path.unlink()
 
     async def _order(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not self._may_order(who):
+            return _forbidden(who)
         try:
             body = await request.json()
             verb, lease_ids, keep = str(body["verb"]), set(body["leases"]), bool(body["keep_disks"])
@@ -79,13 +112,79 @@ class OperatorSocket:
             return web.json_response({"error": "bad_order"}, status=400)
         if verb not in VERBS:
             return web.json_response({"error": "bad_order"}, status=400)
-        who = f"uid {_peer_uid(request)}"
         try:
-            done = await self._orders.obey(verb, lease_ids, who, keep_disks=keep)
+            done = await self._orders.obey(verb, lease_ids, str(who), keep_disks=keep)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
         self._wake()
         return web.json_response(answer(done, self._orders.doubts()))
+
+    def _may_order(self, who: access.Peer) -> bool:
+        return access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order)
+
+    async def _say(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not self._may_order(who):
+            return _forbidden(who)
+        try:
+            order = order_of(await request.json())
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return web.json_response({"error": "bad_order"}, status=400)
+        try:
+            said, done = await self._orders.say(order, str(who))
+        except words.OrderError as error:
+            return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
+        except LedgerError as error:
+            return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
+        self._wake()
+        return web.json_response({"said": said, **answer(done, self._orders.doubts())})
+
+    async def _fleet(self, _: web.Request) -> web.Response:
+        mine, now = self._orders, self._orders.clock.now()
+        decided = await (await mine.ledger.reader()).decisions()
+        return web.json_response(views.fleet(mine.rules.workloads, mine.ledger.recollection(now), decided, now))
+
+    async def _events(self, request: web.Request) -> web.Response:
+        asked = request.query
+        try:
+            since = datetime.fromisoformat(asked["since"]) if "since" in asked else None
+            limit = min(max(int(asked.get("limit", "100")), 1), MOST_EVENTS)
+        except ValueError:
+            return web.json_response({"error": "bad_query"}, status=400)
+        reader = await self._orders.ledger.reader()
+        found = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
+        return web.json_response(views.events(found))
+
+    async def _plan(self, _: web.Request) -> web.Response:
+        seen = self._orders.seen
+        return _nothing_yet() if seen is None else web.json_response(views.plan(seen))
+
+    async def _explain(self, request: web.Request) -> web.Response:
+        seen = self._orders.seen
+        if seen is None:
+            return _nothing_yet()
+        decided = await (await self._orders.ledger.reader()).decisions()
+        return web.json_response(views.explained(seen, decided, request.query.get("workload")))
+
+
+def order_of(body: Any) -> words.Order:  # noqa: ANN401 - JSON from outside
+    """Return the order in a JSON body.
+
+    Raises:
+        ValueError, KeyError, TypeError, OverflowError: it is no such body.
+    """
+    seconds = body.get("seconds")
+    span = timedelta(seconds=float(seconds)) if seconds is not None else None
+    return words.Order(str(body["verb"]), str(body["target"]), span, str(body.get("into") or ""))
+
+
+def _forbidden(who: access.Peer) -> web.Response:
+    sentence = f"{who} may read but not order; run this as the daemon's user, or name the uid in [operators] uids"
+    return web.json_response({"error": "forbidden", "sentence": sentence}, status=403)
+
+
+def _nothing_yet() -> web.Response:
+    return web.json_response({"error": "not_yet", "sentence": "no cycle has ended yet; try again"}, status=503)
 
 
 def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:
@@ -103,11 +202,3 @@ def told(intent: Intent) -> dict[str, Any]:
         "state": intent.state.value,
         "outcome": intent.outcome,
     }
-
-
-def _peer_uid(request: web.Request) -> int:
-    link = request.transport.get_extra_info("socket") if request.transport is not None else None
-    if link is None:
-        return -1
-    credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])

@@ -1,0 +1,138 @@
+"""What the reading verbs show, as JSON: the same whether the ledger's file or the daemon's socket is asked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from agent.cycle import Pass
+from agent.decide import cooldown, explain, meter, words
+from agent.domain.event import Event
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Slot, Workload
+from agent.ledger.decisions import RecordedDecision
+from agent.ledger.recollection import Recollection
+
+
+def fleet(
+    workloads: Iterable[Workload], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
+) -> dict[str, Any]:
+    """Return slots with what holds them, leases, spend, doubts, and what rests."""
+    owed = meter.outstanding(known.leases, now)
+    return {
+        "now": now.isoformat(),
+        "slots": [_slot(place, known, decided, now) for work in workloads for place in work.places],
+        "leases": [lease(held) for held in known.leases],
+        "in_doubt": [
+            {
+                "intent": intent.intent_id,
+                "kind": intent.kind.value,
+                "slot": str(intent.slot),
+                "state": intent.state.value,
+            }
+            for intent in known.intents
+        ],
+        "spent_today_dollars": (known.total.today + owed).dollars,
+        "spent_month_dollars": (known.total.month + owed).dollars,
+        "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
+        "resting": [
+            {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
+            for rest in known.cooldowns
+        ],
+    }
+
+
+def _slot(place: Slot, known: Recollection, decided: Sequence[RecordedDecision], now: datetime) -> dict[str, Any]:
+    mine = [held for held in known.leases if held.slot == place and not held.is_held]
+    held = mine[-1] if mine else None
+    runs = any(each.state is LeaseState.RUNNING for each in mine)
+    return {
+        "slot": str(place),
+        "lease": held.lease_id if held else None,
+        "state": held.state.value if held else "empty",
+        "why": "" if runs else _why(place, mine, known, decided, now),
+    }
+
+
+def _why(
+    place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
+) -> str:
+    """Return why a slot is not running: a person's word first, then what was decided for it last."""
+    cooling = cooldown.cooling(known.cooldowns, now)
+    keys = tuple(key for held in mine for key in words.of_lease(held)) or words.of_slot(place)
+    word = words.find(cooling, (words.DONE, words.PAUSE, words.LOCK, words.DRAIN), keys)
+    if word is not None:
+        return word.sentence
+    last = next((made for made in decided if made.slot == place), None)
+    return f"{last.kind}: {last.reason.sentence}" if last is not None else "nothing has been decided for it yet"
+
+
+def lease(held: Lease) -> dict[str, Any]:
+    """Return one lease."""
+    return {
+        "lease": held.lease_id,
+        "slot": str(held.slot),
+        "state": held.state.value,
+        "is_held": held.is_held,
+        "market": held.market,
+        "instance": held.instance_id,
+        "host": held.host_id,
+        "owner": held.owner_id,
+        "gpu": held.gpu,
+        "gpus": held.gpus,
+        "tenure": held.tenure.value,
+        "gpu_dollars_per_hour": held.gpu_rate.dollars,
+        "disk_dollars_per_hour": held.disk_rate.dollars,
+        "billing_dollars_per_hour": held.billing_rate.dollars,
+        "since": held.state_since.isoformat(),
+        "interrupted_by": held.interrupted_by.value if held.interrupted_by else None,
+    }
+
+
+def events(found: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return events, in the order given."""
+    return [plain(asdict(event)) for event in found]
+
+
+def plan(seen: Pass) -> dict[str, Any]:
+    """Return what a cycle decided."""
+    return {"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]}
+
+
+def explained(seen: Pass, decided: Iterable[RecordedDecision], workload: str | None) -> dict[str, Any]:
+    """Return why a cycle decided so for one workload or all, and the last decision of each slot."""
+    chosen = [work for work in seen.fleet.workloads if workload in {None, work.name}]
+    return {
+        "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
+        "last": [decision(made) for made in decided if workload in {None, made.slot.workload}],
+    }
+
+
+def decision(made: RecordedDecision) -> dict[str, Any]:
+    """Return a decision as the ledger keeps it."""
+    return {
+        "at": made.at.isoformat(),
+        "slot": str(made.slot),
+        "kind": made.kind,
+        "code": made.reason.code,
+        "sentence": made.reason.sentence,
+        "strategy": made.strategy,
+        "strategy_file": made.strategy_file,
+        "params_digest": made.params_digest,
+        "options": [{"name": option.name, "dollars": option.dollars} for option in made.reason.options],
+    }
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """Return a value as JSON has it: money in dollars, times in ISO, enums by their value."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    return value.dollars if hasattr(value, "dollars") else str(value) if isinstance(value, Path) else value

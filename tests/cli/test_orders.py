@@ -1,0 +1,153 @@
+"""The verbs of a person, over real processes: through the daemon's socket, and without a daemon."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli import main, session
+from tests.support import programs
+from tests.support.programs import gpubid, until
+
+
+async def lease_of(place: Path) -> dict[str, Any]:
+    """Return the lease that runs, as `gpubid fleet` shows it."""
+
+    async def running() -> dict[str, Any] | None:
+        shown = (await gpubid(place, "fleet", "--json")).json
+        return next((lease for lease in shown["leases"] if lease["state"] in {"running", "starting"}), None)
+
+    return await until(running, "a lease")  # type: ignore[return-value]
+
+
+async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        held = await lease_of(tmp_path)
+        paused = await gpubid(tmp_path, "pause", "train/0", "--json")
+        assert paused.code == 0, paused.err
+        assert [row["kind"] for row in paused.json["done"]] == ["pause"]
+        shown = (await gpubid(tmp_path, "fleet", "--json")).json
+        assert f"paused by uid {os.getuid()}" in shown["slots"][0]["why"]
+        assert "gpubid resume train/0" in shown["slots"][0]["why"]
+        assert shown["slots"][0]["why"] in (await gpubid(tmp_path, "fleet")).out
+        resumed = await gpubid(tmp_path, "resume", "train")
+        assert resumed.code == 0, resumed.err
+        for verb in (["drain", "train"], ["lock", "host:77", "--for", "2h"], ["release", held["lease"]]):
+            assert (await gpubid(tmp_path, *verb)).code == 0
+        await until(lambda: _is_empty(market), "the release")
+        events = (await gpubid(tmp_path, "ledger", "events", "--kind", "operator.ordered", "--json")).json
+        assert {event["reason_code"] for event in events} >= {"pause", "resume", "drain", "lock", "release"}
+        assert all(f"uid {os.getuid()}" in event["reason"] for event in events)
+        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["resting"]}
+        assert resting >= {"drain:workload:train", "lock:host:77"}
+        assert (await gpubid(tmp_path, "unlock", "host:77")).code == 0
+
+
+async def _is_empty(market: programs.Market) -> bool:
+    return not await market.billing()
+
+
+@pytest.mark.parametrize(
+    ("verb", "says"),
+    [
+        (("drain", "nothing"), "workloads: train"),
+        (("release", "train/5"), "nothing is named 'train/5'"),
+        (("resume", "train"), "nothing holds 'train'"),
+        (("unlock", "host:9"), "is not locked"),
+        (("adopt", "train"), "held are: none"),
+        (("lock", "train", "--for", "soon"), "is no span"),
+    ],
+)
+async def test_an_order_that_fits_nothing_ends_with_2(tmp_path: Path, verb: tuple[str, ...], says: str) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        ran = await gpubid(tmp_path, *verb)
+        assert ran.code == 2, ran
+        assert says in ran.err
+
+
+async def test_without_a_daemon_it_is_written_down_and_applied_at_the_start(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        drained = await gpubid(tmp_path, "drain", "train")
+        assert drained.code == 0, drained.err
+        async with programs.daemon(tmp_path) as daemon:
+            await daemon.until_told("READY=1")
+            assert not await market.billing()
+            shown = (await gpubid(tmp_path, "fleet", "--json")).json
+            assert "drained by user" in shown["slots"][0]["why"]
+            assert (await gpubid(tmp_path, "resume", "train")).code == 0
+            assert await until(market.billing, "a rent")
+
+
+async def test_a_market_that_cannot_be_reached_leaves_the_order_to_the_next_cycle(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        async with programs.daemon(tmp_path) as daemon:
+            await daemon.until_told("READY=1")
+            await lease_of(tmp_path)
+            await daemon.stop()
+        await market.weather("server_error_before", route="*")
+        ran = await gpubid(tmp_path, "pause", "train")
+        assert ran.code == 1
+        assert "tried again" in ran.out
+        await market.still()
+        (contract,) = await market.billing()
+        async with programs.daemon(tmp_path) as second:
+            await second.until_told("READY=1")
+
+            async def is_stopped() -> bool:
+                rows = (await market.truth())["contracts"]
+                return next(row["status"] for row in rows if row["id"] == contract) not in {"running", "loading"}
+
+            await until(is_stopped, "the pause")
+
+
+async def test_a_member_of_the_group_reads_and_may_not_order(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root to become somebody else")
+    async with programs.running(tmp_path) as (_, _daemon):
+        for place in (tmp_path, *tmp_path.parents[:2]):
+            os.chmod(place, 0o755)  # noqa: PTH101, S103 - another user has to get in; quick, and awaits nothing
+        sock = tmp_path / "ledger.sqlite.sock"
+
+        async def asked(gid: int, *request: str) -> str:
+            return await asyncio.to_thread(programs.asked_as, 65_534, gid, sock, *request)
+
+        for route in ("/fleet", "/plan", "/explain?workload=train", "/events?limit=3"):
+            assert " 200 OK" in await asked(0, "GET", route), route
+        for route, body in (("/say", '{"verb": "drain", "target": "train"}'), ("/order", '{"verb": "kill"}')):
+            answer = await asked(0, "POST", route, body)
+            assert " 403 " in answer
+            assert "uid 65534 may read but not order" in answer
+        assert await asked(65_534, "GET", "/fleet") == "PermissionError"
+
+
+async def test_a_named_uid_may_order(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root to become somebody else")
+    config = programs.LIVE.replace("[web]", "[operators]\nuids = [65534]\n[web]")
+    async with programs.running(tmp_path, config=config) as (_, _daemon):
+        for place in (tmp_path, *tmp_path.parents[:2]):
+            os.chmod(place, 0o755)  # noqa: PTH101, S103 - another user has to get in; quick, and awaits nothing
+        sock, body = tmp_path / "ledger.sqlite.sock", '{"verb": "drain", "target": "train"}'
+        answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
+        assert " 200 OK" in answer, answer
+        assert (await gpubid(tmp_path, "fleet", "--json")).json["resting"][0]["after"] == "uid 65534"
+
+
+async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read every file: that this one is not readable has to be played."""
+    async with programs.running(tmp_path):
+        monkeypatch.setattr(session, "may_read", lambda _: False)
+        monkeypatch.chdir(tmp_path)
+        for verb in (["fleet"], ["plan"], ["explain", "train"], ["ledger", "events"]):
+            ran = await asyncio.to_thread(CliRunner().invoke, main.app, [*verb, "--json"])
+            assert ran.exit_code == 0, ran.output
+            assert json.loads(ran.stdout)
