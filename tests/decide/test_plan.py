@@ -282,7 +282,7 @@ caps_of = st.builds(
 faults = st.sampled_from([frozenset[str](), frozenset({"vast"})])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(fleets(), caps_of, faults)
 def test_what_holds_for_every_plan(fleet: Fleet, caps: Limits, faulty: frozenset[str]) -> None:
     made = plan.plan(fleet, TUNED, caps, faulty)

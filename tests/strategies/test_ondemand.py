@@ -1,0 +1,78 @@
+"""ondemand: the listed price or nothing."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from agent.decide import ranking
+from agent.decide.match import Book, Taken
+from agent.decide.strategy import Candidate, Params, Pricing, Proposal, SlotView, View
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from strategies.ondemand import OnDemand, OnDemandParams
+from tests.support import builders
+
+EMPTY = SlotView(builders.slot(), None)
+
+
+def proposed(
+    *slots: SlotView, offers: Sequence[Offer] = (), params: Params | None = None, has_offers: bool = True
+) -> Sequence[Proposal]:
+    work = builders.workload(max_price=builders.per_hour("0.50"))
+
+    def ranked(pricing: Pricing) -> Iterator[Candidate]:
+        return ranking.ranking(Book(offers), work, pricing, {}, Taken(), builders.NOW, 0.15)
+
+    return OnDemand().propose(View(work, slots, builders.NOW, has_offers, ranked, 0.15), params or OnDemandParams())
+
+
+def test_an_empty_slot_rents_the_cheapest_useful_hour_at_its_ask() -> None:
+    dear = builders.offer(1, ask=builders.per_hour("0.45"))
+    (made,) = proposed(EMPTY, offers=[dear, builders.offer(2)])
+    assert made.kind is IntentKind.RENT
+    assert made.candidate is not None
+    assert (made.candidate.offer.offer_id, made.candidate.way.tenure) == ("a2", Tenure.ON_DEMAND)
+    assert made.candidate.way.rate == builders.per_hour("0.40")
+
+
+def test_each_slot_gets_another_offer() -> None:
+    made = proposed(EMPTY, EMPTY, EMPTY, offers=[builders.offer(1), builders.offer(2)])
+    assert [one.kind for one in made] == [IntentKind.RENT, IntentKind.RENT, None]
+    assert {one.candidate.offer.offer_id for one in made if one.candidate} == {"a1", "a2"}
+
+
+def test_disk_counts_towards_the_price() -> None:
+    disk = builders.offer().disk_rate(20.0)
+    most = builders.per_hour("0.50") - disk
+    assert proposed(EMPTY, offers=[builders.offer(ask=most)])[0].kind is IntentKind.RENT
+    over = builders.offer(ask=most + builders.per_hour("0.000001"))
+    assert proposed(EMPTY, offers=[over])[0].kind is None
+
+
+def test_a_share_of_the_price_waits_for_cheaper_hosts() -> None:
+    assert proposed(EMPTY, offers=[builders.offer()], params=OnDemandParams(ceiling=0.5))[0].kind is None
+
+
+@pytest.mark.parametrize(("has_offers", "code"), [(True, "no_offer"), (False, "no_view")])
+def test_without_an_offer_it_says_which_kind_of_nothing(has_offers: bool, code: str) -> None:
+    (made,) = proposed(EMPTY, offers=[builders.offer(ask=None)], has_offers=has_offers)
+    assert made.reason.code == code
+
+
+@pytest.mark.parametrize("state", [state for state in LeaseState if state is not LeaseState.PAUSED])
+def test_what_is_held_is_kept(state: LeaseState) -> None:
+    held = builders.lease(state=state, tenure=Tenure.ON_DEMAND)
+    assert proposed(SlotView(builders.slot(), held))[0].kind is None
+
+
+def test_what_stopped_is_started_again() -> None:
+    held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND)
+    (made,) = proposed(SlotView(builders.slot(), held))
+    assert (made.kind, made.lease) == (IntentKind.RESUME, held)
+
+
+def test_other_numbers_are_refused() -> None:
+    with pytest.raises(TypeError, match="OnDemandParams"):
+        proposed(EMPTY, params=Params())
