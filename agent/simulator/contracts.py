@@ -139,9 +139,12 @@ class Desk:
             raise Refusal(Refusal.INSUFFICIENT_CREDIT, "The account lacks credit.")
 
     def grant(self, dollars: float) -> None:
-        """Change the credit; what it stopped does not start again by itself."""
+        """Change the credit; what it stopped does not start again by itself, what only lost its GPUs may."""
         self.till.grant(dollars)
         self._watch_credit()
+        if self.till.credit(self._timeline.now) > 0:
+            for contract in [each for each in self.live.values() if each.wants_gpu and not each.holds_gpu]:
+                self._yard_of(contract).settle(self._timeline.now)
 
     # --- told by the yards (see yard.Tenant) ------------------------------------------------------------------------
     def lose(self, contract: Contract, cause: StopCause, new_floor: float, now: float) -> None:
