@@ -1,6 +1,6 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ class PatientParams(Params):
     """The numbers of `patient`; patient.toml says of each what it does at both ends."""
 
     headroom: float = Field(default=0.1, ge=0, le=4)
-    """Bid above the floor by this share of it."""
+    """Bid above the floor by up to this share of it."""
     ceiling: float = Field(default=0.9, gt=0, le=1)
     """Never bid more than this share of the same slice's ask."""
     raise_headroom: float = Field(default=0.05, ge=0, le=4)
@@ -68,9 +68,8 @@ class Patient:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
             best = shortlist.best if params.may_move else None
-            return recovery.recover(
-                slot, view.workload, best, view.market_hazard, _numbers(view, held, params), view.now
-            )
+            here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+            return recovery.recover(slot, view.workload, best, here, _numbers(view, held, params), view.now)
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
 
 
@@ -88,12 +87,22 @@ class _Ways:
         found = []
         if candidate.floor is not None:
             most = bidding.ceiling(self.max_price, disk, ask, params.ceiling)
-            bid = bidding.opening(candidate.floor, params.headroom, most)
-            if bid is not None:
-                found.append(price.Way(Tenure.INTERRUPTIBLE, bid))
+            found += _bids(candidate.floor, most, params.headroom)
         if params.on_demand_if_cheaper and ask is not None and ask + disk <= self.max_price:
             found.append(price.Way(Tenure.ON_DEMAND, ask))
         return found
+
+
+def _bids(floor: UsdPerHour, most: UsdPerHour, headroom: float) -> Iterator[price.Way]:
+    """Yield bids from the floor up: which of them is cheapest depends on what an interruption costs there."""
+    last = None
+    for share in bidding.ladder(headroom):
+        bid = bidding.opening(floor, share, most)
+        if bid is None or bid == last:
+            return
+        last = bid
+        over = bid.micros / floor.micros - 1.0 if floor.micros else share
+        yield price.Way(Tenure.INTERRUPTIBLE, bid, bidding.losing_share(over))
 
 
 def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:

@@ -7,6 +7,7 @@ import structlog
 
 from agent.decide import meter, plan
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
+from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
 from agent.domain.decision import Decision, Hold, slot_of
 from agent.domain.event import Event
@@ -16,6 +17,7 @@ from agent.domain.intent import IntentState
 from agent.domain.lease import Lease
 from agent.domain.offer import Offer
 from agent.domain.price import PriceSample
+from agent.domain.tenure import Tenure
 from agent.ledger import decisions
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -90,7 +92,47 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
             useful_seconds=charge.useful_seconds,
         )
     if ran:
-        tx.add_host_exposure(lease.market, lease.host_id, owner_id=lease.owner_id, running_seconds=ran, at=now)
+        tx.add_host_exposure(
+            lease.market,
+            lease.host_id,
+            owner_id=lease.owner_id,
+            running_seconds=ran,
+            bid_seconds=ran if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
+            at=now,
+        )
+
+
+async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
+    """Return what each slot has cost up to now, over all of its leases."""
+    reader = await ledger.reader()
+    spent = {line.key: line.amount for line in await reader.spend_by(SpendKey.LEASE)}
+    found: dict[Slot, money.Usd] = {}
+    for lease in await reader.leases(limit=_MOST_LEASES):
+        owed = meter.outstanding([lease], now) if lease.is_open else money.ZERO
+        found[lease.slot] = found.get(lease.slot, money.ZERO) + spent.get(lease.lease_id, money.ZERO) + owed
+    return found
+
+
+def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
+    rest, lease = fact.rest, fact.lease
+    tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+    if not fact.kind:
+        return
+    log.info(fact.kind, key=rest.key, lease=lease.lease_id if lease else None)
+    tx.append_event(
+        Event(
+            at=now,
+            kind=fact.kind,
+            workload=fact.workload,
+            slot=lease.slot.index if lease else None,
+            lease_id=lease.lease_id if lease else "",
+            market=lease.market if lease else "",
+            host_id=lease.host_id if lease else "",
+            amount=costs.get(lease.slot, money.ZERO) if lease and fact.kind in _COSTED else None,
+            reason_code=rest.scope,
+            reason=fact.sentence,
+        )
+    )
 
 
 def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
@@ -113,17 +155,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
     if not fact.kind:
         return
-    losses = 1 if fact.kind == "lease.interrupted" else 0
-    ok = 1 if fact.kind == "lease.running" else 0
-    if losses or ok:
-        tx.add_host_exposure(
-            after.market,
-            after.host_id,
-            owner_id=after.owner_id,
-            interruptions=losses,
-            starts_ok=ok,
-            at=fleet.now,
-        )
+    _teach(tx, fleet, fact)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 
@@ -141,6 +173,28 @@ def _lease_event(fact: LeaseChanged, now: datetime) -> Event:
         market=after.market,
         host_id=after.host_id,
         cause=fact.cause,
+def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
+    """Add to the record of the host what it just did to us."""
+    after = fact.after
+    is_loss, is_start = fact.kind == "lease.interrupted", fact.kind == "lease.running"
+    if not is_loss and not is_start:
+        return
+    work = fleet.workload(after.slot.workload)
+    image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
+    tx.add_host_exposure(
+        after.market,
+        after.host_id,
+        owner_id=after.owner_id,
+        interruptions=int(is_loss),
+        market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
+        starts_ok=int(is_start),
+        # A start that was lost and came back says nothing of how fast the image came in.
+        loaded_gb=image_gb,
+        loading_seconds=(after.state_since - after.opened_at).total_seconds() if image_gb else 0.0,
+        at=fleet.now,
+    )
+
+
         rule=evidence.rule if evidence else "",
         evidence=evidence.sentence if evidence else "",
         bid=fact.before.gpu_rate,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from agent.decide import cooldown, match, price, ranking
+from agent.decide import cooldown, learning, match, price, ranking
 from agent.decide.plan import Plan
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.decision import Decision, Hold, Option, Rebid, Rent, slot_of
@@ -43,10 +43,8 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     rented = {decision.offer.host_id for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host_id for lease in fleet.leases if lease.is_open} - rented
     taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))
-    lost = sum(record.interruptions for record in fleet.hosts.values())
-    hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
-    hazard = price.market_hazard(lost, hours)
-    ranked = ranking.ranking(book, work, _both_ways(work), fleet.hosts, taken, fleet.now, hazard)
+    hazard = learning.market_hazard(fleet.hosts.values(), fleet.now)
+    ranked = ranking.ranking(book, work, _both_ways(work), learning.pooled(fleet.hosts, fleet.now), taken, fleet.now, hazard)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),

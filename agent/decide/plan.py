@@ -13,10 +13,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, halt, limits, match, price, ranking, slots, words
+from agent.decide import cooldown, halt, learning, limits, match, ranking, slots, words
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
+from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.domain.tenure import Tenure
@@ -41,6 +42,7 @@ class Ground:
     used_hosts: set[str]
     cooling: Mapping[str, str]
     market_hazard: float
+    hosts: Mapping[str, HostRecord]
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
@@ -91,7 +93,8 @@ def _ground(fleet: Fleet) -> Ground:
         books={name: match.Book(view.offers) for name, view in fleet.markets.items()},
         used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
-        market_hazard=price.market_hazard(lost, hours),
+        market_hazard=learning.market_hazard(fleet.hosts.values(), fleet.now),
+        hosts=learning.pooled(fleet.hosts, fleet.now),
     )
 
 
@@ -117,6 +120,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         slots=tuple(views),
         now=fleet.now,
         has_offers=market is not None and bool(market.offers),
+        hosts=ground.hosts,
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
     )
@@ -145,7 +149,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
         taken = match.Taken(ground.used_hosts, ground.cooling)
-        found = ranking.ranking(book, work, pricing, fleet.hosts, taken, fleet.now, ground.market_hazard)
+        found = ranking.ranking(book, work, pricing, ground.hosts, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(found)
     return ground.searches[asked]
 

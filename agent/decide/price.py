@@ -24,6 +24,10 @@ MARKET_HAZARD_PRIOR = (0.6, 4.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
 field's .1 and .5 an hour (reference of bidding theory, Vast section); a day of own record outweighs it."""
 
+CONTEST_PRIOR_HOURS = 2.0
+"""Weight of the market's rate of losses against a host's own, in hours. Assumed: hosts differ widely in how many want
+them, so a few hours there say more than the market does."""
+
 HOST_PRIOR_HOURS = 24.0
 """Weight of a host's advertised reliability, in hours of record. Assumed; a week of own hours outweighs it."""
 
@@ -32,6 +36,9 @@ OUTAGE_HOURS = 2.0
 
 START_PRIOR = (9.0, 1.0)
 """Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed."""
+
+LOADING_PRIOR_GB = 5.0
+"""Weight of the advertised bandwidth, in gigabytes of images: about one image. Assumed."""
 
 CONTAINER_SECONDS = 30.0
 """From a pulled image to a running container. Assumed."""
@@ -119,19 +126,28 @@ def host_hazard(reliability: float, record: HostRecord | None) -> float:
     """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
 
     The prior mean is what the advertised share of uptime implies when an outage lasts `OUTAGE_HOURS`; its weight is
-    `HOST_PRIOR_HOURS`. Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6).
+    `HOST_PRIOR_HOURS`; losses to the market are not the host's. Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6).
     """
     up = min(max(reliability, 0.5), 0.9999)
     prior = (1.0 - up) / (up * OUTAGE_HOURS)
     if record is None:
         return prior
-    return (prior * HOST_PRIOR_HOURS + record.interruptions) / (HOST_PRIOR_HOURS + record.running_seconds / 3600)
+    troubles = max(record.interruptions - record.market_losses, 0.0)
+    return (prior * HOST_PRIOR_HOURS + troubles) / (HOST_PRIOR_HOURS + record.running_seconds / 3600)
 
 
 def market_hazard(losses: float, hours: float) -> float:
     """Return losses to the market per hour over the fleet's own interruptible record, a posterior mean."""
     prior_losses, prior_hours = MARKET_HAZARD_PRIOR
     return (prior_losses + losses) / (prior_hours + hours)
+
+
+def contested_hazard(record: HostRecord | None, market_loss_rate: float) -> float:
+    """Return losses to the market per hour on one host: the market's own rate, corrected by what happened there."""
+    if record is None:
+        return market_loss_rate
+    hours = max(record.bid_seconds, 0.0) / 3600
+    return (market_loss_rate * CONTEST_PRIOR_HOURS + max(record.market_losses, 0.0)) / (CONTEST_PRIOR_HOURS + hours)
 
 
 def start_success(record: HostRecord | None) -> float:
@@ -142,9 +158,16 @@ def start_success(record: HostRecord | None) -> float:
     return successes / (successes + failures)
 
 
-def loading_hours(image_gb: float, inet_down_mbps: float) -> float:
-    """Return hours to pull an image of `image_gb` gigabytes over `inet_down_mbps` megabits a second and start it."""
-    return (image_gb * 8000.0 / max(inet_down_mbps, 1.0) + CONTAINER_SECONDS) / 3600
+def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | None = None) -> float:
+    """Return hours to pull an image of `image_gb` gigabytes over `inet_down_mbps` megabits a second and start it.
+
+    What our own images took on that host outweighs what it advertises, gigabyte for gigabyte.
+    """
+    advertised = 8000.0 / max(inet_down_mbps, 1.0)
+    if record is None or record.loaded_gb <= 0:
+        return (image_gb * advertised + CONTAINER_SECONDS) / 3600
+    weighed = LOADING_PRIOR_GB * advertised + max(record.loading_seconds, 0.0)
+    return (image_gb * weighed / (LOADING_PRIOR_GB + record.loaded_gb) + CONTAINER_SECONDS) / 3600
 
 
 def reckon(
@@ -156,11 +179,11 @@ def reckon(
     """
     hazard = host_hazard(candidate.reliability, record)
     if way.tenure is tenure.Tenure.INTERRUPTIBLE:
-        hazard += market_loss_rate * way.hazard_scale
+        hazard += contested_hazard(record, market_loss_rate) * way.hazard_scale
     hours, loss = stay(hazard, HORIZON_HOURS)
     checkpoint = work.checkpoint
     tries = 1.0 / start_success(record)
-    loading = loading_hours(work.image_gb, candidate.inet_down_mbps) * tries
+    loading = loading_hours(work.image_gb, candidate.inet_down_mbps, record) * tries
     restore = min(checkpoint.restore.total_seconds() / 3600, 0.9 * hours)
     unsaved = hours if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval.total_seconds() / 3600
     lost = loss * min(unsaved / 2, (hours - restore) / 2)

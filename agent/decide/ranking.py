@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Hashable, Iterator, Mapping
 from datetime import datetime
 
-from agent.decide import match, price
+from agent.decide import learning, match, price
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain import offer, workload
 from agent.domain.host import HostRecord
@@ -22,7 +22,7 @@ def ranking(
     """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
 
     Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
-    bound of the next offer: the search reads a few rows of a market of thousands.
+    bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged by.
     """
     found: list[tuple[float, str, int, Candidate]] = []
     for place, (bound, candidate) in enumerate(book.rising(work, now)):
@@ -30,7 +30,7 @@ def ranking(
             yield heapq.heappop(found)[3]
         if not match.is_free(candidate, taken):
             continue
-        best = _best_way(candidate, work, pricing, hosts.get(candidate.host_id), market_loss_rate)
+        best = _best_way(candidate, work, pricing, learning.of_offer(hosts, candidate), market_loss_rate)
         if best is not None:
             heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
     while found:

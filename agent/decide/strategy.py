@@ -1,8 +1,8 @@
 """What a strategy sees and what it may return."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Protocol, TypeVar
 
@@ -10,6 +10,7 @@ import pydantic
 
 from agent.decide import price
 from agent.domain.decision import Reason
+from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease
 from agent.domain.money import UsdPerHour
@@ -74,7 +75,7 @@ class View:
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
-    losses to the market per hour over the fleet's own record.
+    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by.
     """
 
     workload: Workload
@@ -83,6 +84,7 @@ class View:
     has_offers: bool
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
     market_hazard: float
+    hosts: Mapping[str, HostRecord] = field(default_factory=dict)
 
 
 class Pricing(Protocol):

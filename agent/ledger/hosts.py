@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from agent.domain.cooldown import Cooldown
+from agent.domain import host as hosts_domain
 from agent.domain.host import HostRecord
 from agent.ledger import schema
 from agent.ledger.types import Query
@@ -42,24 +43,35 @@ class Exposure:
     interruptions: int = 0
     starts_ok: int = 0
     starts_failed: int = 0
+    market_losses: int = 0
+    bid_seconds: float = 0.0
+    loaded_gb: float = 0.0
+    loading_seconds: float = 0.0
 
     @property
     def is_empty(self) -> bool:
         """Whether it teaches nothing."""
-        return not (self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed)
+        return not (self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed or self.loaded_gb)
 
 
 def exposed(record: HostRecord, more: Exposure) -> HostRecord:
-    """Return the record with the exposure added."""
-    return dataclasses.replace(
-        record,
-        owner_id=more.owner_id or record.owner_id,
-        running_seconds=record.running_seconds + more.running_seconds,
-        interruptions=record.interruptions + more.interruptions,
-        starts_ok=record.starts_ok + more.starts_ok,
-        starts_failed=record.starts_failed + more.starts_failed,
-        updated_at=more.at,
+    """Return the record as it counts at the exposure's time, with the exposure added."""
+    added = HostRecord(
+        record.market,
+        record.host_id,
+        running_seconds=more.running_seconds,
+        interruptions=more.interruptions,
+        starts_ok=more.starts_ok,
+        starts_failed=more.starts_failed,
+        market_losses=more.market_losses,
+        bid_seconds=more.bid_seconds,
+        loaded_gb=more.loaded_gb,
+        loading_seconds=more.loading_seconds,
     )
+    known = hosts_domain.decayed(record, more.at)
+    # A clock that went back must not let the next look decay the same days twice.
+    at = max(more.at, record.updated_at or more.at)
+    return dataclasses.replace(known.plus(added), owner_id=more.owner_id or record.owner_id, updated_at=at)
 
 
 def host_row(record: HostRecord) -> dict[str, Any]:

@@ -266,6 +266,7 @@ hosts = _table(
 )
 
 decisions = _table(
+    _reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
     "decisions",
     [sa.Column("decision_id", sa.Integer, primary_key=True)],
     _times("at"),

@@ -172,9 +172,26 @@ class Transaction:
         *,
         at: dt.datetime,
         owner_id: str = "",
+        market_losses: int = 0,
+        bid_seconds: float = 0.0,
+        loaded_gb: float = 0.0,
+        loading_seconds: float = 0.0,
     ) -> None:
         """Add to our own record of a host; an empty owner keeps the one we know."""
-        more = Exposure(market, host_id, at, owner_id, running_seconds, interruptions, starts_ok, starts_failed)
+        more = Exposure(
+            market=market,
+            host_id=host_id,
+            at=at,
+            owner_id=owner_id,
+            running_seconds=running_seconds,
+            interruptions=interruptions,
+            starts_ok=starts_ok,
+            starts_failed=starts_failed,
+            market_losses=market_losses,
+            bid_seconds=bid_seconds,
+            loaded_gb=loaded_gb,
+            loading_seconds=loading_seconds,
+        )
         if more.is_empty:
             return
         known = self._hosts.get((market, host_id)) or self._memory.hosts.get(market, {}).get(host_id)

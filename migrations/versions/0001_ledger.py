@@ -252,18 +252,26 @@ STATEMENTS = (
         host_id TEXT NOT NULL,
         owner_id TEXT NOT NULL,
         running_seconds REAL NOT NULL,
-        interruptions INTEGER NOT NULL,
-        starts_ok INTEGER NOT NULL,
-        starts_failed INTEGER NOT NULL,
+        interruptions REAL NOT NULL,
+        starts_ok REAL NOT NULL,
+        starts_failed REAL NOT NULL,
         updated_at INTEGER,
         CONSTRAINT pk_hosts PRIMARY KEY (market, host_id),
         CONSTRAINT ck_hosts_running_seconds CHECK (running_seconds >= 0),
         CONSTRAINT ck_hosts_interruptions CHECK (interruptions >= 0),
         CONSTRAINT ck_hosts_starts_ok CHECK (starts_ok >= 0),
-        CONSTRAINT ck_hosts_starts_failed CHECK (starts_failed >= 0)
+        CONSTRAINT ck_hosts_starts_failed CHECK (starts_failed >= 0),
+        CONSTRAINT ck_hosts_market_losses CHECK (market_losses >= 0),
+        CONSTRAINT ck_hosts_bid_seconds CHECK (bid_seconds >= 0),
+        CONSTRAINT ck_hosts_loaded_gb CHECK (loaded_gb >= 0),
+        CONSTRAINT ck_hosts_loading_seconds CHECK (loading_seconds >= 0)
     ) WITHOUT ROWID, STRICT
     """,
     """
+        market_losses REAL NOT NULL,
+        bid_seconds REAL NOT NULL,
+        loaded_gb REAL NOT NULL,
+        loading_seconds REAL NOT NULL,
     CREATE TABLE decisions (
         decision_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         at INTEGER NOT NULL,

@@ -78,8 +78,8 @@ def test_an_empty_slot_rents_the_best_offer() -> None:
     dear = builders.offer(2, floor=builders.per_hour("0.30"))
     made = only(planned(markets=market(dear, builders.offer(1))))
     assert isinstance(made, Rent)
-    assert (made.offer.offer_id, made.tenure, made.bid) == ("a1", Tenure.INTERRUPTIBLE, builders.per_hour("0.22"))
-    assert made.rate == builders.per_hour("0.22") + builders.offer().disk_rate(20.0)
+    assert (made.offer.offer_id, made.tenure, made.bid) == ("a1", Tenure.INTERRUPTIBLE, builders.per_hour("0.20"))
+    assert made.rate == builders.per_hour("0.20") + builders.offer().disk_rate(20.0)
 
 
 def test_an_on_demand_rent_has_no_bid() -> None:
@@ -156,7 +156,7 @@ def test_limits_count_what_the_plan_has_already_decided() -> None:
     made = planned(Limits(instances=2), workloads=(work,), markets=market(*offers))
     assert [type(decision) for decision in made.decisions] == [Rent, Rent, Hold]
     assert made.standing.instances == 2
-    assert made.standing.rate == builders.per_hour("0.448334")
+    assert made.standing.rate == builders.per_hour("0.408334")
 
 
 def test_a_vetoed_rent_leaves_its_host_to_the_next_workload() -> None:

@@ -1,0 +1,60 @@
+"""What our own record says of a host, pooled: a host borrows from its owner's other hosts, and all from the market.
+
+Theory: each host loses an interruptible lease at a rate of its own, drawn from a Gamma whose mean is the market's rate;
+losses are Poisson over the exposure, so the posterior mean is (mean x weight + losses) / (weight + hours). Stays that
+have not ended count by their hours alone, which is how censored lifetimes enter such a posterior.
+Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., sections 2.6 and 5.1).
+
+Invariants:
+1. Counts are decayed to `now` by timestamps (domain.host); nothing else depends on time.
+2. A host we know nothing of, of an owner we know nothing of, is worth what the market is.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from agent.decide import price
+from agent.domain import offer
+from agent.domain.host import HostRecord, decayed
+
+OWNER_WEIGHT = 0.25
+"""How much an hour on another host of the same owner counts. Assumed: owners run like hosts in like places."""
+_OWNER = "owner:"
+
+
+def pooled(hosts: Mapping[str, HostRecord], now: datetime) -> Mapping[str, HostRecord]:
+    """Return what each host is judged by, and under "owner:ID" what a host of a known owner is judged by."""
+    own = {host_id: decayed(record, now) for host_id, record in hosts.items()}
+    owners: dict[str, HostRecord] = {}
+    for record in own.values():
+        if record.owner_id:
+            nothing = HostRecord(record.market, _OWNER + record.owner_id, record.owner_id)
+            owners[record.owner_id] = owners.get(record.owner_id, nothing).plus(record, OWNER_WEIGHT)
+    found = {host_id: _with_owner(record, owners) for host_id, record in own.items()}
+    return found | {_OWNER + owner_id: record for owner_id, record in owners.items()}
+
+
+def _with_owner(record: HostRecord, owners: Mapping[str, HostRecord]) -> HostRecord:
+    """Return a host's record and its owner's; what it brought to its owner's itself is taken out again."""
+    owner = owners.get(record.owner_id)
+    return record if owner is None else record.plus(owner).plus(record, -OWNER_WEIGHT)
+
+
+def of_offer(hosts: Mapping[str, HostRecord], candidate: offer.Offer) -> HostRecord | None:
+    """Return what an offer's host is judged by, from what `pooled` made, or None."""
+    return hosts.get(candidate.host_id) or hosts.get(_OWNER + candidate.owner_id)
+
+
+def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:
+    """Return the record of all hosts together, decayed."""
+    everything = HostRecord("", "")
+    for record in hosts:
+        everything = everything.plus(decayed(record, now))
+    return replace(everything, updated_at=now)
+
+
+def market_hazard(hosts: Iterable[HostRecord], now: datetime) -> float:
+    """Return losses to the market per interruptible hour over all hosts, a posterior mean."""
+    everything = total(hosts, now)
+    return price.market_hazard(everything.market_losses, everything.bid_seconds / 3600)
