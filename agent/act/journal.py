@@ -68,18 +68,18 @@ class Journal:
         if isinstance(decision, Hold):
             return None
         intent = self._intent(decision, work)
+        refused = self._denial(intent)
         try:
             await self._record(intent, decision)
+            crashpoint.reached("recorded", intent.kind.value)
+            intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
-            if intent.kind.is_paying:
+            if intent.kind.is_paying or refused:
                 raise
             await self._unjournaled(intent, decision, error)
             return None
-        crashpoint.reached("recorded", intent.kind.value)
-        refused = self._denial(intent)
         if refused:
-            return await self._advance(intent, IntentState.DENIED, refused)
-        intent = await self._advance(intent, IntentState.SENT, "")
+            return intent
         crashpoint.reached("sent", intent.kind.value)
         return await self._send(intent, decision, work)
 
@@ -147,10 +147,14 @@ class Journal:
     async def _unjournaled(self, intent: Intent, decision: Decision, error: LedgerError) -> None:
         log.error("intent.unjournaled", kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
         market = self._markets[intent.market]
-        if isinstance(decision, Release):
-            await market.release(decision.lease.instance_id)
-        elif isinstance(decision, Pause):
-            await market.pause(decision.lease.instance_id)
+        try:
+            if isinstance(decision, Release):
+                await market.release(decision.lease.instance_id)
+            elif isinstance(decision, Pause):
+                await market.pause(decision.lease.instance_id)
+        except errors.MarketError as failure:
+            # Nothing is lost: the lease still stands in the ledger, and the next cycle asks again.
+            log.error("intent.unsent", kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
 
     async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
         try:
