@@ -17,7 +17,7 @@ from agent.act.journal import Journal
 from agent.clock import Clock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
-from agent.decide import halt
+from agent.decide import halt, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.decision import Pause, Reason, Release
@@ -108,6 +108,7 @@ class App:
         """
         async with self._turn:
             await self._settle_crash()
+            await self._keep_in_step()
             done = await self._cycle.run()
             self.seen = done
         if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
@@ -203,6 +204,20 @@ class App:
                 Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}")
             )
 
+    def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
+        """Return what a configuration would do to what is rented; what refuses it is among them.
+
+        At a start nobody knows the caps that held before, and a cap that is reached is no reason to look after nothing:
+        only what would orphan a lease counts.
+        """
+        now = self.clock.now()
+        known = self.ledger.recollection(now)
+        after = reload.After(config.workloads, frozenset(each.name for each in config.markets), config.limits)
+        if is_start:
+            return reload.orphaning(after, known.leases)
+        standing = reload.present(known.leases, known.intents, known.total, now)
+        return reload.findings(after, known.leases, standing, self.rules.caps)
+
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits whole; markets and the ledger stay as they are until the next start."""
         self.rules = Rules(config.workloads, tuned, config.limits)
@@ -240,6 +255,20 @@ class App:
                     tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome="found at start, never sent")
                 elif intent.state is IntentState.SENT:
                     tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
+
+    async def _keep_in_step(self) -> None:
+        """Carry leases and standing words over to a renamed workload, and note what spec a new lease has."""
+        known, workloads = self.ledger.recollection(self.clock.now()), self.rules.workloads
+        stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
+        renamed = reload.renamed_words(known.cooldowns, workloads)
+        if not renamed and all(before == after for before, after in stepped):
+            return
+        async with self.ledger.transaction() as tx:
+            for _, after in stepped:
+                tx.update_lease(after)
+            for old, new in renamed.items():
+                tx.lift_cooldown(old.scope, old.key)
+                tx.add_cooldown(new.scope, new.key, new.until, new.code)
 
     async def _know_accounts(self) -> None:
         for name, market in self.markets.items():

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from agent import schedule, systemd
 from agent.app import App
-from agent.config import reach
+from agent.config import problems, reach
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
@@ -105,7 +105,14 @@ class Daemon:
     def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Run on these files from now on, and say what of them that does not reach."""
         app, before = self._app, self._app.config
-        for short in reach.shortfalls(before, config, app.billing()[0]):
+        found = app.findings(config)
+        refused = [each for each in found if each.is_refusal]
+        if refused:
+            file = str(config.file)
+            raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
+        for each in found:
+            log.warning("config.noted", about=each.key, code=each.code, reason=each.sentence)
+        for short in reach.shortfalls(before, config):
             log.warning(short.event, about=short.about, reason=short.sentence)
         if reach.is_spend_withdrawn(before, config):
             app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
@@ -113,7 +120,8 @@ class Daemon:
         if config.poll != before.poll:
             schedule.repoll(self._clockwork, config.poll)
             self._expect_cycles()
-        log.info("config.reloaded", digest=config.digest)
+        # Whole, it would look like a key and be taken out of the log.
+        log.info("config.reloaded", digest=config.digest[:16])
 
     def _expect_cycles(self) -> None:
         self._health.expect("cycle", self._app.config.poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)

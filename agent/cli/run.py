@@ -58,6 +58,10 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     )
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, replace(outside, observer=figures.observer), is_dry=is_dry)
+        unfit = app.findings(config, is_start=True)
+        if unfit:
+            await app.close()
+            exits.stop(exits.BAD_INPUT, [f"{config.file}: {each.key}: {each.sentence}" for each in unfit])
         parts = daemon.Parts(
             figures,
             registry,

@@ -1,10 +1,9 @@
-"""What of a configuration read anew does not reach a daemon that runs, and which leases it leaves to nobody."""
+"""What of a configuration read anew does not reach a daemon that runs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.config.settings import Config, MarketSettings
-from agent.domain.lease import Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +15,10 @@ class Shortfall:
     sentence: str
 
 
-def shortfalls(before: Config, after: Config, leases: Iterable[Lease]) -> Iterator[Shortfall]:
+def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
     """Yield what the operator should know of a reload that is taken all the same."""
     for key in _deferred(before, after):
         yield Shortfall("config.deferred", key, "holds from the next start on; until then the old value does")
-    places = {str(place) for work in after.workloads for place in work.places}
-    for held in leases:
-        if held.is_open and str(held.slot) not in places:
-            sentence = (
-                f"no workload asks for slot {held.slot} any more; {held.lease_id} goes on billing {held.billing_rate} "
-                f"and nobody looks after it: end it with `gpubid release {held.lease_id}`, or put the slot back"
-            )
-            yield Shortfall("lease.abandoned", held.lease_id, sentence)
 
 
 def is_spend_withdrawn(before: Config, after: Config) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.decide import cooldown, slots, words
+from agent.decide import cooldown, reload, slots, words
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
@@ -40,7 +40,10 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
         if words.standstill(fleet, place, cooling) is not None:
             continue
         leases = fleet.leases_of(place)
-        if any(not _is_down(lease) for lease in leases) or fleet.paying_intent(place) is not None:
+        if (
+            any(not _is_down(lease) and not (len(leases) == 1 and reload.moves(lease, work)) for lease in leases)
+            or fleet.paying_intent(place) is not None
+        ):
             continue
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host_id for lease in leases if lease.state is LeaseState.PAUSED]

@@ -90,23 +90,31 @@ async def test_broken_files_keep_what_runs_and_are_told(tmp_path: Path) -> None:
         assert len(daemon.logs("config.reloaded")) == 1
 
 
-async def test_a_removed_workload_and_fewer_slots_release_nothing_and_say_so(tmp_path: Path) -> None:
+async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_it_legal(tmp_path: Path) -> None:
     async with programs.running(tmp_path, config=LIVE.replace("slots = 1", "slots = 2")) as (market, daemon):
         await until(lambda: _count(market, 2), "two rents")
         writes = await market.writes()
         fewer = LIVE.format(url=market.url)
         (tmp_path / "agent.toml").write_text(fewer)
         await daemon.reload()
-        (told,) = daemon.logs("lease.abandoned")
-        assert f"gpubid release {told['about']}" in told["reason"]
+        (told,) = daemon.logs("config.refused")
+        assert "workloads.train.slots" in told["problem"]
+        assert "`gpubid release train/1` first" in told["problem"]
         (tmp_path / "agent.toml").write_text(fewer.replace("workloads.train", "workloads.other"))
         await daemon.reload()
-        assert len(daemon.logs("lease.abandoned")) == 3
-        await until(lambda: _count(market, 3), "a rent for the other workload")
-        assert len(await market.billing()) == 3
-        assert [write for write in await market.writes() if write not in writes and "/asks/" not in write[1]] == []
-        shown = (await programs.gpubid(tmp_path, "fleet", "--json")).json
-        assert sorted(lease["slot"] for lease in shown["leases"]) == ["other/0", "train/0", "train/1"]
+        assert len(daemon.logs("config.refused")) == 3
+        assert 'was = "train"' in daemon.logs("config.refused")[-1]["problem"]
+        assert not daemon.logs("config.reloaded")
+        assert await market.writes() == writes
+        assert (await programs.gpubid(tmp_path, "fleet", "--json")).json["leases"][0]["slot"].startswith("train/")
+
+        (tmp_path / "agent.toml").write_text(LIVE.replace("slots = 1", "slots = 2").format(url=market.url))
+        for verb in (("drain", "train/1"), ("release", "train/1")):
+            assert (await programs.gpubid(tmp_path, *verb)).code == 0
+        await until(lambda: _count(market, 1), "the release")
+        (tmp_path / "agent.toml").write_text(fewer)
+        await daemon.reload()
+        assert len(daemon.logs("config.reloaded")) == 1
 
 
 async def _count(market: programs.Market, count: int) -> bool:

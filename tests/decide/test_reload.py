@@ -1,0 +1,142 @@
+"""What new files would do to what runs: refusals with their mend, leases that go on, leases that move."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from agent.decide import limits, reload
+from agent.decide.reload import After
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Spend
+from agent.domain.lease import LeaseState
+from agent.domain.workload import Workload
+from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
+
+HELD = lease()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Renamed(Workload):
+    """A workload with the keys of a later file."""
+
+    was: str = ""
+    on_change: str = "keep"
+    priority: int = 0
+
+
+def made(name: str = "train", **changes: Any) -> Workload:
+    """Return a workload that may say what it was called before and what a change of it does."""
+    return Renamed(**{each.name: getattr(workload(name), each.name) for each in dataclasses.fields(Workload)} | changes)
+
+
+def after(*works: Workload, caps: limits.Limits | None = None, markets: tuple[str, ...] = ("vast",)) -> After:
+    """Return what new files say."""
+    return After(works or (workload(),), frozenset(markets), caps or limits.Limits())
+
+
+def codes(files: After, *leases: Any, spent: str = "0", before: limits.Limits | None = None) -> list[str]:
+    """Return the codes of what refuses new files."""
+    held = leases or (HELD,)
+    standing = reload.present(held, (), Spend(usd(spent), usd(spent)), NOW)
+    return [found.code for found in reload.refusals(files, held, standing, before)]
+
+
+def test_files_that_keep_every_lease_are_taken() -> None:
+    assert codes(after()) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        (after(workload("other")), "workload_gone"),
+        (after(made("other", was="another")), "workload_gone"),
+        (after(made("other", was="train"), workload("train", slots=1)), ""),
+        (after(made("other", was="train")), ""),
+        (after(markets=()), "market_gone"),
+        (after(caps=limits.Limits(per_hour=per_hour("0.10"))), "under_burn"),
+        (after(caps=limits.Limits(instances=0)), "under_burn"),
+        (after(caps=limits.Limits(per_day=usd("1"))), "under_burn"),
+        (after(caps=limits.Limits(per_month=usd("1"))), "under_burn"),
+        (after(caps=limits.Limits(per_instance_hour=per_hour("0.10"))), "under_burn"),
+        (after(caps=limits.Limits(per_hour=per_hour("1"), per_day=usd("9"), instances=1)), ""),
+    ],
+)
+def test_what_is_refused(files: After, code: str) -> None:
+    assert codes(files, spent="2") == ([code] if code else [])
+
+
+def test_fewer_slots_are_refused_while_one_of_them_is_held() -> None:
+    second = lease(2, slot=slot(index=1))
+    assert codes(after(workload(slots=1)), HELD, second) == ["fewer_slots"]
+    assert codes(after(workload(slots=1)), HELD) == []
+
+
+@pytest.mark.parametrize("change", [{"is_held": True}, {"state": LeaseState.RELEASING}])
+def test_what_is_held_or_leaving_refuses_nothing(change: dict[str, Any]) -> None:
+    assert codes(after(workload("other")), lease(**change)) == []
+
+
+def test_a_cap_that_stays_as_it_was_refuses_nothing() -> None:
+    caps = limits.Limits(per_day=usd("1"), per_hour=per_hour("0.10"), instances=0)
+    assert codes(after(caps=caps), spent="2", before=caps) == []
+
+
+def test_a_refusal_names_the_slot_that_matters_least() -> None:
+    first, second = lease(slot=slot("low")), lease(2, slot=slot("high"))
+    files = after(made("low", priority=1), made("high", priority=5), caps=limits.Limits(per_hour=per_hour("0.3")))
+    standing = reload.present((first, second), (), Spend(), NOW)
+    (found,) = reload.refusals(files, (first, second), standing, None)
+    assert "gpubid pause low/0" in found.sentence
+
+
+def test_a_start_minds_only_what_would_be_orphaned() -> None:
+    files = after(caps=limits.Limits(instances=0, per_day=usd("0")))
+    assert reload.orphaning(files, (HELD,)) == ()
+    assert [found.code for found in reload.orphaning(after(workload("other")), (HELD,))] == ["workload_gone"]
+
+
+SPEC = reload.spec_digest(workload())
+OLD = lease(spec_digest=SPEC)
+
+
+@pytest.mark.parametrize(
+    "change", [{"image": "ubuntu:24.04"}, {"disk_gb": 99.0}, {"requirements": requirements(gpus=2)}], ids=str
+)
+def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dict[str, Any]) -> None:
+    keeps, leaves = made(**change), made(on_change="move", **change)
+    assert not reload.moves(OLD, keeps)
+    assert reload.moves(OLD, leaves)
+    assert not reload.moves(dataclasses.replace(OLD, state=LeaseState.PAUSED), leaves)
+    assert not reload.moves(dataclasses.replace(OLD, spec_digest=""), leaves)
+    standing = reload.present((OLD,), (), Spend(), NOW)
+    (kept,) = reload.findings(after(keeps), (OLD,), standing, None)
+    (left,) = reload.findings(after(leaves), (OLD,), standing, None)
+    assert not kept.is_refusal
+    assert "goes on with the old" in kept.sentence
+    assert "moves to a new one" in left.sentence
+
+
+def test_what_changes_no_spec_moves_nothing() -> None:
+    other = made(on_change="move", max_price=per_hour("2"), strategy="ondemand", environment=(("A", "1"),))
+    assert not reload.moves(OLD, other)
+
+
+def test_a_lease_follows_its_workload_to_a_new_name_and_learns_its_spec() -> None:
+    renamed = made("other", was="train")
+    held = reload.in_step(HELD, (renamed,))
+    assert held.slot == slot("other")
+    assert held.spec_digest == reload.spec_digest(renamed)
+    assert reload.in_step(held, (renamed,)) == held
+    assert reload.in_step(HELD, (workload("third"),)) == HELD
+
+
+def test_standing_words_follow_a_workload_to_its_new_name() -> None:
+    rests = (
+        Cooldown("drain", "workload:train", NOW, "uid 0"),
+        Cooldown("pause", "slot:train/1", NOW, "uid 0"),
+        Cooldown("host", "train", NOW, "a failed start"),
+        Cooldown("lock", "host:train", NOW, "uid 0"),
+    )
+    found = reload.renamed_words(rests, (made("other", was="train"),))
+    assert [new.key for new in found.values()] == ["workload:other", "slot:other/1"]
