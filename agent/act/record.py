@@ -102,39 +102,6 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
         )
 
 
-async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
-    """Return what each slot has cost up to now, over all of its leases."""
-    reader = await ledger.reader()
-    spent = {line.key: line.amount for line in await reader.spend_by(SpendKey.LEASE)}
-    found: dict[Slot, money.Usd] = {}
-    for lease in await reader.leases(limit=_MOST_LEASES):
-        owed = meter.outstanding([lease], now) if lease.is_open else money.ZERO
-        found[lease.slot] = found.get(lease.slot, money.ZERO) + spent.get(lease.lease_id, money.ZERO) + owed
-    return found
-
-
-def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
-    rest, lease = fact.rest, fact.lease
-    tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
-    if not fact.kind:
-        return
-    log.info(fact.kind, key=rest.key, lease=lease.lease_id if lease else None)
-    tx.append_event(
-        Event(
-            at=now,
-            kind=fact.kind,
-            workload=fact.workload,
-            slot=lease.slot.index if lease else None,
-            lease_id=lease.lease_id if lease else "",
-            market=lease.market if lease else "",
-            host_id=lease.host_id if lease else "",
-            amount=costs.get(lease.slot, money.ZERO) if lease and fact.kind in _COSTED else None,
-            reason_code=rest.scope,
-            reason=fact.sentence,
-        )
-    )
-
-
 def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
     if isinstance(fact, LeaseChanged):
         _changed(tx, fleet, fact)

@@ -259,14 +259,13 @@ hosts = _table(
     "hosts",
     [sa.Column("market", CleanText, primary_key=True), sa.Column("host_id", CleanText, primary_key=True)],
     _text("owner_id"),
-    _reals("running_seconds"),
-    _counts("interruptions", "starts_ok", "starts_failed"),
+    _reals("running_seconds", "interruptions", "starts_ok", "starts_failed"),
     _maybe_times("updated_at"),
+    _reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
     has_rowid=False,
 )
 
 decisions = _table(
-    _reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
     "decisions",
     [sa.Column("decision_id", sa.Integer, primary_key=True)],
     _times("at"),
