@@ -68,10 +68,11 @@ class Journal:
         if isinstance(decision, Hold):
             return None
         intent = self._intent(decision, work)
-        refused = self._denial(intent)
+        refused = ""
         try:
             await self._record(intent, decision)
             crashpoint.reached("recorded", intent.kind.value)
+            refused = self._denial(intent)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
             if intent.kind.is_paying or refused:
