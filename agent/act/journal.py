@@ -16,12 +16,13 @@ import structlog
 from agent.act import crashpoint, outcomes
 from agent.act.record import add_charges
 from agent.clock import Clock
-from agent.decide import cooldown
+from agent.decide import cooldown, endings
 from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind, IntentState
 from agent.domain.label import Label
-from agent.domain.lease import LeaseState
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, Workload
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
@@ -202,9 +203,8 @@ class Journal:
         if isinstance(decision, Rent):
             outcome = outcomes.rented(intent, decision, instance_id, now)
         else:
-            outcome = outcomes.written(
-                decision, now, work.checkpoint if work else Checkpoint(), is_accepted=is_accepted
-            )
+            promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
+            outcome = outcomes.written(decision, now, promise, ready, is_accepted=is_accepted)
         async with self._ledger.transaction() as tx:
             tx.advance_intent(
                 intent.intent_id,
@@ -272,13 +272,21 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     if not isinstance(decision, Release):
         return
     held, code = decision.lease, decision.reason.code
-    if code in {"start_failed", "start_overdue"}:
+    _count(tx, held, code, now)
+    if code in {"start_failed", "start_overdue", "not_ready"}:
         tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
         tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
     elif code == "mismatch":
         tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a rent that was not what was asked for")
     elif code == "moved":
         tx.add_cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago")
+
+
+def _count(tx: Transaction, held: Lease, code: str, now: datetime) -> None:
+    """A start that took too long is one more against the workload's budget; the others are counted when seen."""
+    if code == "start_overdue":
+        key = f"{held.slot.workload}@{held.lease_id}"
+        tx.add_cooldown(endings.FAILED_START, key, now + endings.FAILED_STARTS_KEPT, code)
 
 
 def _terms(decision: Rent, work: Workload) -> port.Terms:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import words
+from agent.decide import endings, words
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
@@ -97,7 +97,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     if order.verb not in VERBS:
         raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; there is {', '.join(VERBS)}")
     if order.verb == "resume":
-        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE), _HOLDS)
+        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.HELD), _HOLDS)
     if order.verb == "unlock":
         return _unlocked(order, grounds)
     key, leases = _target(order.target, grounds)
@@ -147,16 +147,23 @@ def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Coll
         for about in (rest.key if rest.scope in verbs else f"{rest.scope}:{rest.key}",)
         if (rest.scope in verbs or rest.scope in scopes) and (about in keys or about.startswith(prefix))
     )
-    if not lifts:
+    if lifts:
+        # What was counted against the workload would hold it again in the next cycle.
+        lifts += tuple((rest.scope, rest.key) for rest in grounds.known.cooldowns if _is_counted(rest, key))
+    else:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
     return Meaning(key, f"{order.verb} {key}", lifts=lifts)
+
+
+def _is_counted(rest: Cooldown, key: str) -> bool:
+    return rest.scope in endings.COUNTED and rest.key.rpartition("@")[0] == _workload_of(key)
 
 
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or any rest that the agent made itself, by the name under which `gpubid fleet` shows it."""
     lifts = []
     for rest in grounds.known.cooldowns:
-        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, "fleet"}:
+        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, words.HELD, "fleet"}:
             continue
         shown = f"{rest.scope}:{rest.key}"
         bare = rest.key if rest.scope == words.LOCK else shown

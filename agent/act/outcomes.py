@@ -7,6 +7,7 @@ from agent.decide import meter
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.intent import Intent
 from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint
 
 
@@ -52,14 +53,21 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
     return Outcome(lease, (), "lease.leftover" if is_leftover else "lease.opened")
 
 
-def written(decision: Decision, now: datetime, checkpoint: Checkpoint, *, is_accepted: bool = True) -> Outcome:
+def written(
+    decision: Decision,
+    now: datetime,
+    checkpoint: Checkpoint,
+    ready: Readiness = Readiness(),  # noqa: B008 - frozen
+    *,
+    is_accepted: bool = True,
+) -> Outcome:
     """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued."""
     if isinstance(decision, Rebid):
         return _rebid(decision, now)
     if isinstance(decision, Resume):
         return _resumed(decision, now, is_accepted=is_accepted)
     if isinstance(decision, Pause | Release):
-        return _stopped(decision, now, checkpoint)
+        return _stopped(decision, now, checkpoint, ready)
     raise TypeError(f"no lease is written by {type(decision).__name__}")
 
 
@@ -89,12 +97,11 @@ def _resumed(decision: Resume, now: datetime, *, is_accepted: bool) -> Outcome:
     return Outcome(after, meter.accrue(held, now), "lease.starting" if is_accepted else "lease.queued")
 
 
-def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint) -> Outcome:
+def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint, ready: Readiness) -> Outcome:
     held = decision.lease
     charges = list(meter.accrue(held, now))
     if held.run_since is not None:
-        ran = max(0.0, (now - held.run_since).total_seconds())
-        useful = meter.useful_seconds(ran, checkpoint, is_lost=False)
+        useful = meter.stretch_seconds(held, now, checkpoint, ready, is_lost=False)
         charges.append(meter.Charge(held.lease_id, now.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
     after = replace(
@@ -105,6 +112,8 @@ def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint) -
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or held.paused_by_us,
         run_since=None,
+        ready_since=None,
+        idle_since=None,
         accrued_until=max(now, held.accrued_until),
         end_reason=held.end_reason or (decision.reason.code if is_release else ""),
     )

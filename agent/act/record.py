@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 
 from agent.decide import meter, plan
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
 from agent.domain.decision import Decision, Hold, slot_of
@@ -18,11 +18,17 @@ from agent.domain.lease import Lease
 from agent.domain.offer import Offer
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
 from agent.ledger import decisions
+from agent.ledger.spend import SpendKey
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.record")
+
+_COSTED = frozenset({"workload.done", "workload.held"})
+"""Events that tell what the slot has cost up to then."""
+_MOST_LEASES = 100_000
 
 
 async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
@@ -34,9 +40,14 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     found = list(facts)
     if not found:
         return
+    is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in found)
+    costs = await _costs(ledger, fleet.now) if is_asked else {}
     async with ledger.transaction() as tx:
         for fact in found:
-            _write(tx, fleet, fact)
+            if isinstance(fact, Marked):
+                _marked(tx, fact, costs, fleet.now)
+            else:
+                _write(tx, fleet, fact)
 
 
 async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
@@ -102,6 +113,39 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
         )
 
 
+async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
+    """Return what each slot has cost up to now, over all of its leases."""
+    reader = await ledger.reader()
+    spent = {line.key: line.amount for line in await reader.spend_by(SpendKey.LEASE)}
+    found: dict[Slot, money.Usd] = {}
+    for lease in await reader.leases(limit=_MOST_LEASES):
+        owed = meter.outstanding([lease], now) if lease.is_open else money.ZERO
+        found[lease.slot] = found.get(lease.slot, money.ZERO) + spent.get(lease.lease_id, money.ZERO) + owed
+    return found
+
+
+def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
+    rest, lease = fact.rest, fact.lease
+    tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+    if not fact.kind:
+        return
+    log.info(fact.kind, key=rest.key, lease=lease.lease_id if lease else None)
+    tx.append_event(
+        Event(
+            at=now,
+            kind=fact.kind,
+            workload=fact.workload,
+            slot=lease.slot.index if lease else None,
+            lease_id=lease.lease_id if lease else "",
+            market=lease.market if lease else "",
+            host_id=lease.host_id if lease else "",
+            amount=costs.get(lease.slot, money.ZERO) if lease and fact.kind in _COSTED else None,
+            reason_code=rest.scope,
+            reason=fact.sentence,
+        )
+    )
+
+
 def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
     if isinstance(fact, LeaseChanged):
         _changed(tx, fleet, fact)
@@ -109,7 +153,7 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         _settled(tx, fleet, fact)
     elif isinstance(fact, InstanceFound):
         _found(tx, fleet, fact)
-    else:
+    elif isinstance(fact, Alert):
         _alert(tx, fleet, fact)
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from agent.config.kinds import (
     IMAGE_NAME,
+    URL_PATH,
     VARIABLE_NAME,
     WORKLOAD_NAME,
     Dollars,
@@ -172,7 +173,6 @@ class StrategiesTable(Table):
     """Directory of strategy files; relative to this file."""
 
 
-class CheckpointTable(Table):
 class OperatorsTable(Table):
     """Who may read and order through the daemon's socket; its own user and root always may."""
 
@@ -184,6 +184,7 @@ class OperatorsTable(Table):
     """Users, by number, who may give orders; they must be in the group to connect."""
 
 
+class CheckpointTable(Table):
     """The workload's promise about its checkpoints."""
 
     interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
@@ -242,6 +243,26 @@ class WorkloadTable(Table):
     """Least download speed in Mb/s."""
     query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
     """Further filters, in the grammar of `vastai search offers`."""
+    kind: Literal["batch", "service"] = "service"
+    """Whether it ends by itself some day; a service runs until told."""
+    done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
+    """Text of a line in its log that says a batch is done; without it the end of its container does."""
+    max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
+    """It is held after it failed at once on so many hosts."""
+    max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
+    """It is held after so many failed starts within a day."""
+    ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()
+    """Ports of the container that can be reached from outside."""
+    ready: Literal["none", "log", "port", "http"] = "none"
+    """What shows that its time is useful: running alone, a line of the log, a port that answers, or a page on it."""
+    ready_within: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
+    """Time from running to ready; a lease that needs longer is given up."""
+    ready_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["startup complete"])] | None = None
+    """Text that a line of the log holds, for ready = "log"."""
+    ready_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
+    """Port of the container, for ready = "port" and "http"; it must stand in `ports`."""
+    ready_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/"
+    """Path that answers 2xx, for ready = "http"."""
     checkpoint: CheckpointTable = CheckpointTable()
     """The workload's promise about its checkpoints."""
     may_lose_disk: Flag = False
@@ -254,6 +275,18 @@ class WorkloadTable(Table):
             raise refused("conflict", sentence)
         return self
 
+    @model_validator(mode="after")
+    def _tells_what_it_is(self) -> Self:
+        if self.done_line is not None and self.kind != "batch":
+            raise refused("conflict", 'done_line is for a batch; write kind = "batch", or take done_line out')
+        if self.ready == "log" and self.ready_line is None:
+            raise refused("missing_key", 'ready = "log" needs the line; write for example ready_line = "ready"')
+        if self.ready in {"port", "http"} and self.ready_port is None:
+            raise refused("missing_key", f'ready = "{self.ready}" needs the port; write for example ready_port = 8000')
+        if self.ready_port is not None and self.ready_port not in self.ports:
+            raise refused("bad_port", f"ready_port {self.ready_port} is not open; write ports = [{self.ready_port}]")
+        return self
+
 
 class Document(Table):
     """A whole agent.toml."""
@@ -264,5 +297,5 @@ class Document(Table):
     ledger: LedgerTable = LedgerTable()
     web: WebTable = WebTable()
     strategies: StrategiesTable = StrategiesTable()
-    workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)
     operators: OperatorsTable = OperatorsTable()
+    workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)

@@ -12,7 +12,8 @@ from agent.config import document, problems, source, verdict
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits import Limits
 from agent.domain import gpu, money
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.domain.readiness import Readiness, ReadySign
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 
 MB_PER_GB = 1000
 """Markets list a 24 GB card with 24,564 MB: counted in 1,024 it would not be a 24 GB card."""
@@ -119,10 +120,10 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         ledger=Path(state) / parsed.ledger.path,
         listen=Listen(host.removeprefix("[").removesuffix("]"), int(port)),
         strategies=_beside(place, parsed.strategies.directory),
-    )
         operators=Operators(
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
         ),
+    )
 
 
 def _market(place: Path, table: document.VastTable) -> MarketSettings:
@@ -166,6 +167,18 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
             place=CheckpointPlace(table.checkpoint.at),
         ),
         may_lose_disk=table.may_lose_disk,
+        kind=WorkloadKind(table.kind),
+        done_line=table.done_line or "",
+        max_fast_exits=table.max_fast_exits,
+        max_failed_starts=table.max_failed_starts,
+        ports=table.ports,
+        ready=Readiness(
+            ReadySign(table.ready),
+            table.ready_within,
+            table.ready_line or "",
+            table.ready_port or 0,
+            table.ready_path,
+        ),
     )
 
 

@@ -21,11 +21,14 @@ INBOX_ROUNDING = per_hour("0.005")
 
 
 def of_stop(
-    held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime
+    held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
 ) -> tuple[Cause, Evidence]:
     """Return why `held`, seen running last at `since`, is now in `state`."""
     if state is InstanceState.OFFLINE:
         return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
+    if state is InstanceState.FAILED:
+        said = row_message or "nothing"
+        return Cause.UNKNOWN, Evidence("host_daemon", f"the host gave the start up; its daemon said: {said}")
     if state is InstanceState.EXITED:
         return Cause.CONTAINER_EXIT, Evidence("container_state", "the container ended while the GPU was still held")
     if view.credit is not None and view.credit.micros <= 0:

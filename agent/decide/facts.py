@@ -44,6 +44,17 @@ class InstanceFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """A slot or a workload is marked by a rest: held, done, or one more failure. `kind` is the event's name, if any."""
+
+    rest: Cooldown
+    workload: str
+    lease: Lease | None
+    kind: str
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
     """Something a person should hear of. `key` names what it is about, so that it is said once."""
 
@@ -52,4 +63,4 @@ class Alert:
     sentence: str
 
 
-Fact = LeaseChanged | IntentSettled | InstanceFound | Alert
+Fact = LeaseChanged | IntentSettled | InstanceFound | Marked | Alert

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from agent.domain import money
 from agent.domain.lease import Bills, Lease
+from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, CheckpointPlace
 
 Turn = tuple[datetime, Bills]
@@ -83,6 +84,18 @@ def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: b
     if checkpoint.place is CheckpointPlace.NONE or interval <= 0:
         return 0.0
     return worked // interval * interval
+
+
+def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
+    """Return how much of the stretch that runs now was useful, if it ends at `until`.
+
+    Where the workload tells when it is ready, useful time begins then, and the restore is part of getting there.
+    """
+    if not ready.is_asked:
+        ran = (until - held.run_since).total_seconds() if held.run_since else 0.0
+        return useful_seconds(max(ran, 0.0), checkpoint, is_lost=is_lost)
+    ran = (until - held.ready_since).total_seconds() if held.ready_since else 0.0
+    return useful_seconds(max(ran, 0.0), replace(checkpoint, restore=timedelta()), is_lost=is_lost)
 
 
 def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:

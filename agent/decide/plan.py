@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, halt, learning, limits, match, ranking, slots, words
+from agent.decide import cooldown, endings, halt, learning, limits, match, ranking, reload, slots, words
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
@@ -136,7 +136,8 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     yielded: set[str] = set()
     for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host_id
-        if host not in yielded and host not in ground.used_hosts:
+        is_taken = host in yielded or host in ground.used_hosts
+        if not is_taken and not endings.is_avoided(work, host, ground.cooling):
             yielded.add(host)
             yield candidate
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, doubt, meter, readback, strangers
+from agent.decide import cause, cooldown, doubt, endings, meter, readback, readiness, strangers
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
 from agent.domain import money
@@ -23,6 +23,7 @@ from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
+from agent.domain.readiness import Readiness
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint
 
@@ -65,7 +66,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
-    return result
+    return replace(result, facts=result.facts + endings.marks(fleet, result.facts))
 
 
 def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:
@@ -127,7 +128,8 @@ def _present(
             return None, Suspicion(target, listed_at, previous)
         previous, listed_at = doubted.previous, doubted.seen_at
         return _lost(fleet, view, held, row, target, (previous, listed_at)), None
-    return _updated(fleet, view, held, row, target, (previous, listed_at)), None
+    fact = _updated(fleet, view, held, row, target, (previous, listed_at))
+    return readiness.seen(fleet, view, held, row, fact), None
 
 
 def _difference(fleet: Fleet, held: Lease, row: Instance) -> str:
@@ -155,20 +157,23 @@ def _is_loss(held: Lease, target: LeaseState) -> bool:
 def _lost(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged:
-    why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now)
+    why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
     was_running = held.state is LeaseState.RUNNING
     has_failed = row.state is InstanceState.FAILED and not held.has_run
+    failure = endings.failure(row) if has_failed else ""
     after, charges = _metered(fleet, view, held, row, target, between)
     after = replace(
         after,
         interrupted_by=why,
         rival_floor=evidence.floor if why is Cause.OUTBID else held.rival_floor,
         has_failed=has_failed,
-        end_reason="start_failed" if has_failed else held.end_reason,
+        end_reason=failure or held.end_reason,
         is_held=held.is_held,
     )
     kind = "lease.failed" if has_failed else "lease.interrupted" if was_running else "lease.start_lost"
-    return LeaseChanged(held, after, kind, charges, why, evidence, _rest(held, why, fleet.now, has_failed=has_failed))
+    rest = _rest(held, why, fleet.now, has_failed=has_failed and not endings.is_blameless(failure))
+    change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
+    return replace(change, after=replace(after, end_reason=endings.FAST_EXIT)) if endings.is_fast(change) else change
 
 
 def _rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
@@ -190,7 +195,7 @@ def _updated(
         return None
     after, charges = _metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
-        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
+        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True, runs=held.runs + 1)
     return LeaseChanged(held, after, kind, charges)
 
 
@@ -241,6 +246,8 @@ def _metered(
         host_floor=row.floor or held.host_floor,
         ends_at=row.ends_at or held.ends_at,
         run_since=run_since if bills is Bills.GPU_AND_DISK else None,
+        ready_since=held.ready_since if bills is Bills.GPU_AND_DISK else None,
+        idle_since=held.idle_since if bills is Bills.GPU_AND_DISK else None,
         traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
         traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
     )
@@ -279,8 +286,8 @@ def _turns(
 def stretch_end(fleet: Fleet, held: Lease, at: datetime, *, is_lost: bool) -> meter.Charge:
     """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
     work = fleet.workload(held.slot.workload)
-    ran = (at - held.run_since).total_seconds() if held.run_since else 0.0
-    useful = meter.useful_seconds(max(ran, 0.0), work.checkpoint if work else Checkpoint(), is_lost=is_lost)
+    promise = work.checkpoint if work else Checkpoint()
+    useful = meter.stretch_seconds(held, at, promise, work.ready if work else Readiness(), is_lost=is_lost)
     return meter.Charge(held.lease_id, at.date(), useful_seconds=useful)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from agent.decide import price, readback, strangers, words
-from agent.decide.recovery import may_leave
+from agent.decide import cooldown, endings, price, readback, readiness, strangers, words
+from agent.decide.recovery import COOL_OFF, may_leave
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.decision import Reason, Release
 from agent.domain.fleet import Fleet
+from agent.domain.instance import InstanceState
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
@@ -18,17 +19,20 @@ EVERYTHING = "fleet:all"
 """The key of the rest that holds every slot, by an operator's word."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
-"""What a host is expected to load at, when the workload asks for nothing faster."""
+"""What a host is expected to load at that advertises nothing."""
+LEAST_MBPS = 20.0
+"""A host that advertises less is not waited for any longer."""
 LOADING_FACTOR = 5.0
 """A start is given up after this many times the expected pull, plus the spare: real pulls have a long tail."""
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
     """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
+    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
             continue
-        reason = _release_reason(fleet, held)
+        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, cooling)
         if reason is not None:
             yield Release(held, reason)
 
@@ -38,8 +42,7 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
         done = held.bills is Bills.NOTHING
         return None if done else Reason("release_again", "the market has not confirmed the release")
     if held.has_failed:
-        code = "mismatch" if held.end_reason.startswith(readback.PREFIX) else "start_failed"
-        return Reason(code, f"the instance is no good: {held.end_reason or 'it did not start'}")
+        return Reason(_failure_code(held), f"the instance is no good: {held.end_reason or 'it did not start'}")
     view = fleet.markets.get(held.market)
     if view is None or not view.is_fresh:
         # What it was doing when last seen is no reason to end what may run by now.
@@ -48,6 +51,21 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
     if work is not None and is_overdue(fleet, held, work):
         return Reason("start_overdue", f"loading since {held.state_since:%H:%M}, which is too long")
     return _moved_away(fleet, held, work)
+
+
+def _failure_code(held: Lease) -> str:
+    if held.end_reason.startswith(readback.PREFIX):
+        return "mismatch"
+    codes = (endings.IMAGE_REFUSED, readiness.NOT_READY)
+    return next((code for code in codes if held.end_reason.startswith(code)), endings.START_FAILED)
+
+
+def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
+    """A container that ended at once is tried on another host; the last one stays, paused, for a person to look at."""
+    is_over = held.end_reason == endings.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
+    if not is_over or endings.awaits_log(fleet, held) or words.find(cooling, (words.HELD,), words.of_slot(held.slot)):
+        return None
+    return Reason(endings.FAST_EXIT, "its container ended right after the start: it is tried on another host")
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -59,7 +77,7 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if held is pair[-1]:
         is_lost = held.state is LeaseState.PAUSED and not held.has_run
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
-    if any(lease.state is LeaseState.RUNNING for lease in others) and may_leave(held, work):
+    if any(readiness.is_useful(lease, work) for lease in others) and may_leave(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
 
@@ -68,8 +86,13 @@ def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
     """Tell whether a first start has taken longer than any reasonable pull of its image."""
     if held.state is not LeaseState.STARTING or held.has_run:
         return False
-    slowest = max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
-    expected = timedelta(hours=price.loading_hours(work.image_gb, slowest))
+    view = fleet.markets.get(held.market)
+    row = view.instance(held.instance_id) if view is not None else None
+    if row is not None and row.state is InstanceState.RUNNING:
+        return False
+    known = row.inet_down_mbps if row is not None else 0.0
+    speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
+    expected = timedelta(hours=price.loading_hours(work.image_gb, speed))
     return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
 
 
@@ -96,7 +119,7 @@ def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) 
         return _hold(place, "releasing", "a release is not confirmed yet")
     if not pair:
         return _empty(fleet, place, cooling)
-    return _taken(fleet, place, pair)
+    return _taken(fleet, place, pair, cooling)
 
 
 def _is_leaving(held: Lease) -> bool:
@@ -110,18 +133,26 @@ def _empty(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> SlotView | 
             place, "stranger", f"instance {stranger} carries its label and has no lease: it is looked at first"
         )
     why = cooling.get(f"slot:{place}")
+    resting = cooling.get(f"{endings.RESTING}:{place}")
+    if resting:
+        return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
 
 
-def _taken(fleet: Fleet, place: Slot, pair: list[Lease]) -> SlotView | Proposal:
+def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, str]) -> SlotView | Proposal:
     held, arriving = pair[0], pair[1] if len(pair) > 1 else None
     if held.state is LeaseState.MISSING:
         return _hold(
             place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
         )
+    if endings.awaits_log(fleet, held):
+        return _hold(place, "reading_log", "its container ended; its log is read for whether the work is done")
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
+    resting = cooling.get(f"{endings.RESTING}:{place}")
+    if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         down = Down(held.state_since, _quotes(fleet, held))

@@ -17,10 +17,12 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 
 LOCK, DRAIN, PAUSE, DONE = "lock", "drain", "pause", "done"
+HELD = "held"
+"""The agent's own word about a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
 STANDING = (LOCK, DRAIN, PAUSE, DONE)
 """The verbs that stand until they are lifted, and the scopes of their rests."""
-PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done"}
-LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume"}
+PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done", HELD: "held"}
+LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume", HELD: "resume"}
 OFF_THE_MARKET = (LOCK, DRAIN, PAUSE)
 """Words under which no offer of a host, an owner or a market is rented."""
 
@@ -46,6 +48,8 @@ def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ..
             who = cooling.get(f"{verb}:{key}")
             if who is not None:
                 name = key.removeprefix("workload:").removeprefix("slot:").removeprefix("lease:")
+                if verb == HELD:
+                    return Reason(HELD, f"{key} is held: {who}; look at it, then `gpubid resume {name}` goes on")
                 return Reason(PAST[verb], f"{key} is {PAST[verb]} by {who}; `gpubid {LIFT[verb]} {name}` ends that")
     return None
 
@@ -54,7 +58,7 @@ def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason 
     """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
     keys = of_slot(place)
     held = fleet.leases_of(place)
-    stopped = find(cooling, (DONE,) if held else (DONE, LOCK, DRAIN), keys)
+    stopped = find(cooling, (DONE, HELD) if held else (DONE, HELD, LOCK, DRAIN), keys)
     if stopped is not None:
         return stopped
     for lease in held:
@@ -64,7 +68,7 @@ def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason 
 
 def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause]:
     """Yield what words still have to end: leases of a slot that is done, what runs although it is paused."""
-    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:")) for key in cooling):
+    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:", f"{HELD}:")) for key in cooling):
         return
     for held in fleet.leases:
         if not held.is_open or held.state is LeaseState.RELEASING or held.is_held:
@@ -73,8 +77,9 @@ def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause
         if done is not None:
             yield Release(held, done)
             continue
-        paused = find(cooling, (PAUSE,), of_lease(held))
-        if paused is not None and not is_down(held):
+        paused = find(cooling, (PAUSE, HELD), of_lease(held))
+        # What is not listed is asked for when it is back.
+        if paused is not None and not is_down(held) and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
 
 
@@ -88,7 +93,7 @@ def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
     if isinstance(decision, Rent):
         offer = decision.offer
         keys = (*of_slot(decision.slot), *_of_place(offer.host_id, offer.owner_id, offer.market))
-        return find(cooling, OFF_THE_MARKET, keys)
+        return find(cooling, (*OFF_THE_MARKET, HELD), keys)
     if isinstance(decision, Resume | Rebid) and raises_spend(decision):
-        return find(cooling, (LOCK, PAUSE), of_lease(decision.lease))
+        return find(cooling, (LOCK, PAUSE, HELD), of_lease(decision.lease))
     return None

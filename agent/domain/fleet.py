@@ -17,6 +17,7 @@ from agent.domain.label import Label
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.offer import Offer
+from agent.domain.readiness import Sighting
 from agent.domain.workload import Slot, Workload
 
 
@@ -29,7 +30,8 @@ class MarketView:
     instance id. `listings` counts complete listings since the start. `absent_ids` are instances
     that it declared non-existent by its own code in this cycle; `is_key_proven` tells whether the key answered in it
     too. `offers` are rows not older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours.
-    `no_spend_because` says why nothing may be paid for there, and is empty when it may.
+    `no_spend_because` says why nothing may be paid for there, and is empty when it may. `sightings` are what probes
+    last saw, by instance id.
     """
 
     market: str
@@ -47,6 +49,15 @@ class MarketView:
     clock_skew_seconds: float = 0.0
     events: tuple[MarketEvent, ...] = ()
     offers: tuple[Offer, ...] = ()
+    sightings: Mapping[str, Sighting] = field(default_factory=dict)
+
+    def instance(self, instance_id: str) -> Instance | None:
+        """Return one row of the listing, or None when it is not in it."""
+        return self._by_id.get(instance_id)
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Instance]:
+        return {row.instance_id: row for row in self.instances}
 
     def offers_on(self, host_id: str) -> tuple[Offer, ...]:
         """Return the offers of one host, in the order of the view."""

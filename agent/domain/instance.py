@@ -38,7 +38,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
     it), `disk_rate` what the disk costs per hour in every state. `floor` is the host's floor on the instance's own
-    record. `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter.
+    record. `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter;
+    `has_trouble` tells that it reads like an error, `is_image_refused` that the image is what cannot be had. `ports` is
+    as in a lease.
     """
 
     market: str
@@ -67,6 +69,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     address: str = ""
     gpu_util: float | None = None
+    ports: str = ""
+    has_trouble: bool = False
+    is_image_refused: bool = False
 
     @property
     def bid(self) -> UsdPerHour | None:

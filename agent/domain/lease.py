@@ -57,7 +57,10 @@ class Lease:
     bids we made on it lately, newest first: the market echoes them as its floor; `bid_since` is when we last changed
     it. `rival_floor` is what a rival bid when we last lost it. `has_failed` marks a start that came to nothing, or an
     instance that is not what we asked for. `run_since` is when the present stretch of running began. A held lease is
-    metered and never acted on until a person adopts or releases it.
+    metered and never acted on until a person adopts or releases it. `ready_since` is when its present stretch of
+    running became useful, where the workload tells; `was_ready` whether any stretch did; `runs` counts the stretches;
+    `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
+    ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached.
     """
 
     lease_id: str
@@ -97,6 +100,12 @@ class Lease:
     ended_at: datetime | None = None
     end_reason: str = ""
     spec_digest: str = ""
+    ready_since: datetime | None = None
+    was_ready: bool = False
+    runs: int = 0
+    idle_since: datetime | None = None
+    ssh_address: str = ""
+    ports: str = ""
 
     @property
     def billing_rate(self) -> UsdPerHour:

@@ -6,6 +6,7 @@ from enum import Enum
 
 from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
+from agent.domain.readiness import Readiness
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,6 +18,15 @@ class Slot:
 
     def __str__(self) -> str:
         return f"{self.workload}/{self.index}"
+
+
+class WorkloadKind(Enum):
+    """Whether a workload ends by itself."""
+
+    BATCH = "batch"
+    """It is done some day; a stop that nobody explains may be that day."""
+    SERVICE = "service"
+    """It runs until told."""
 
 
 class CheckpointPlace(Enum):
@@ -60,7 +70,12 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What must run. `max_price` is the most one slot may cost per hour, disk included."""
+    """What must run. `max_price` is the most one slot may cost per hour, disk included.
+
+    A batch is done when its container exits, when `done_line` stands in its log where that is given, or when a person
+    says so. After `max_fast_exits` exits right after the start, on as many hosts, or `max_failed_starts` failed starts
+    in a day, it is held: what fails everywhere is not the hosts' fault.
+    """
 
     name: str
     image: str
@@ -76,6 +91,12 @@ class Workload:
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     checkpoint: Checkpoint = Checkpoint()
     may_lose_disk: bool = False
+    kind: WorkloadKind = WorkloadKind.SERVICE
+    done_line: str = ""
+    max_fast_exits: int = 3
+    max_failed_starts: int = 12
+    ports: tuple[int, ...] = ()
+    ready: Readiness = field(default_factory=Readiness)
 
     @property
     def places(self) -> tuple[Slot, ...]:

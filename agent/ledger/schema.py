@@ -138,6 +138,11 @@ leases = _table(
     _reals("traffic_down_gb", "traffic_up_gb"),
     _maybe_times("ended_at"),
     _text("end_reason", "spec_digest"),
+    _maybe_times("ready_since"),
+    _flag("was_ready"),
+    _counts("runs"),
+    _maybe_times("idle_since"),
+    _text("ssh_address", "ports"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

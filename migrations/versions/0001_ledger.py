@@ -55,6 +55,12 @@ STATEMENTS = (
         ended_at INTEGER,
         end_reason TEXT NOT NULL,
         spec_digest TEXT NOT NULL,
+        ready_since INTEGER,
+        was_ready INTEGER NOT NULL,
+        runs INTEGER NOT NULL,
+        idle_since INTEGER,
+        ssh_address TEXT NOT NULL,
+        ports TEXT NOT NULL,
         CONSTRAINT pk_leases PRIMARY KEY (lease_id),
         CONSTRAINT ck_leases_slot CHECK (slot >= 0),
         CONSTRAINT ck_leases_tenure CHECK (tenure IN ('interruptible', 'on_demand', 'reserved')),
@@ -77,6 +83,8 @@ STATEMENTS = (
         CONSTRAINT ck_leases_rival_floor CHECK (rival_floor >= 0),
         CONSTRAINT ck_leases_traffic_down_gb CHECK (traffic_down_gb >= 0),
         CONSTRAINT ck_leases_traffic_up_gb CHECK (traffic_up_gb >= 0),
+        CONSTRAINT ck_leases_was_ready CHECK (was_ready IN (0, 1)),
+        CONSTRAINT ck_leases_runs CHECK (runs >= 0),
         CONSTRAINT ck_leases_ended CHECK ((state = 'ended') = (ended_at IS NOT NULL))
     ) STRICT
     """,

@@ -142,6 +142,12 @@ def leases(draw: st.DrawFn) -> Lease:
         ended_at=draw(times) if state is LeaseState.ENDED else None,
         end_reason=draw(texts),
         spec_digest=draw(texts),
+        ready_since=draw(maybe(times)),
+        was_ready=draw(st.booleans()),
+        runs=draw(st.integers(0, 10_000)),
+        idle_since=draw(maybe(times)),
+        ssh_address=draw(texts),
+        ports=draw(texts),
     )
 
 

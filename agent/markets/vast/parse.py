@@ -251,6 +251,8 @@ def instance(row: InstanceRow) -> Instance:
         is_wanted_running=intended == "running",
         message=message,
         address=_address(row),
+        has_trouble=states.has_trouble(message),
+        is_image_refused=states.is_image_refused(message),
         gpu_util=row.gpu_util if row.gpu_util is not None and 0 <= row.gpu_util <= _HUGE else None,
     )
 

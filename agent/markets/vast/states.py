@@ -38,6 +38,24 @@ _TROUBLE = re.compile(
 )
 
 
+_DEATH = re.compile(r"\bexit(ed)?( with)? (code|status)?[ :=(]*[1-9]|\boom\b|out of memory|\bkilled\b", re.IGNORECASE)
+_IMAGE = re.compile(
+    r"pull access denied|manifest (for .{1,200} )?(unknown|not found)|repository does not exist|invalid reference"
+    r"|unauthorized: |denied: requested access",
+    re.IGNORECASE,
+)
+
+
+def has_trouble(message: str) -> bool:
+    """Tell whether a message reads like an error of the host's daemon or of the container."""
+    return _TROUBLE.search(message) is not None or _DEATH.search(message) is not None
+
+
+def is_image_refused(message: str) -> bool:
+    """Tell whether a message says that the image cannot be had from anywhere: no other host will have it either."""
+    return _IMAGE.search(message) is not None
+
+
 @lru_cache(maxsize=1024)
 def state(actual: str, current: str, intended: str, message: str) -> InstanceState:
     """Return what an instance does; empty text stands for a null field.
