@@ -264,6 +264,10 @@ STATEMENTS = (
         starts_ok REAL NOT NULL,
         starts_failed REAL NOT NULL,
         updated_at INTEGER,
+        market_losses REAL NOT NULL,
+        bid_seconds REAL NOT NULL,
+        loaded_gb REAL NOT NULL,
+        loading_seconds REAL NOT NULL,
         CONSTRAINT pk_hosts PRIMARY KEY (market, host_id),
         CONSTRAINT ck_hosts_running_seconds CHECK (running_seconds >= 0),
         CONSTRAINT ck_hosts_interruptions CHECK (interruptions >= 0),
@@ -276,10 +280,6 @@ STATEMENTS = (
     ) WITHOUT ROWID, STRICT
     """,
     """
-        market_losses REAL NOT NULL,
-        bid_seconds REAL NOT NULL,
-        loaded_gb REAL NOT NULL,
-        loading_seconds REAL NOT NULL,
     CREATE TABLE decisions (
         decision_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         at INTEGER NOT NULL,
