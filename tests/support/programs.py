@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import inspect
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ PAUSE_SECONDS = 0.05
 BEHIND_SECONDS = 50
 """How far behind ours a market's clock starts: it may be moved that far and as much again before it is too far off."""
 WRITES = {"PUT", "DELETE"}
+_MANAGERS = itertools.count()
 
 LIVE = """\
 [agent]
@@ -281,13 +283,14 @@ async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:
 @contextlib.asynccontextmanager
 async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> AsyncIterator[Daemon]:
     """Start `gpubid run` in `place`; at the end it is stopped, or killed if it did not."""
+    address = place / f"n{next(_MANAGERS)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.setblocking(False)
-        manager.bind(str(place / "n"))
+        manager.bind(str(address))
         process = await asyncio.create_subprocess_exec(
             *command("run", *arguments),
             cwd=place,
-            env=environment(place, **{"NOTIFY_SOCKET": str(place / "n"), **changes}),
+            env=environment(place, **{"NOTIFY_SOCKET": str(address), **changes}),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -303,7 +306,6 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
             if process.returncode is None:
                 process.kill()
             await running.ended()
-            (place / "n").unlink()
 
 
 @contextlib.asynccontextmanager
