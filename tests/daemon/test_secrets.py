@@ -32,6 +32,15 @@ def bytes_of(place: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in place.iterdir() if file.is_file() and file.suffix != ".toml"}
 
 
+def arguments_of(daemon: programs.Daemon) -> str:
+    return Path(f"/proc/{daemon.process.pid}/cmdline").read_text()
+
+
+def judged(promtool: str, page: str) -> tuple[int, str]:
+    done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 async def test_the_key_is_nowhere(tmp_path: Path) -> None:
     async with programs.running(tmp_path, "--level", "DEBUG", config=LIVE + ENV) as (market, daemon):
         await until(market.billing, "a rent")
@@ -44,7 +53,7 @@ async def test_the_key_is_nowhere(tmp_path: Path) -> None:
         await daemon.until_logged("market.available")
         said = [(await gpubid(tmp_path, *verb)) for verb in READING]
         assert all(ran.code == 0 for ran in said), said
-        arguments = Path(f"/proc/{daemon.process.pid}/cmdline").read_bytes()
+        arguments = arguments_of(daemon)
         page = await daemon.page()
         files = bytes_of(tmp_path)
         assert await daemon.stop() == 0
@@ -53,7 +62,7 @@ async def test_the_key_is_nowhere(tmp_path: Path) -> None:
     told = {
         **{f"gpubid {' '.join(verb)}": ran.out + ran.err for verb, ran in zip(READING, said, strict=True)},
         **{name: content.decode("latin-1") for name, content in files.items()},
-        "arguments": arguments.decode(),
+        "arguments": arguments,
         "metrics": page,
         "logs": "\n".join(daemon.err),
         "output": "\n".join(daemon.out),
@@ -87,5 +96,4 @@ async def test_promtool_accepts_the_metrics(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("THE METRICS WERE NOT CHECKED: promtool is not installed (Debian package prometheus)")
-    done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert judged(promtool, page) == (0, "")
