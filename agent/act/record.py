@@ -171,19 +171,6 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     tx.append_event(_lease_event(fact, fleet.now))
 
 
-def _lease_event(fact: LeaseChanged, now: datetime) -> Event:
-    after, evidence = fact.after, fact.evidence
-    return Event(
-        at=after.state_since,
-        seen_at=now,
-        kind=fact.kind,
-        workload=after.slot.workload,
-        slot=after.slot.index,
-        lease_id=after.lease_id,
-        intent_id=after.intent_id,
-        market=after.market,
-        host_id=after.host_id,
-        cause=fact.cause,
 def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     """Add to the record of the host what it just did to us."""
     after = fact.after
@@ -206,6 +193,19 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     )
 
 
+def _lease_event(fact: LeaseChanged, now: datetime) -> Event:
+    after, evidence = fact.after, fact.evidence
+    return Event(
+        at=after.state_since,
+        seen_at=now,
+        kind=fact.kind,
+        workload=after.slot.workload,
+        slot=after.slot.index,
+        lease_id=after.lease_id,
+        intent_id=after.intent_id,
+        market=after.market,
+        host_id=after.host_id,
+        cause=fact.cause,
         rule=evidence.rule if evidence else "",
         evidence=evidence.sentence if evidence else "",
         bid=fact.before.gpu_rate,

@@ -84,8 +84,6 @@ def _endings(fleet: Fleet, spent: limits.Strike | None, cooling: Mapping[str, st
 
 
 def _ground(fleet: Fleet) -> Ground:
-    lost = sum(record.interruptions for record in fleet.hosts.values())
-    hours = sum(record.running_seconds for record in fleet.hosts.values()) / 3600
     # A bid beside an instance of the same account, ours or not, may push that one off its own host.
     listed = {row.host_id for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
@@ -120,9 +118,9 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         slots=tuple(views),
         now=fleet.now,
         has_offers=market is not None and bool(market.offers),
-        hosts=ground.hosts,
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
+        hosts=ground.hosts,
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     for seen in views:
