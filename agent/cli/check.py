@@ -1,12 +1,29 @@
-"""`gpubid check`: is the configuration usable, and what does it say."""
+"""`gpubid check`: is the configuration usable, what does it say, and what would it do to what runs."""
 
-from agent.cli import session
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits, session, wire
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.decide.limits import Limits
+    from agent.decide.reload import Finding
 
 
-def check(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+def check(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    against_running: Annotated[
+        bool, typer.Option("--against-running", help="Say what loading it would do to the leases that there are.")
+    ] = False,
+    as_json: session.JsonOption = False,
+) -> None:
     """Check the configuration and every strategy file; name each mistake with its file, line, key and mend."""
     settings, tuned = session.read(config)
-    summary = {
+    found = _against(settings) if against_running else ()
+    summary: dict[str, Any] = {
         "file": str(settings.file),
         "digest": settings.digest,
         "markets": {market.name: _market(market.simulated, spend=market.may_spend) for market in settings.markets},
@@ -14,8 +31,14 @@ def check(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
         "strategies": {name: one.digest for name, one in sorted(tuned.items())},
         "ledger": str(settings.ledger),
     }
+    if against_running:
+        summary["against_running"] = [
+            {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
+            for each in found
+        ]
     if as_json:
         session.print_json(summary)
+        _end(found)
         return
     session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
     for market in settings.markets:
@@ -23,6 +46,62 @@ def check(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
     for work in settings.workloads:
         strategy = tuned[work.strategy]
         session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
+    for each in found:
+        session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
+    if against_running and not found:
+        session.say("  loading it would touch no lease that there is")
+    _end(found)
+
+
+def _end(found: "tuple[Finding, ...]") -> None:
+    if any(each.is_refusal for each in found):
+        raise typer.Exit(exits.FAILED)
+
+
+def _against(config: "Config") -> "tuple[Finding, ...]":
+    """Return what loading the file would do to what the ledger holds, under the caps that the daemon runs on."""
+    from agent.ledger.errors import LedgerError
+
+    if not config.ledger.exists():
+        return ()
+    try:
+        return asyncio.run(_found(config))
+    except LedgerError as error:
+        exits.refused(error)
+
+
+async def _found(config: "Config") -> "tuple[Finding, ...]":
+    from agent.clock import SystemClock
+    from agent.decide import reload
+    from agent.ledger.reader import open_reader
+
+    reader = await open_reader(config.ledger)
+    try:
+        now = SystemClock().now()
+        known = await reader.recollection(now)
+    finally:
+        await reader.close()
+    running = await wire.get(config, "/running")
+    after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
+    standing = reload.present(known.leases, known.intents, known.total, now)
+    return reload.findings(after, known.leases, standing, _caps(running["limits"]) if running else None)
+
+
+def _caps(said: dict[str, int | None]) -> "Limits":
+    from agent.decide.limits import Limits
+    from agent.domain.money import Usd, UsdPerHour
+
+    def rate(key: str) -> UsdPerHour | None:
+        micros = said[key]
+        return None if micros is None else UsdPerHour(micros)
+
+    def amount(key: str) -> Usd | None:
+        micros = said[key]
+        return None if micros is None else Usd(micros)
+
+    return Limits(
+        rate("per_instance_hour"), rate("per_hour"), amount("per_day"), amount("per_month"), said["instances"]
+    )
 
 
 def _market(climate: str, *, spend: bool) -> str:

@@ -4,7 +4,7 @@
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into"}: a standing word, as in agent/act/orders.py | who may order |
-| GET /fleet, /plan, /events?since&kind&workload&limit, /explain?workload | JSON of the verbs | who may connect |
+| GET /fleet, /running, /plan, /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from aiohttp import web
 
 from agent.act import orders as words
 from agent.clock import Clock
-from agent.config.settings import Operators
+from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
@@ -42,6 +42,7 @@ class Orders(Protocol):
     ledger: Ledger
     clock: Clock
     rules: Rules
+    config: Config
     seen: Pass | None
 
     async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
@@ -72,6 +73,7 @@ class OperatorSocket:
         made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)
         made.router.add_get("/fleet", self._fleet)
+        made.router.add_get("/running", self._running)
         made.router.add_get("/plan", self._plan)
         made.router.add_get("/events", self._events)
         made.router.add_get("/explain", self._explain)
@@ -143,6 +145,9 @@ class OperatorSocket:
         mine, now = self._orders, self._orders.clock.now()
         decided = await (await mine.ledger.reader()).decisions()
         return web.json_response(views.fleet(mine.rules.workloads, mine.ledger.recollection(now), decided, now))
+
+    async def _running(self, _: web.Request) -> web.Response:
+        return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))
 
     async def _events(self, request: web.Request) -> web.Response:
         asked = request.query

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.cycle import Pass
 from agent.decide import cooldown, explain, meter, words
+from agent.decide.limits import Limits
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot, Workload
@@ -108,6 +109,14 @@ def explained(seen: Pass, decided: Iterable[RecordedDecision], workload: str | N
         "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
         "last": [decision(made) for made in decided if workload in {None, made.slot.workload}],
     }
+
+
+def running(digest: str, caps: Limits) -> dict[str, Any]:
+    """Return what the daemon runs on: the digest of its file, and its caps in micro-dollars."""
+    rates = {"per_instance_hour": caps.per_instance_hour, "per_hour": caps.per_hour}
+    amounts = {"per_day": caps.per_day, "per_month": caps.per_month}
+    micros = {key: None if cap is None else cap.micros for key, cap in (rates | amounts).items()}
+    return {"digest": digest, "limits": {**micros, "instances": caps.instances}}
 
 
 def decision(made: RecordedDecision) -> dict[str, Any]:
