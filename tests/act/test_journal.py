@@ -254,7 +254,7 @@ async def test_a_ledger_that_fails_between_recorded_and_sent_sends_only_what_sav
             raise LedgerError(Code.UNWRITABLE, "no space left on the device")
         return advance()
 
-    desk.ledger.transaction = failing  # type: ignore[method-assign,assignment]
+    desk.ledger.transaction = failing  # type: ignore[method-assign]
     assert await desk.journal.carry_out(Release(held, WHY), desk.work) is None
     assert await desk.writes("DELETE")
     calls = 0

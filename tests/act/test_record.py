@@ -1,0 +1,160 @@
+"""Facts become rows: leases, money, host records, rests and events, all of a cycle or nothing."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.act import record, sweep
+from agent.decide import limits, plan
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
+from agent.decide.meter import Charge
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Hold, Reason
+from agent.domain.event import Event
+from agent.domain.intent import IntentState
+from agent.domain.interruption import Cause, Evidence
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.ledger.errors import LedgerError
+from agent.ledger.spend import SpendKey
+from tests.act.conftest import Desk
+from tests.support import builders
+
+WHY = Reason("because", "because")
+DAY = builders.NOW.date()
+
+
+async def opened(desk: Desk, held: Lease | None = None) -> Lease:
+    """Put a lease into the ledger."""
+    held = held or builders.lease()
+    async with desk.ledger.transaction() as tx:
+        tx.open_lease(held)
+    return held
+
+
+async def write(desk: Desk, *facts: Fact) -> list[Event]:
+    """Record facts; return the events of it, oldest first."""
+    await record.record(desk.ledger, builders.fleet(), facts)
+    events = await (await desk.ledger.reader()).events()
+    return sorted(events, key=lambda event: event.event_id or 0)
+
+
+async def test_nothing_writes_nothing(desk: Desk) -> None:
+    assert await write(desk) == []
+
+
+async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> None:
+    before = await opened(desk)
+    after = replace(
+        before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=Cause.OUTBID, state_since=builders.NOW
+    )
+    charge = Charge(before.lease_id, DAY, builders.usd(2), builders.usd("0.1"), builders.usd("0.02"), 3600.0, 1800.0)
+    evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
+    rest = Cooldown("host", "h1", builders.NOW + timedelta(hours=1), "host_offline")
+    fact = LeaseChanged(before, after, "lease.interrupted", (charge,), Cause.OUTBID, evidence, rest)
+    (event,) = await write(desk, fact)
+    assert (event.kind, event.cause, event.rule, event.evidence) == (
+        "lease.interrupted",
+        Cause.OUTBID,
+        "inbox",
+        "the market's inbox says outbid",
+    )
+    assert (event.bid, event.floor, event.amount) == (before.gpu_rate, evidence.floor, builders.usd("2.12"))
+    assert desk.lease().state is LeaseState.PAUSED
+    assert desk.rests() == {"host:h1": "host_offline"}
+    (line,) = await (await desk.ledger.reader()).spend_by(SpendKey.WORKLOAD)
+    assert (line.amount, line.running_seconds, line.useful_seconds) == (builders.usd("2.12"), 3600, 1800)
+    host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
+    assert (host.interruptions, host.running_seconds, host.starts_ok) == (1, 3600, 0)
+
+
+async def test_metering_writes_money_and_no_event(desk: Desk) -> None:
+    before = await opened(desk)
+    charge = Charge(before.lease_id, DAY, builders.usd(1))
+    assert await write(desk, LeaseChanged(before, before, "", (charge,))) == []
+    (line,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
+    assert line.gpu == builders.usd(1)
+
+
+async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
+    before = await opened(desk, builders.lease(state=LeaseState.STARTING))
+    after = replace(before, state=LeaseState.RUNNING, has_run=True)
+    await write(desk, LeaseChanged(before, after, "lease.running"))
+    host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
+    assert (host.starts_ok, host.interruptions) == (1, 0)
+
+
+async def test_a_doubt_settled_opens_the_lease_it_showed(desk: Desk) -> None:
+    intent = builders.intent(7, state=IntentState.RECORDED, sent_at=None)
+    async with desk.ledger.transaction() as tx:
+        tx.record_intent(intent)
+        tx.advance_intent(intent.intent_id, IntentState.SENT, at=builders.NOW)
+        tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=builders.NOW)
+    made = builders.lease(7, intent_id=intent.intent_id)
+    doubted = replace(intent, state=IntentState.IN_DOUBT)
+    (event,) = await write(desk, IntentSettled(doubted, IntentState.CONFIRMED, "the listing shows its label", made))
+    assert (event.kind, event.lease_id, event.intent_id) == ("intent.confirmed", "vast-7", intent.intent_id)
+    assert desk.lease() == made
+    (kept,) = await desk.intents()
+    assert (kept.state, kept.instance_id, kept.lease_id) == (IntentState.CONFIRMED, "7", "vast-7")
+
+
+async def test_a_doubt_that_came_to_nothing_is_void(desk: Desk) -> None:
+    intent = builders.intent(7, state=IntentState.RECORDED, sent_at=None)
+    async with desk.ledger.transaction() as tx:
+        tx.record_intent(intent)
+    (event,) = await write(desk, IntentSettled(intent, IntentState.VOID, "no listing showed it within the grace"))
+    assert (event.kind, event.reason) == ("intent.void", "rent: no listing showed it within the grace")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_kept"), [("adopt", True), ("hold", True), ("release", False), ("second_daemon", False)]
+)
+async def test_what_was_found_is_an_event_and_a_lease_where_it_is_kept(desk: Desk, verdict: str, is_kept: bool) -> None:
+    made = None if verdict == "second_daemon" else builders.lease(7)
+    (event,) = await write(desk, InstanceFound(builders.instance(7), verdict, made, "seen"))
+    assert (event.kind, event.reason_code, event.reason) == ("orphan.seen", verdict, "seen")
+    assert (len(desk.ledger.recollection(desk.clock.now()).leases) == 1) is is_kept
+
+
+async def test_an_alert_is_an_event(desk: Desk) -> None:
+    (event,) = await write(desk, Alert("market_fault", "vast", "several vanished"))
+    assert (event.kind, event.reason) == ("alert.market_fault", "several vanished")
+
+
+async def test_a_fact_that_breaks_a_rule_writes_nothing_of_the_cycle(desk: Desk) -> None:
+    unknown = builders.lease(8)
+    with pytest.raises(LedgerError):
+        await write(desk, Alert("a", "a", "a"), LeaseChanged(unknown, unknown, "lease.running"))
+    assert await desk.kinds() == []
+
+
+async def test_a_decision_is_news_once(desk: Desk) -> None:
+    hold = Hold(builders.slot(), WHY)
+    made = plan.Plan(builders.NOW, (hold,), limits.standing(builders.fleet()), {})
+    assert await record.record_plan(desk.ledger, made, [builders.offer()]) == (hold,)
+    assert await record.record_plan(desk.ledger, made, []) == ()
+    rent = await desk.rent()
+    again = replace(made, decisions=(rent,))
+    assert await record.record_plan(desk.ledger, again, []) == (rent,)
+    assert len(await (await desk.ledger.reader()).prices()) == 1
+
+
+def test_only_what_we_had_released_is_released_again() -> None:
+    past = builders.lease(7, state=LeaseState.ENDED)
+    row = builders.instance(7)
+    facts: list[Fact] = [
+        InstanceFound(row, "adopt", builders.lease(1), "adopted"),
+        InstanceFound(row, "release", past, "listed again"),
+        InstanceFound(row, "release", None, "nothing to release"),
+        Alert("a", "a", "a"),
+    ]
+    (order,) = sweep.releases(facts)
+    assert (order.lease, order.reason.code) == (past, "released_before")
+
+
+def test_a_second_daemon_says_why_writing_stops() -> None:
+    row = builders.instance(7)
+    assert sweep.second_daemon([InstanceFound(row, "adopt", builders.lease(1), "adopted")]) == ""
+    found = InstanceFound(row, "second_daemon", None, "another daemon runs on this fleet")
+    assert sweep.second_daemon([found]) == "another daemon runs on this fleet"
