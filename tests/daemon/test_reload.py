@@ -102,7 +102,7 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         assert "`gpubid release train/1` first" in told["problem"]
         (tmp_path / "agent.toml").write_text(fewer.replace("workloads.train", "workloads.other"))
         await daemon.reload()
-        assert len(daemon.logs("config.refused")) == 3
+        assert len(await daemon.until_logged("config.refused", times=3)) == 3
         assert 'was = "train"' in daemon.logs("config.refused")[-1]["problem"]
         assert not daemon.logs("config.reloaded")
         assert await market.writes() == writes

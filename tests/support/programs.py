@@ -258,9 +258,13 @@ class Daemon:
 
     async def reload(self) -> None:
         """Send SIGHUP and wait until it is through."""
-        ready = self._told("READY=1")
+        ready, said = self._told("READY=1"), self._verdicts()
         self.process.send_signal(signal.SIGHUP)
         await self.until_told("READY=1", ready + 1)
+        await until(lambda: self._verdicts() > said, "what it says of the reload")
+
+    def _verdicts(self) -> int:
+        return len(self.logs("config.refused")) + len(self.logs("config.reloaded"))
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it and return its exit code."""
