@@ -11,7 +11,7 @@ from datetime import datetime
 
 from agent.decide import meter
 from agent.domain import money
-from agent.domain.decision import Decision, Rebid, Rent, Resume, raises_spend
+from agent.domain.decision import Decision, Pause, Rebid, Rent, Resume, raises_spend
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
@@ -57,6 +57,8 @@ class Standing:
             return replace(self, rate=self.rate + (decision.bid - decision.lease.gpu_rate))
         if isinstance(decision, Resume):
             return replace(self, rate=self.rate + _resumed(decision.lease))
+        if isinstance(decision, Pause):
+            return replace(self, rate=self.rate - (decision.lease.committed_rate - decision.lease.disk_rate))
         return self
 
 

@@ -181,7 +181,7 @@ def _move(
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
     if held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us and held.interrupted_by is not Cause.HOST_OFFLINE:
         reason = Reason("cancel_start", f"{sentence}; first make sure that the old lease cannot start by itself")
-        return [(option, Proposal(slot.slot, IntentKind.PAUSE, reason, lease=held))]
+        return [(option, Proposal(slot.slot, IntentKind.PAUSE, reason, candidate=best, lease=held))]
     return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
 
 

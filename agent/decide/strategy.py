@@ -108,7 +108,8 @@ class Candidate:
 class Proposal:
     """One move a strategy would make for a slot. Limits have the last word.
 
-    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too.
+    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause that makes
+    way for a move names the move's `candidate`: where that may not be rented the pause is not made either.
     """
 
     slot: Slot
@@ -135,8 +136,8 @@ class Shortlist:
         return self._best[0]
 
     def used(self, proposal: Proposal) -> Proposal:
-        """Return the proposal; the candidate it names is taken, and the one after it is the best from here on."""
-        if proposal.candidate is not None:
+        """Return the proposal; the candidate it rents is taken, and the one after it is the best from here on."""
+        if proposal.candidate is not None and proposal.kind is IntentKind.RENT:
             self._best.clear()
         return proposal
 

@@ -13,6 +13,7 @@ import structlog
 
 from agent.clock import Clock
 from agent.decide.needs import Need
+from agent.decide.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.instance import Instance
 from agent.domain.interruption import MarketEvent
@@ -20,6 +21,7 @@ from agent.domain.label import Label
 from agent.domain.offer import Offer
 from agent.domain.workload import Workload
 from agent.markets import errors, labels, port
+from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.poller")
 
@@ -53,6 +55,8 @@ class Poller:
         self._closed_until: datetime | None = None
         self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
         self.seen_offers: tuple[Offer, ...] = ()
+        self.prober: Prober | None = None
+        """Set by who puts the program together, where something may be asked of instances themselves."""
 
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
@@ -70,6 +74,12 @@ class Poller:
             self._recovered()
         return self.view
 
+    async def sight(self, targets: Sequence[Target]) -> MarketView:
+        """Probe what is worth it; return the view with what was seen."""
+        if self.prober is not None:
+            self.view = replace(self.view, sightings=await self.prober.look(targets))
+        return self.view
+
     async def look_closer(self, instance_ids: Iterable[str]) -> MarketView:
         """Read the account, the market's own record of events, and each instance that the listing lacks."""
         try:
@@ -83,6 +93,11 @@ class Poller:
 
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload]) -> MarketView:
         """Search for offers where there is a choice to make, and now and then for the price history."""
+        if not self.view.is_fresh:
+            # Nothing may be rented on a stale view: a search now would cost rows, and its back-off would outlast the dark.
+            self.seen_offers = ()
+            self._keep(())
+            return self.view
         now = self._clock.monotonic()
         fresh: list[Offer] = []
         for need in needs:

@@ -76,11 +76,10 @@ class Rehearsed:
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
         )
         self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate)
-        simulated = "still" if scene.may_spend else ""
         self.config = Config(
             file=directory / "agent.toml",
             digest="",
-            markets=(MarketSettings("vast", "", simulated, "", None, spend=False),),
+            markets=(market_settings(may_spend=scene.may_spend),),
             limits=scene.limits,
             workloads=scene.workloads,
             poll=dt.timedelta(seconds=15),
@@ -262,6 +261,16 @@ class Rehearsed:
             slice_.offer_id, bid=self.market.ask(slice_), disk_gb=20.0, image="alpine:latest", label=label
         )
 
+    def show_elsewhere(self, contract: Contract, machine_id: int) -> None:
+        """Let the market show a contract on another host than the one that was rented."""
+        records = self.simulator.surface.records
+        records.record(contract)
+        records._fixed[contract.contract_id]["machine_id"] = machine_id
+
+    def forbid_spending(self) -> None:
+        """Take `spend = true` out of the configuration; it counts from the next start on."""
+        self.config = dataclasses.replace(self.config, markets=(market_settings(may_spend=False),))
+
     def refuse_rows(self, table: str) -> None:
         """Let the ledger refuse every new row of a table from now on, as a full disk would."""
         with contextlib.closing(sqlite3.connect(self.config.ledger)) as ledger:
@@ -375,6 +384,11 @@ class Rehearsed:
     def _charged(self) -> Sequence[Contract]:
         self.market.charged_total()  # brings what each contract was charged up to now
         return self.contracts()
+
+
+def market_settings(*, may_spend: bool) -> MarketSettings:
+    """Return the settings of a market: one that may not spend looks like a live one without `spend = true`."""
+    return MarketSettings("vast", "", "still" if may_spend else "", "", None, spend=False)
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,67 @@
+"""Rule 17: a cycle over an unchanged world has no side effect."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.domain import money
+from agent.domain.workload import Checkpoint, CheckpointPlace
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, work
+
+
+@given(
+    seed=seeds,
+    slots=st.integers(1, 3),
+    befalls=st.sampled_from(["nothing", "paused", "broke", "offline", "doubt", "foreign", "unaffordable"]),
+    cycles=st.integers(1, 12),
+)
+def test_a_cycle_over_an_unchanged_world_has_no_side_effect(
+    seed: int, slots: int, befalls: str, cycles: int
+) -> None:
+    """Whatever came about before: once nothing moves, nothing is ordered, recorded or told, cycle after cycle.
+
+    The disk is never left, so a lost lease waits where it stands and there is no choice left to make.
+    """
+    price = {"max_price": money.per_hour("0.0001")} if befalls == "unaffordable" else {}
+
+    async def story(world: Rehearsed) -> None:
+        await _befall(world, befalls)
+        await world.cycle(minutes=14)
+        before = await _written(world)
+        for _ in range(cycles):
+            await world.cycle()
+        assert await _written(world) == before
+
+    kept = Checkpoint(place=CheckpointPlace.DISK)
+    play(story, seed=seed, workloads=(work(slots=slots, checkpoint=kept, **price),))
+
+
+async def _befall(world: Rehearsed, what: str) -> None:
+    if what == "unaffordable":
+        return
+    if what == "doubt":
+        world.weather("server_error_before", route="PUT /asks", seconds=86_400)
+        await world.cycle(minutes=1)
+        world.weather("server_error_before", route="GET /instances", seconds=86_400)
+        return
+    await world.until_running()
+    await world.cycle(minutes=5)
+    contract = world.live()[0]
+    if what == "paused":
+        world.rival(contract.slice.machine_id)
+    elif what == "broke":
+        world.weather("no_credit")
+    elif what == "offline":
+        world.weather("host_offline", machine_id=contract.slice.machine_id)
+    elif what == "foreign":
+        world.foreign()
+
+
+async def _written(world: Rehearsed) -> tuple[object, ...]:
+    """Return what a side effect would change: orders, and every row but those of plain metering."""
+    reader = await world.app.ledger.reader()
+    decisions = [(each.slot, each.gist) for each in await reader.decisions()]
+    events = [event.event_id for event in await world.events()]
+    intents = [(intent.intent_id, intent.state) for intent in await world.intents()]
+    leases = [(lease.lease_id, lease.state, lease.state_since, lease.gpu_rate) for lease in await world.past_leases()]
+    return len(world.orders), decisions, events, intents, leases
