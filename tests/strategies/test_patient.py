@@ -77,7 +77,9 @@ def test_where_the_floor_is_above_the_ask_it_rents_on_demand() -> None:
 def test_slots_take_different_candidates_and_a_slot_that_waits_takes_none() -> None:
     offers = [builders.offer(1), builders.offer(2), builders.offer(3)]
     waits = down(builders.lease(slot=builders.slot("train", 7), state=LeaseState.PAUSED, state_since=NOW))
-    made = proposed(waits, EMPTY, SlotView(builders.slot("train", 1), None), offers=offers, may_raise=False)
+    made = proposed(
+        waits, EMPTY, SlotView(builders.slot("train", 1), None), offers=offers, may_raise=False, least_gain=1.0
+    )
     rents = [one for one in made if one.kind is IntentKind.RENT]
     taken = [one.candidate.offer.offer_id for one in rents if one.candidate is not None]
     assert taken == ["a1", "a2"]
