@@ -35,7 +35,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
 
 def refused(code: str, sentence: str) -> PydanticCustomError:
     """Return the error that becomes a problem with this code and sentence."""
-    return PydanticCustomError(code, "{sentence}", {"sentence": sentence})
+    return PydanticCustomError(code, "{sentence}", {"sentence": sentence})  # pyright: ignore[reportArgumentType]
 
 
 def _number(value: object) -> float:

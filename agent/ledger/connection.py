@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
+from sqlalchemy import event, exc
 
 from agent.ledger.errors import Code, LedgerError
 
@@ -54,7 +55,7 @@ def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
     )
     begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
 
-    @sa.event.listens_for(made, "begin")
+    @event.listens_for(made, "begin")
     def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin)
 
@@ -63,7 +64,7 @@ def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
 
 def in_our_words(error: Exception, path: Path) -> LedgerError:
     """Return the ledger's error for one of SQLite or SQLAlchemy."""
-    cause = error.orig if isinstance(error, sa.exc.StatementError) and error.orig is not None else error
+    cause = error.orig if isinstance(error, exc.StatementError) and error.orig is not None else error
     code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _UNWRITABLE:
         return LedgerError(
@@ -139,7 +140,7 @@ class Wire:
                 self._connection = self._engine.connect()
             with self._connection.begin():
                 return work(self._connection)
-        except (sa.exc.SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
+        except (exc.SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
             raise in_our_words(error, self.path) from error
 
     def _disconnect(self) -> None:

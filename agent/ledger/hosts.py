@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from agent.domain.cooldown import Cooldown
 from agent.domain import host as hosts_domain
+from agent.domain.cooldown import Cooldown
 from agent.domain.host import HostRecord
 from agent.ledger import schema
 from agent.ledger.types import Query
@@ -51,7 +51,9 @@ class Exposure:
     @property
     def is_empty(self) -> bool:
         """Whether it teaches nothing."""
-        return not (self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed or self.loaded_gb)
+        return not (
+            self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed or self.loaded_gb
+        )
 
 
 def exposed(record: HostRecord, more: Exposure) -> HostRecord:

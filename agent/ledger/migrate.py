@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import sqlalchemy as sa
+from sqlalchemy import exc
 
 from agent.ledger import backup, beside, connection, schema
 from agent.ledger.errors import Code, LedgerError
@@ -100,7 +100,7 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
             config.set_main_option("script_location", str(folder).replace("%", "%%"))
             config.attributes["connection"] = link
             command.upgrade(config, revision)
-    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+    except (exc.SQLAlchemyError, sqlite3.Error) as error:
         raise connection.in_our_words(error, path) from error
     finally:
         engine.dispose()
