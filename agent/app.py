@@ -30,6 +30,7 @@ from agent.markets import errors, instrumented, pace, port, transport
 from agent.markets.vast import client
 from agent.markets.vast.market import VastMarket
 from agent.observe.poller import Poller
+from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.app")
 
@@ -71,6 +72,9 @@ class App:
             Poller(self.markets[settings.name], outside.clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets
         ]
+        for poller, settings in zip(self.pollers, config.markets, strict=True):
+            market, is_simulated = poller.market, settings.is_simulated
+            poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=is_simulated)
         self._executor = Executor(journal)
         self._cycle = Cycle(
             ledger,
@@ -239,6 +243,9 @@ class App:
 
     async def close(self) -> None:
         """Let go of connections and the ledger; leases go on."""
+        for poller in self.pollers:
+            if poller.prober is not None:
+                await poller.prober.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()

@@ -8,7 +8,7 @@ import structlog
 from agent.act import record, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import limits, needs, plan, reconcile
+from agent.decide import limits, needs, plan, probing, reconcile
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
@@ -92,6 +92,10 @@ class Cycle:
         for poller in self._pollers:
             await poller.look()
         found = await self._reconcile(rules)
+        if any(work.ready.is_asked or work.done_line for work in rules.workloads):
+            seen = await self._fleet(rules)
+            for poller in self._pollers:
+                await poller.sight(probing.targets(seen, poller.market.name))
         facts = self._news(found)
         await record.record(self._ledger, await self._fleet(rules), facts)
         second = sweep.second_daemon(facts)

@@ -298,6 +298,7 @@ def _terms(decision: Rent, work: Workload) -> port.Terms:
         command=work.command,
         onstart=work.onstart,
         environment=work.environment,
+        ports=work.ports,
     )
 
 

@@ -5,11 +5,12 @@ Invariants:
 2. A lease that was ever ready may hold work: it is not given up for a probe.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide import cooldown
-from agent.decide.facts import LeaseChanged
+from agent.decide.facts import Alert, LeaseChanged
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance
@@ -88,6 +89,14 @@ def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
     if held.idle_since is None:
         return replace(held, idle_since=fleet.now), ""
     return held, ""
+
+
+def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease whose GPUs are paid for and do nothing."""
+    for held in fleet.leases:
+        if is_idle(held, fleet.now) and held.idle_since is not None:
+            sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "
+            yield Alert("idle", held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
 
 
 def is_idle(held: Lease, now: datetime) -> bool:

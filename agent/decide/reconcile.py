@@ -66,7 +66,8 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
-    return replace(result, facts=result.facts + endings.marks(fleet, result.facts))
+    idle = tuple(readiness.idle_alerts(fleet))
+    return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + idle)
 
 
 def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:

@@ -84,6 +84,11 @@ class Instrumented:
         async with self._observed("events"):
             return await self._market.events(since)
 
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return the last lines that the container printed."""
+        async with self._observed("logs"):
+            return await self._market.logs(instance_id, lines)
+
     def capabilities(self) -> frozenset[Capability]:
         """Return what this market can do."""
         return self._market.capabilities()

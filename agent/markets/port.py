@@ -61,6 +61,7 @@ class Terms:
     command: str = ""
     onstart: str = ""
     environment: tuple[tuple[str, str], ...] = ()
+    ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,13 @@ class Market(Protocol):
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
         """Return what the market recorded about our instances; empty where it keeps no record. Raises: as `account`."""
+        ...
+
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return the last lines that the container printed, bounded and cleaned; empty where there are none yet.
+
+        Raises: as `account`, and NotFound.
+        """
         ...
 
     def capabilities(self) -> frozenset[Capability]:

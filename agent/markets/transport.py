@@ -129,6 +129,24 @@ class Transport:
             failure = f"it answered {reply.status}"
         raise errors.Unavailable(f"{_place(call)}: {failure}, {self._attempts} times; check the market's status page.")
 
+    async def fetch(self, url: str, most_bytes: int) -> Reply:
+        """Return what lies at an address that the market gave, asked for without the key; longer is cut off.
+
+        Raises: Unavailable, Malformed (no address of the web).
+        """
+        place = yarl.URL(url) if _is_web(url) else None
+        if place is None:
+            raise errors.Malformed("The market gave an address that is none of the web; nothing is fetched.")
+        try:
+            session = self._session_for_reads()
+            async with session.get(place, allow_redirects=False) as response:
+                content = await response.content.read(0)
+                while len(content) < most_bytes and (more := await response.content.read(most_bytes - len(content))):
+                    content += more
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise errors.Unavailable(f"a file of the market cannot be fetched ({type(error).__name__})") from None
+        return Reply(response.status, response.headers, content)
+
     async def write(self, call: Call) -> Reply:
         """Send an order once and return the answer, whatever its status.
 
@@ -215,6 +233,14 @@ class Transport:
             headers={"User-Agent": f"gpubid/{__version__}", "Accept": "application/json"},
             read_bufsize=2**18,
         )
+
+
+def _is_web(url: str) -> bool:
+    try:
+        parts = yarl.URL(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.host) and parts.user is None
 
 
 async def _single_use(body: bytes) -> AsyncIterator[bytes]:

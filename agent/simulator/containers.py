@@ -4,10 +4,11 @@
 2. Each turn of a container voids what was planned for it before, so a plan never meets another state than its own.
 """
 
+import math
 import random
 from collections.abc import Callable
 
-from agent.simulator import figures, images
+from agent.simulator import figures, images, program
 from agent.simulator.climate import Climate
 from agent.simulator.model import Container, Contract
 from agent.simulator.timeline import Timeline
@@ -62,7 +63,7 @@ class Containers:
         """Die with the GPUs that were taken away; the disk keeps what it has."""
         self._note_progress(contract)
         self._void(contract)
-        contract.running_since = None
+        self._stop_clock(contract)
         contract.loading_until = None
         contract.is_stuck = False
         if contract.container is not Container.NONE:
@@ -97,7 +98,7 @@ class Containers:
         if not is_there or contract.container not in {Container.RUNNING, Container.EXITED}:
             return
         contract.container = through
-        contract.running_since = None
+        self._stop_clock(contract)
         self._plan(contract, _drawn(self.rng(contract), figures.RESTART_SECONDS), self._run)
         self._on_turn(contract)
 
@@ -106,7 +107,7 @@ class Containers:
         if contract.container is not Container.RUNNING or contract.is_offline:
             return
         contract.container = Container.EXITED
-        contract.running_since = None
+        self._stop_clock(contract)
         self._void(contract)
         if restarts_after is not None:
             self._plan(contract, restarts_after, self._run)
@@ -211,11 +212,23 @@ class Containers:
         self._on_turn(contract)
 
     def _plan_exit(self, contract: Contract) -> None:
+        """Let the container end when its program does, or by the climate's bad luck if that strikes first."""
         per_hour = self._climate.container_exits_per_hour
+        ends = program.seconds_to_end(contract)
         if per_hour > 0:
             rng = self.rng(contract)
             seconds, again = rng.expovariate(per_hour / _HOUR), rng.uniform(10.0, 60.0)
-            self._plan(contract, seconds, lambda exited: self.exit(exited, again))
+            if seconds < ends:
+                self._plan(contract, seconds, lambda exited: self.exit(exited, again))
+                return
+        if math.isfinite(ends):
+            self._plan(contract, ends, lambda exited: self.exit(exited, None))
+
+    def _stop_clock(self, contract: Contract) -> None:
+        if contract.running_since is not None:
+            contract.ran = (contract.running_since, self._timeline.now)
+            contract.worked += self._timeline.now - contract.running_since
+        contract.running_since = None
 
     # --- plans ------------------------------------------------------------------------------------------------------
     def _plan_until(self, contract: Contract, seconds: float, act: Callable[[Contract], None]) -> None:

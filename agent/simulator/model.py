@@ -227,6 +227,8 @@ class Contract:
     loading_until: float | None = None
     first_started: float | None = None  # container's first run
     running_since: float | None = None
+    ran: tuple[float, float] | None = None  # the last stretch that ended
+    worked: float = 0.0  # seconds of all stretches that ended
     held_since: float | None = None
     stopped_since: float | None = None
     down_gb: float = 0.0

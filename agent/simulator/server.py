@@ -43,7 +43,8 @@ class Simulator:
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     async def stop(self) -> None:
-        """Close both ports and every connection."""
+        """Close both ports, those of containers, and every connection."""
+        self.surface.records.doors.close()
         while self._running:
             listener, server = self._running.pop()
             listener.close()

@@ -3,7 +3,8 @@
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from agent.simulator.model import Container, Contract
+from agent.simulator import program
+from agent.simulator.model import Contract
 
 if TYPE_CHECKING:
     from agent.simulator.world import World
@@ -41,17 +42,22 @@ def _contract(contract: Contract) -> dict[str, Any]:
 
 
 def log_lines(contract: Contract, now: float) -> list[str]:
-    """Give what a container printed: one line at its start and one a minute since, at most a thousand."""
-    if contract.first_started is None or contract.running_since is None:
+    """Give what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
+
+    Of one that does not run, what it printed before it ended.
+    """
+    if contract.running_since is None and contract.ran is None:
         return [] if contract.first_started is None else [f"{contract.image}: stopped"]
-    lines = [f"{_stamp(contract.running_since)} started {contract.image}"]
+    start, end = (contract.running_since, now) if contract.running_since is not None else contract.ran or (now, now)
+    lines = [f"{_stamp(start)} started {contract.image}"]
     if contract.onstart:
         lines += [f"+ {line[:200]}" for line in contract.onstart.splitlines()[:5]]
-    if contract.container is Container.RUNNING:
-        minutes = int((now - contract.running_since) // 60)
-        first = max(1, minutes - 999)
-        lines += [f"{_stamp(contract.running_since + 60 * n)} step {n}" for n in range(first, minutes + 1)]
-    return lines
+    minutes = int((end - start) // 60)
+    first = max(1, minutes - 999)
+    told = [(start + 60 * n, f"step {n}") for n in range(first, minutes + 1)]
+    told = sorted(told + program.lines(contract, start, end), key=lambda line: line[0])
+    lines += [f"{_stamp(at)} {text}" for at, text in told]
+    return lines if contract.running_since is not None else [*lines, f"{contract.image}: stopped"]
 
 
 def _stamp(at: float) -> str:

@@ -130,6 +130,7 @@ class VastApi:
             surface.weather.advance_to(self._clock.time())
         self._count += 1
         now = surface.world.now
+        surface.records.doors.attend(surface.world.live_contracts(), now)
         call = _call(request, route, version, numbers, body, now, self._count, struck)
         reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
         self.calls.append((now, request.method, path, 0 if reply is DROPPED else reply.status))

@@ -8,7 +8,7 @@
 
 from typing import Any
 
-from agent.simulator import vast_rows
+from agent.simulator import doors, program, vast_rows
 from agent.simulator.model import Container, Contract
 from agent.simulator.world import World
 
@@ -55,6 +55,7 @@ class Records:
     def __init__(self, world: World) -> None:
         """Remember what never changes of a contract once it was shown."""
         self._world = world
+        self.doors = doors.Doors()
         self._fixed: dict[int, dict[str, Any]] = {}
 
     def record(self, contract: Contract) -> dict[str, Any]:
@@ -65,6 +66,13 @@ class Records:
         row = {**fixed, **self._money(contract, fixed), **self._state(contract)}
         if contract.container is Container.RUNNING and contract.holds_gpu and not contract.is_offline:
             row["ports"] = {"22/tcp": [{"HostIp": "0.0.0.0", "HostPort": str(_port(contract) + 1)}]}  # noqa: S104
+            opened = self.doors.ports(contract) if contract.env else {}
+            if opened:
+                row["public_ipaddr"] = doors.ADDRESS
+                row["ports"] |= {
+                    f"{inside}/tcp": [{"HostIp": "0.0.0.0", "HostPort": str(outside)}]  # noqa: S104
+                    for inside, outside in opened.items()
+                }
         return row
 
     def _money(self, contract: Contract, fixed: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +111,7 @@ class Records:
             "label": contract.label,
             "duration": contract.end_time - world.now,
             "uptime_mins": world.running_seconds(contract) / 60.0 if is_running else None,
-            "gpu_util": 97.0 if is_running else None,
+            "gpu_util": program.gpu_use(contract, world.now) if is_running else None,
             "gpu_temp": 61.0 if is_running else None,
             "cpu_util": 1.5 if is_running else 0.0,
             "mem_usage": 4.0 if is_running else None,

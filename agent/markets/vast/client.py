@@ -33,6 +33,7 @@ LANES: Mapping[str, pace.Lane] = {
     "charges": pace.Lane(1.0, penalty=5.0),
     "account": pace.Lane(0.0, penalty=5.0),
     "inbox": pace.Lane(0.0, penalty=5.0),
+    "logs": pace.Lane(2.0, penalty=10.0),
     "names": pace.Lane(0.0, penalty=60.0),
 }
 
@@ -105,6 +106,16 @@ class VastClient:
         """End an instance for good."""
         path = f"/api/v0/instances/{_part(instance_id)}/"
         return await self._write(Route.DESTROY, "destroy", "DELETE", path, {}, is_urgent=True)
+
+    async def request_logs(self, instance_id: str, lines: int) -> bytes:
+        """Ask for the last lines of a container; the answer names where they will lie."""
+        path = f"/api/v0/instances/request_logs/{_part(instance_id)}/"
+        return (await self._read("logs", "PUT", path, {"tail": str(lines)}, is_of_instance=True)).body
+
+    async def file(self, url: str, most_bytes: int) -> bytes | None:
+        """Return a file of the market, or None while it is not there."""
+        reply = await self._link.fetch(url, most_bytes)
+        return reply.body if reply.is_ok else None
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -18,10 +18,20 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets import errors, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search
+from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search, text
 
 MOST_PAGES = 400
 """Pages after which a listing or a bill is endless: 10,000 instances."""
+
+
+LOG_LOOKS, LOG_LOOK_SECONDS = 10, 0.5
+"""The market's own client looks 30 times, every 0.3 s."""
+MOST_LOG_BYTES = 2**20
+MOST_LINE = 2000
+
+
+class _Where(msgspec.Struct):
+    result_url: str
 
 
 class _Names(msgspec.Struct):
@@ -149,6 +159,22 @@ class VastMarket:
             self._has_inbox = False
             return ()
         return events.inbox(raw, since)
+
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return the last lines that the container printed; the market writes them to a file, which takes a moment."""
+        try:
+            where = msgspec.json.decode(await self._client.request_logs(instance_id, lines), type=_Where).result_url
+        except msgspec.DecodeError:
+            raise errors.Malformed("vast answered a request for logs with no address.") from None
+        for attempt in range(LOG_LOOKS):
+            if attempt:
+                await self._clock.sleep(LOG_LOOK_SECONDS)
+            body = await self._client.file(where, MOST_LOG_BYTES)
+            if body is not None:
+                return tuple(
+                    text.clean(line, MOST_LINE) for line in body.decode("utf-8", "replace").splitlines()[-lines:]
+                )
+        return ()
 
     def capabilities(self) -> frozenset[Capability]:
         """Return what this market can do; without the inbox, causes are inferred."""

@@ -36,7 +36,8 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
     return {
         "client_id": "me",
         "image": terms.image,
-        "env": dict(terms.environment),
+        # The market reads ports among the variables, as its own client writes them.
+        "env": dict(terms.environment) | {f"-p {number}:{number}": "1" for number in terms.ports},
         "price": _price(terms),
         "disk": terms.disk_gb,
         "label": label,

@@ -22,7 +22,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets import errors, labels
-from agent.markets.vast import states, text
+from agent.markets.vast import reach, states, text
 
 MARKET = "vast"
 HOURS_A_MONTH = 720
@@ -104,6 +104,7 @@ class InstanceRow(msgspec.Struct):
     ssh_host: str | None = None
     ssh_port: int | None = None
     public_ipaddr: str | None = None
+    ports: Any = None
     gpu_util: float | None = None
 
 
@@ -250,7 +251,8 @@ def instance(row: InstanceRow) -> Instance:
         traffic_up_micros_per_gb=round(_price(row.inet_up_cost, "inet_up_cost") * _MICROS),
         is_wanted_running=intended == "running",
         message=message,
-        address=_address(row),
+        address=reach.ssh(row.ssh_host, row.ssh_port, row.public_ipaddr),
+        ports=reach.ports(row.ports, row.public_ipaddr),
         has_trouble=states.has_trouble(message),
         is_image_refused=states.is_image_refused(message),
         gpu_util=row.gpu_util if row.gpu_util is not None and 0 <= row.gpu_util <= _HUGE else None,
@@ -375,9 +377,3 @@ def _bounded(figure: float, name: str, least: float, most: float) -> float:
 
 def _id(number: int | None) -> str:
     return "" if number is None else str(number)
-
-
-def _address(row: InstanceRow) -> str:
-    if row.ssh_host and row.ssh_port:
-        return f"{text.clean(row.ssh_host)}:{row.ssh_port}"
-    return text.clean(row.public_ipaddr or "")

@@ -1,0 +1,68 @@
+"""Which instances are worth a probe now: those that run and are not ready, and logs that may say that work is done."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.readiness import Readiness, ReadySign
+from agent.domain.workload import Workload, WorkloadKind
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One instance to look at. `ready` asks nothing once it is known to be ready; `since` is when its state began.
+
+    `place` is where its port answers, as HOST:PORT, and empty while nobody knows. `is_over` tells that its container
+    ended: its log is read once more, at once.
+    """
+
+    instance_id: str
+    since: datetime
+    ready: Readiness
+    place: str = ""
+    done_line: str = ""
+    is_over: bool = False
+
+    @property
+    def needs_log(self) -> bool:
+        """Whether its log has to be read, which costs the market more than a look at a port."""
+        return bool(self.done_line) or self.ready.sign is ReadySign.LOG
+
+
+def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
+    """Return what to look at on one market, in the order of the leases."""
+    view = fleet.markets.get(market)
+    if view is None or not view.is_fresh:
+        return ()
+    found = (_target(fleet, lease) for lease in fleet.leases if lease.market == market and not lease.is_held)
+    return tuple(target for target in found if target is not None)
+
+
+def _target(fleet: Fleet, held: Lease) -> Target | None:
+    work = fleet.workload(held.slot.workload)
+    if work is None or held.state not in {LeaseState.RUNNING, LeaseState.EXITED}:
+        return None
+    is_over = held.state is LeaseState.EXITED
+    done_line = work.done_line if work.kind is WorkloadKind.BATCH else ""
+    is_awaited = work.ready.is_asked and held.ready_since is None and not is_over
+    if not is_awaited and not done_line:
+        return None
+    ready = work.ready if is_awaited else Readiness()
+    since = held.state_since if is_over else held.run_since or held.state_since
+    return Target(held.instance_id, since, ready, _place(fleet, held, work), done_line, is_over)
+
+
+def _place(fleet: Fleet, held: Lease, work: Workload) -> str:
+    view = fleet.markets.get(held.market)
+    row = view.instance(held.instance_id) if view is not None else None
+    return place_of(row.ports if row is not None else "", work.ready.port)
+
+
+def place_of(ports: str, port: int) -> str:
+    """Return where a port of the container is reached from outside, as HOST:PORT, or nothing."""
+    for entry in ports.split():
+        name, _, place = entry.partition("=")
+        if name == f"{port}/tcp":
+            return place
+    return ""

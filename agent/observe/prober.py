@@ -1,0 +1,139 @@
+"""Looks at running instances from outside: does a port answer, a page, what does the log say.
+
+Invariants:
+1. A cycle waits for probes at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
+2. At most one probe an instance and `MOST_AT_ONCE` together run; each ends by its own deadline.
+3. What a probe finds is a value for the next decision; a probe that fails is a value too.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from agent.clock import Clock
+from agent.decide.probing import Target
+from agent.domain.readiness import ReadySign, Sighting
+from agent.markets import errors, port
+
+PATIENCE_SECONDS = 0.5
+DEADLINE_SECONDS = 5.0
+"""A service that needs longer for one answer is not ready."""
+LOG_EVERY_SECONDS = 60.0
+"""Logs cost the market a file each time."""
+LOG_LINES = 200
+MOST_AT_ONCE = 16
+MOST_ANSWER = 4096
+_OK = range(200, 300)
+
+Spawn = Callable[[Coroutine[Any, Any, Sighting]], asyncio.Task[Sighting]]
+
+
+class Prober:
+    """Probes the instances of one market."""
+
+    def __init__(self, market: port.Market, clock: Clock, spawn: Spawn, *, may_be_local: bool) -> None:
+        """Read logs through `market`, start tasks with `spawn`; only a simulated market's addresses may be local."""
+        self._market = market
+        self._clock = clock
+        self._spawn = spawn
+        self._may_be_local = may_be_local
+        self._known: dict[str, Sighting] = {}
+        self._running: dict[str, asyncio.Task[Sighting]] = {}
+        self._log_read: dict[str, float] = {}
+
+    async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
+        """Begin what is due, wait a moment, and return the last of what was seen of these targets."""
+        wanted = {target.instance_id: target for target in targets}
+        for target in wanted.values():
+            if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
+                self._running[target.instance_id] = self._spawn(self._probe(target))
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=PATIENCE_SECONDS)
+        self._collect()
+        self._known = {key: seen for key, seen in self._known.items() if key in wanted}
+        self._log_read = {key: at for key, at in self._log_read.items() if key in wanted or key in self._running}
+        return dict(self._known)
+
+    async def close(self) -> None:
+        """End every probe."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        self._running.clear()
+
+    def _is_due(self, target: Target) -> bool:
+        if target.instance_id in self._running:
+            return False
+        return target.ready.sign in {ReadySign.PORT, ReadySign.HTTP} or self._is_log_due(target)
+
+    def _is_log_due(self, target: Target) -> bool:
+        if not target.needs_log:
+            return False
+        known, last = self._known.get(target.instance_id), self._log_read.get(target.instance_id)
+        if target.is_over and (known is None or known.at < target.since):
+            return True
+        return last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS
+
+    def _collect(self) -> None:
+        for key, task in list(self._running.items()):
+            if task.done():
+                del self._running[key]
+                if not task.cancelled() and task.exception() is None:
+                    self._known[key] = task.result()
+
+    async def _probe(self, target: Target) -> Sighting:
+        began = self._clock.now()
+        lines: tuple[str, ...] = ()
+        said = ""
+        if self._is_log_due(target):
+            self._log_read[target.instance_id] = self._clock.monotonic()
+            lines, said = await self._log(target)
+        is_done = bool(target.done_line) and any(target.done_line in line for line in lines)
+        is_ready = any(target.ready.line in line for line in lines) if target.ready.sign is ReadySign.LOG else False
+        if target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}:
+            is_ready, said = await self._answers(target)
+        elif target.ready.sign is ReadySign.LOG and not is_ready:
+            said = said or "no line of its log says so"
+        return Sighting(target.instance_id, began, is_ready, is_done, said)
+
+    async def _log(self, target: Target) -> tuple[tuple[str, ...], str]:
+        try:
+            return tuple(await self._market.logs(target.instance_id, LOG_LINES)), ""
+        except errors.MarketError as error:
+            return (), f"its log could not be read ({error.code})"
+
+    async def _answers(self, target: Target) -> tuple[bool, str]:
+        host, _, number = target.place.rpartition(":")
+        if not host:
+            return False, f"port {target.ready.port} is not open to the outside"
+        if not self._may_be_local and not _is_public(host.strip("[]")):
+            return False, f"{target.place} is no public address"
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                return await _asked(host.strip("[]"), int(number), target)
+        except (OSError, TimeoutError, ValueError) as error:
+            return False, f"port {target.ready.port} does not answer ({type(error).__name__})"
+
+
+async def _asked(host: str, number: int, target: Target) -> tuple[bool, str]:
+    reader, writer = await asyncio.open_connection(host, number, limit=MOST_ANSWER)
+    try:
+        if target.ready.sign is ReadySign.PORT:
+            return True, ""
+        question = f"GET {target.ready.path} HTTP/1.1\r\nHost: {host}:{number}\r\nConnection: close\r\n\r\n"
+        writer.write(question.encode("ascii"))
+        await writer.drain()
+        first = await reader.readline()
+        parts = first.decode("latin-1").split(maxsplit=2)
+        is_ok = len(parts) > 1 and parts[0].startswith("HTTP/") and parts[1].isdecimal() and int(parts[1]) in _OK
+        return is_ok, "" if is_ok else f"{target.ready.path} answers {parts[1][:3] if len(parts) > 1 else 'no HTTP'}"
+    finally:
+        writer.close()
+
+
+def _is_public(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False

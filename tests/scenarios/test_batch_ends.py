@@ -1,0 +1,98 @@
+"""A batch that stops is done, or held for a person; a service goes on; what fails everywhere is no host's fault."""
+
+from pathlib import Path
+
+from agent.domain.interruption import Cause
+from agent.domain.lease import LeaseState
+from agent.domain.workload import WorkloadKind
+from tests.support.world import rehearsed, work
+
+BATCH = work(kind=WorkloadKind.BATCH)
+
+
+async def test_batch_is_done_when_its_container_ends(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        contract = world.contract()
+        world.market.exit_container(contract.contract_id)
+        await world.cycle(minutes=5)
+        assert not world.leases()
+        assert contract.ended is not None
+        [done] = await world.events("workload.done")
+        assert done.amount is not None
+        assert done.amount.dollars > 0.02
+        await world.cycle(minutes=60)
+        assert len(world.contracts()) == 1, "what is done was rented again"
+        assert world.leases() == []
+
+
+async def test_batch_stopped_by_a_person_is_held_and_bills_no_gpu(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        contract = world.contract()
+        world.market.stop(contract.contract_id)
+        await world.cycle(minutes=60)
+        assert world.lease().state is LeaseState.PAUSED
+        assert contract.ended is None, "the disk was given up"
+        [held] = await world.events("workload.held")
+        assert "gpubid resume train/0" in held.reason
+        assert [rest.scope for rest in world.app.ledger.recollection(world.clock.now()).cooldowns] == ["held"]
+        assert len(world.contracts()) == 1
+
+
+async def test_batch_destroyed_by_a_person_is_held(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        world.market.destroy(world.contract().contract_id)
+        await world.cycle(minutes=30)
+        assert world.leases() == []
+        assert await world.events("workload.held")
+        assert len(world.contracts()) == 1, "what a person ended was rented again"
+
+
+async def test_outbid_batch_goes_on(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=30)
+        world.rival(world.contract().slice.machine_id, bid=held.gpu_rate.dollars * 3)
+        await world.cycle(minutes=2)
+        await world.until_running(minutes=60)
+        assert not await world.events("workload.held")
+        assert (await world.events("lease.interrupted"))[-1].cause is Cause.OUTBID
+
+
+async def test_service_destroyed_by_a_person_moves_once_in_a_cool_off(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        world.market.destroy(world.contract().contract_id)
+        await world.cycle(minutes=1)
+        await world.until_running(minutes=30)
+        world.market.destroy(world.contract().contract_id)
+        await world.until(lambda: not world.leases(), minutes=10)
+        again = world.clock.time()
+        await world.until_running(minutes=40)
+        assert [event.reason_code for event in await world.events("slot.cooling_off")] == ["cool_off"]
+        assert world.contract().created - again >= 500
+
+
+async def test_fast_exits_on_three_hosts_hold_the_workload_and_blame_no_host(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        for _ in range(3):
+            await world.until(lambda: any(lease.state is LeaseState.RUNNING for lease in world.leases()), minutes=90)
+            running = next(each for each in world.live() if each.running_since is not None)
+            world.market.exit_container(running.contract_id)
+            await world.cycle(minutes=1)
+        await world.cycle(minutes=60)
+        contracts = world.contracts()
+        assert len({contract.slice.machine_id for contract in contracts}) == len(contracts) == 3
+        assert await world.events("workload.held")
+        rests = world.app.ledger.recollection(world.clock.now()).cooldowns
+        assert not [rest for rest in rests if rest.scope == "host"]
+        hosts = world.app.ledger.recollection(world.clock.now()).hosts_on("vast")
+        assert all(host.starts_failed == 0 for host in hosts.values())
+        assert [lease.state for lease in world.leases()] == [LeaseState.PAUSED], "the last is kept to be looked at"
+        assert not world.contracts()[-1].holds_gpu
