@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from agent.act import record, sweep
+from agent.act import protect, record, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
 from agent.decide import limits, needs, plan, probing, reconcile
@@ -14,7 +14,7 @@ from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Decision
 from agent.domain.fleet import Fleet
-from agent.domain.intent import Intent
+from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
 from agent.ledger.store import Ledger
 from agent.observe import snapshot
@@ -80,6 +80,7 @@ class Cycle:
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._is_stopped = False
+        self._refused: tuple[Intent, ...] = ()
         self._started_at = clock.now()
 
     async def run(self) -> Pass:
@@ -103,6 +104,8 @@ class Cycle:
             self._is_stopped = True
             self._stop_writing(second)
         fleet = await self._fleet(rules)
+        if protect.is_due(facts, self._refused):
+            await protect.review(self._ledger, fleet)
         for poller in self._pollers:
             await poller.ask(needs.needs(fleet), rules.workloads)
         fleet = await self._fleet(rules)
@@ -112,6 +115,7 @@ class Cycle:
         )
         decisions = () if self._is_dry or self._is_stopped else (*sweep.releases(facts), *planned.decisions)
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
+        self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
         return Pass(fleet, facts, planned, tuple(done), news)
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide import bidding, price, recovery
-from agent.decide.strategy import Duration, Params, Proposal, Shortlist, SlotView, View, duration
+from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
@@ -67,10 +68,39 @@ class Patient:
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
-            best = shortlist.best if params.may_move else None
             here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
-            return recovery.recover(slot, view.workload, best, here, _numbers(view, held, params), view.now)
+            others = _elsewhere(view, shortlist, params)
+            return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
+
+
+def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
+    """Return the best offer on another host and, where that is a bid, the best on demand beside it.
+
+    With several slots the second search might name a host that the first has given to another slot.
+    """
+    best = shortlist.best if params.may_move else None
+    if best is None:
+        return []
+    if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:
+        return [best]
+    asks = view.ranking(_Asks(view.workload.max_price, view.workload.disk_gb))
+    return [best, *islice((ask for ask in asks if ask.offer.host_id != best.offer.host_id), 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    """How an offer would be paid on demand."""
+
+    max_price: UsdPerHour
+    disk_gb: float
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return the ask where it is affordable."""
+        ask = candidate.ask
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.max_price:
+            return ()
+        return (price.Way(Tenure.ON_DEMAND, ask),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +118,8 @@ class _Ways:
         if candidate.floor is not None:
             most = bidding.ceiling(self.max_price, disk, ask, params.ceiling)
             found += _bids(candidate.floor, most, params.headroom)
-        if params.on_demand_if_cheaper and ask is not None and ask + disk <= self.max_price:
-            found.append(price.Way(Tenure.ON_DEMAND, ask))
+        if params.on_demand_if_cheaper:
+            found += _Asks(self.max_price, self.disk_gb)(candidate)
         return found
 
 

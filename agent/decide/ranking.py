@@ -1,10 +1,10 @@
 """Offers that fit a workload, best first: a lazy search that stops looking once nothing left can be better."""
 
 import heapq
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 
-from agent.decide import learning, match, price
+from agent.decide import learning, match, price, protections
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain import offer, workload
 from agent.domain.host import HostRecord
@@ -30,7 +30,8 @@ def ranking(
             yield heapq.heappop(found)[3]
         if not match.is_free(candidate, taken):
             continue
-        best = _best_way(candidate, work, pricing, learning.of_offer(hosts, candidate), market_loss_rate)
+        ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
+        best = _best_way(candidate, work, ways, learning.of_offer(hosts, candidate), market_loss_rate)
         if best is not None:
             heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
     while found:
@@ -66,12 +67,12 @@ class Replay:
 def _best_way(
     candidate: offer.Offer,
     work: workload.Workload,
-    pricing: Pricing,
+    ways: Iterable[price.Way],
     record: HostRecord | None,
     market_loss_rate: float,
 ) -> Candidate | None:
     reckoned = [
         Candidate(candidate, way, price.reckon(candidate, way, work, record, market_loss_rate))
-        for way in pricing(candidate)
+        for way in ways
     ]
     return min(reckoned, key=lambda option: option.reckoning.per_useful, default=None)

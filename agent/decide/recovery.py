@@ -70,11 +70,17 @@ class Numbers:
 
 
 def recover(
-    slot: SlotView, work: Workload, best: Candidate | None, market_loss_rate: float, numbers: Numbers, now: datetime
+    slot: SlotView,
+    work: Workload,
+    elsewhere: Sequence[Candidate],
+    market_loss_rate: float,
+    numbers: Numbers,
+    now: datetime,
 ) -> Proposal:
     """Return the cheapest way out for a slot whose lease is paused or offline.
 
-    `best` is the best offer elsewhere, or None. Doing nothing wins unless another way is cheaper by `least_gain` of it.
+    `elsewhere` are the best offers on other hosts, one a tenure; `market_loss_rate` is what the lease's own host is
+    lost at. Doing nothing wins unless another way is cheaper by `least_gain` of it.
     """
     held = slot.lease
     if held is None or slot.down is None:
@@ -85,7 +91,8 @@ def recover(
         return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
     ways = [_stay(slot, held, work, now)]
     ways += _raise(slot, held, work, market_loss_rate, numbers)
-    ways += _move(slot, held, work, best, numbers)
+    for best in elsewhere:
+        ways += _move(slot, held, work, best, numbers)
     return _cheapest(ways, numbers.least_gain)
 
 
@@ -152,20 +159,30 @@ def _raise(
     beat = bidding.to_beat(held, quotes)
     if beat is None:
         return []
-    bid = bidding.opening(
-        max(beat, held.host_floor or beat) + bidding.LEAST_STEP, numbers.raise_headroom, numbers.ceiling
-    )
-    if bid is None or bid <= held.gpu_rate:
-        return []
-    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(), market_loss_rate)
+    least = max(beat, held.host_floor or beat) + bidding.LEAST_STEP
+    bids = {bidding.opening(least, share, numbers.ceiling) for share in bidding.ladder(numbers.raise_headroom)}
+    return [
+        _raised_to(slot, held, work, bid, beat, market_loss_rate)
+        for bid in sorted(bid for bid in bids if bid is not None)
+        if bid > held.gpu_rate
+    ]
+
+
+def _raised_to(
+    slot: SlotView, held: Lease, work: Workload, bid: UsdPerHour, beat: UsdPerHour, market_loss_rate: float
+) -> tuple[Option, Proposal]:
+    """A higher bid costs more every hour and is lost less often."""
+    floor = held.host_floor or beat
+    hazard = market_loss_rate * bidding.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
+    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(), hazard)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
-    return [(option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid))]
+    return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
 
 
 def _move(
-    slot: SlotView, held: Lease, work: Workload, best: Candidate | None, numbers: Numbers
+    slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
-    if best is None or not numbers.may_move or not may_leave(held, work):
+    if not numbers.may_move or not may_leave(held, work):
         return []
     reckoning = best.reckoning
     option = _over_horizon(

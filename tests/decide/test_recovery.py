@@ -43,7 +43,8 @@ def recovered(
     """Recover one slot."""
     down = Down(held.state_since, tuple(builders.per_hour(quote) for quote in quotes))
     slot = SlotView(PLACE, held, None, down)
-    return recovery.recover(slot, work or builders.workload(), best, hazard, numbers, NOW)
+    others = [best] if best is not None else []
+    return recovery.recover(slot, work or builders.workload(), others, hazard, numbers, NOW)
 
 
 def names(proposal: Proposal) -> list[str]:
@@ -236,4 +237,4 @@ def test_ways_are_told_with_terms_that_add_up(minutes: float) -> None:
 def test_recover_needs_a_lease_that_is_down() -> None:
     for slot in (SlotView(PLACE, None), SlotView(PLACE, builders.lease())):
         with pytest.raises(ValueError, match="down"):
-            recovery.recover(slot, builders.workload(), None, 0.1, NUMBERS, NOW)
+            recovery.recover(slot, builders.workload(), [], 0.1, NUMBERS, NOW)

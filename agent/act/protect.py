@@ -1,0 +1,97 @@
+"""After something went wrong: read what went wrong lately, and write down what must rest.
+
+The count is made from the ledger's events, so a restart forgets neither what was counted nor what rests.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+import structlog
+
+from agent.decide import protections
+from agent.decide.facts import Fact, LeaseChanged
+from agent.domain.event import Event
+from agent.domain.fleet import Fleet
+from agent.domain.intent import Intent, IntentState
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.ledger.reader import Reader
+from agent.ledger.store import Ledger
+
+log = structlog.get_logger("gpubid.protect")
+
+TRIPPED = "protection.tripped"
+KINDS = ("lease.interrupted", "lease.offline", "lease.gone", "lease.failed", "intent.rejected")
+MOST_EVENTS = 2000
+
+
+def is_due(facts: Iterable[Fact], done: Iterable[Intent]) -> bool:
+    """Tell whether anything happened that a protection may count."""
+    return any(isinstance(fact, LeaseChanged) and fact.kind in KINDS for fact in facts) or any(
+        intent.state is IntentState.REJECTED for intent in done
+    )
+
+
+async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
+    """Let what went wrong too often rest; return what does so from now on.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    reader = await ledger.reader()
+    since = fleet.now - protections.LOOKBACK
+    events = await reader.events(since=since, kinds=(*KINDS, TRIPPED), limit=MOST_EVENTS)
+    last = {event.rule: event.at for event in reversed(events) if event.kind == TRIPPED}
+    incidents = await _incidents(reader, [event for event in events if event.kind != TRIPPED])
+    resting = {(rest.scope, rest.key) for rest in fleet.cooldowns if rest.until > fleet.now}
+    trips = tuple(
+        trip
+        for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now)
+        if (trip.rest.scope, trip.rest.key) not in resting
+    )
+    if trips:
+        async with ledger.transaction() as tx:
+            for trip in trips:
+                tx.add_cooldown(trip.rest.scope, trip.rest.key, trip.rest.until, trip.rest.code)
+                tx.append_event(_event(trip, fleet.now))
+                log.warning(TRIPPED, protection=trip.protection, key=trip.rest.key, reason=trip.sentence)
+    return trips
+
+
+def _event(trip: protections.Trip, now: datetime) -> Event:
+    return Event(
+        at=now,
+        kind=TRIPPED,
+        market=trip.market,
+        rule=f"{trip.rest.scope}:{trip.rest.key}",
+        reason_code=trip.protection,
+        reason=trip.sentence,
+    )
+
+
+def _exposed(leases: Iterable[Lease]) -> Counter[str]:
+    """Count the interruptible leases of each model on each market: many leases lose more often than one."""
+    return Counter(
+        protections.of_model(held.market, held.gpu)
+        for held in leases
+        if held.is_open and held.tenure is Tenure.INTERRUPTIBLE
+    )
+
+
+async def _incidents(reader: Reader, events: Iterable[Event]) -> list[protections.Incident]:
+    known = list(events)
+    leases = {lease.lease_id: lease for lease in await reader.leases(MOST_EVENTS)}
+    return [_incident(event, leases.get(event.lease_id)) for event in known]
+
+
+def _incident(event: Event, lease: Lease | None) -> protections.Incident:
+    return protections.Incident(
+        at=event.at,
+        kind=event.kind,
+        market=event.market,
+        gpu=lease.gpu if lease else "",
+        host_id=event.host_id,
+        owner_id=lease.owner_id if lease else "",
+        cause=event.cause,
+    )

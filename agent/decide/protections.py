@@ -1,0 +1,137 @@
+"""Protections: when the same trouble comes again and again, what it is about rests for a while.
+
+Each protection is a few words: which incidents it counts, of what they are counted, how far it looks back, how many it
+bears, and for how long it then lets that rest, under which scope of the ledger's rests. `gpubid fleet` shows the rest
+with its reason, `gpubid unlock SCOPE:KEY` lifts it.
+
+Invariants:
+1. A protection never pays and never releases: it only lets nothing new be rented.
+2. What was counted once does not count again: after it tripped, or was lifted, the count begins anew.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.interruption import Cause
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+
+STORM, STARTS, REJECTED, OWNER = "storm", "starts", "rejected", "owner"
+OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
+OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that went wrong: `kind` is the event's name. What is not known of it is empty."""
+
+    at: datetime
+    kind: str
+    market: str
+    gpu: str = ""
+    host_id: str = ""
+    owner_id: str = ""
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A protection that has borne enough: what rests, and why as a sentence."""
+
+    rest: Cooldown
+    protection: str
+    market: str
+    sentence: str
+
+
+Grouping = Callable[[Incident], str]
+"""Of what an incident is counted: a key, empty where it is not of this protection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """More than `bears` incidents (plus one for every lease that could suffer them too) within `lookback`: `rest`."""
+
+    name: str
+    counts: Grouping
+    lookback: timedelta
+    bears: int
+    rest: timedelta
+    reason: str
+    is_by_host: bool = False
+
+    def tripped(
+        self, incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
+    ) -> Iterator[Trip]:
+        """Yield what must rest. `exposed` are leases by key that it may befall, `since` when each key last tripped."""
+        found: dict[str, list[Incident]] = {}
+        for incident in incidents:
+            key = self.counts(incident)
+            if key and max(since.get(f"{self.name}:{key}", now - self.lookback), now - self.lookback) < incident.at:
+                found.setdefault(key, []).append(incident)
+        for key, mine in sorted(found.items()):
+            count = len({incident.host_id for incident in mine}) if self.is_by_host else len(mine)
+            if count > self.bears + exposed.get(key, 0):
+                sentence = f"{count} {self.reason} within {_span(self.lookback)}: {key} rests for {_span(self.rest)}"
+                yield Trip(Cooldown(self.name, key, now + self.rest, sentence), self.name, mine[0].market, sentence)
+
+
+def _span(span: timedelta) -> str:
+    minutes = round(span / timedelta(minutes=1))
+    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
+
+
+def of_model(market: str, gpu: str) -> str:
+    """Return the key of a GPU model on a market."""
+    return f"{market}/{gpu}"
+
+
+def _stormy(incident: Incident) -> str:
+    is_one = incident.kind == "lease.interrupted" and incident.cause in OF_THE_MARKET
+    return of_model(incident.market, incident.gpu) if is_one and incident.gpu else ""
+
+
+def _failing(incident: Incident) -> str:
+    return of_model(incident.market, incident.gpu) if incident.kind == "lease.failed" and incident.gpu else ""
+
+
+def _refused(incident: Incident) -> str:
+    return incident.market if incident.kind == "intent.rejected" else ""
+
+
+def _of_owner(incident: Incident) -> str:
+    return incident.owner_id if incident.cause in OF_THE_HOST else ""
+
+
+ALL = (
+    # Three to five losses a day and lease are common; so many in an hour is a crowd that outbids whatever is rented.
+    Protection(STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"),
+    # Images that fail on so many hosts of one model seldom fail by chance: a driver, a registry, a bad batch.
+    Protection(STARTS, _failing, timedelta(hours=2), 3, timedelta(hours=1), "hosts that failed to start", is_by_host=True),
+    # Each refusal costs a search; a listing that is so wrong is let catch up.
+    Protection(REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
+    # Hosts of one owner stand in one room and fall silent together.
+    Protection(OWNER, _of_owner, timedelta(hours=6), 2, timedelta(hours=6), "hosts of one owner lost", is_by_host=True),
+)
+"""What is shipped. The numbers are judgements, not measurements; each says what it rests on."""
+LOOKBACK = max(protection.lookback for protection in ALL)
+
+
+def is_barred(offer: Offer, tenure: Tenure, cooling: Mapping[str, str] | None) -> bool:
+    """Tell whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
+    if not cooling:
+        return False
+    model = of_model(offer.market, offer.gpu)
+    if f"{STARTS}:{model}" in cooling or f"{REJECTED}:{offer.market}" in cooling:
+        return True
+    return tenure is Tenure.INTERRUPTIBLE and f"{STORM}:{model}" in cooling
+
+
+def tripped(
+    incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
+) -> tuple[Trip, ...]:
+    """Return what every protection lets rest now."""
+    known = tuple(incidents)
+    return tuple(trip for each in ALL for trip in each.tripped(known, exposed, since, now))

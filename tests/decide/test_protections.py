@@ -1,0 +1,91 @@
+"""Protections: what they count, how much they bear, and what then rests."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent.decide import protections, ranking
+from agent.decide.match import Book, Taken
+from agent.decide.price import Way
+from agent.decide.protections import Incident
+from agent.domain.interruption import Cause
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from tests.support import builders
+
+NOW = builders.NOW
+MODEL = "vast/RTX 4090"
+
+
+def incidents(count: int, kind: str = "lease.interrupted", **changes: object) -> list[Incident]:
+    values = {"market": "vast", "gpu": "RTX 4090", "owner_id": "o1", "cause": Cause.OUTBID, **changes}
+    return [
+        Incident(at=NOW - timedelta(minutes=1 + number), kind=kind, host_id=f"h{number}", **values)  # type: ignore[arg-type]
+        for number in range(count)
+    ]
+
+
+def resting(found: list[Incident], exposed: dict[str, int] | None = None, since: dict[str, object] | None = None) -> list[str]:
+    trips = protections.tripped(found, exposed or {}, since or {}, NOW)  # type: ignore[arg-type]
+    return [f"{trip.rest.scope}:{trip.rest.key}" for trip in trips]
+
+
+def test_a_storm_is_more_interruptions_by_the_market_than_one_bears() -> None:
+    assert resting(incidents(3)) == []
+    assert resting(incidents(4)) == [f"storm:{MODEL}"]
+    assert resting(incidents(9, cause=Cause.CONTAINER_EXIT)) == []
+
+
+def test_many_leases_bear_more_than_one() -> None:
+    assert resting(incidents(4), exposed={MODEL: 1}) == []
+    assert resting(incidents(5), exposed={MODEL: 1}) == [f"storm:{MODEL}"]
+
+
+def test_what_is_long_ago_or_was_counted_before_does_not_count() -> None:
+    old = [Incident(NOW - timedelta(hours=2), "lease.interrupted", "vast", "RTX 4090", cause=Cause.OUTBID)] * 9
+    assert resting(old) == []
+    assert resting(incidents(9), since={f"storm:{MODEL}": NOW - timedelta(minutes=3)}) == []
+
+
+def test_starts_that_fail_on_many_hosts_and_not_on_one() -> None:
+    failed = incidents(4, "lease.failed", cause=None)
+    assert resting(failed) == [f"starts:{MODEL}"]
+    assert resting([failed[0]] * 4) == []
+
+
+def test_refused_orders_rest_the_market() -> None:
+    assert resting(incidents(8, "intent.rejected", cause=None)) == ["rejected:vast"]
+
+
+def test_hosts_of_one_owner_that_fall_silent_together_rest_the_owner() -> None:
+    silent = incidents(3, "lease.offline", cause=Cause.HOST_OFFLINE)
+    assert resting(silent) == ["owner:o1"]
+    assert resting(silent[:2]) == []
+
+
+def test_a_trip_says_how_many_within_what_and_for_how_long() -> None:
+    (trip,) = protections.tripped(incidents(4), {}, {}, NOW)
+    assert trip.sentence == "4 interruptions by the market within 1 h: vast/RTX 4090 rests for 30 min"
+    assert trip.rest.until == NOW + timedelta(minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("cooling", "tenures"),
+    [
+        ({}, [Tenure.INTERRUPTIBLE]),
+        ({f"storm:{MODEL}": "why"}, [Tenure.ON_DEMAND]),
+        ({"storm:vast/RTX 3090": "why"}, [Tenure.INTERRUPTIBLE]),
+        ({f"starts:{MODEL}": "why"}, []),
+        ({"rejected:vast": "why"}, []),
+        ({"owner:o1": "why"}, []),
+    ],
+)
+def test_what_rests_is_not_rented(cooling: dict[str, str], tenures: list[Tenure]) -> None:
+    def both(row: Offer, /) -> list[Way]:
+        assert row.ask is not None
+        assert row.floor is not None
+        return [Way(Tenure.INTERRUPTIBLE, row.floor), Way(Tenure.ON_DEMAND, row.ask)]
+
+    taken = Taken(cooling=cooling)
+    found = ranking.ranking(Book([builders.offer()]), builders.workload(), both, {}, taken, NOW, 0.1)
+    assert [candidate.way.tenure for candidate in found] == tenures
