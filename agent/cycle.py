@@ -107,7 +107,7 @@ class Cycle:
         if protect.is_due(facts, self._refused):
             await protect.review(self._ledger, fleet)
         for poller in self._pollers:
-            await poller.ask(needs.needs(fleet), rules.workloads)
+            await poller.ask(needs.needs(fleet), rules.workloads, needs.dear(fleet))
         fleet = await self._fleet(rules)
         planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         news = await record.record_plan(

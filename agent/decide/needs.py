@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent.decide import cooldown, reload, slots, words
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
 
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
@@ -31,6 +32,15 @@ def needs(fleet: Fleet) -> tuple[Need, ...]:
         return ()
     found = (_need(fleet, work, cooling) for work in fleet.workloads)
     return tuple(need for need in found if need is not None)
+
+
+def dear(fleet: Fleet) -> frozenset[str]:
+    """Return the workloads that pay for on-demand now: what could be cheaper is worth a look more often."""
+    return frozenset(
+        lease.slot.workload
+        for lease in fleet.leases
+        if lease.tenure is Tenure.ON_DEMAND and lease.state is LeaseState.RUNNING and not lease.is_held
+    )
 
 
 def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:

@@ -5,7 +5,7 @@ Invariants:
 2. Failure is logged once when it begins and once when it ends.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -34,6 +34,8 @@ ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether something is better."""
+SURVEY_OF_DEAR_EVERY = 900.0
+"""Seconds between such searches for a workload that pays for on-demand: at most 1,152 rows a day for each."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 
@@ -91,8 +93,13 @@ class Poller:
             self._failed(error)
         return self.view
 
-    async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload]) -> MarketView:
-        """Search for offers where there is a choice to make, and now and then for the price history."""
+    async def ask(
+        self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()
+    ) -> MarketView:
+        """Search for offers where there is a choice to make, and now and then for the price history.
+
+        Workloads named in `dear` pay for on-demand: whether something cheaper is on offer is looked up more often.
+        """
         if not self.view.is_fresh:
             # Nothing may be rented on a stale view: a search now would cost rows, and its back-off would outlast the dark.
             self.seen_offers = ()
@@ -108,7 +115,8 @@ class Poller:
         asked = {need.workload.name for need in needs}
         self._asked = {name: kept for name, kept in self._asked.items() if name in asked}
         for work in workloads:
-            if work.market == self.market.name and work.name not in asked and self._is_survey_due(work, now):
+            is_mine = work.market == self.market.name and work.name not in asked
+            if is_mine and self._is_survey_due(work, now, work.name in dear):
                 fresh += await self._search(work, (), ROWS_OF_SURVEY)
         self.seen_offers = tuple(fresh)
         self._keep(fresh)
@@ -163,8 +171,9 @@ class Poller:
         self._surveyed[need.workload.name] = now
         return True
 
-    def _is_survey_due(self, work: Workload, now: float) -> bool:
-        if now - self._surveyed.get(work.name, now - SURVEY_EVERY) < SURVEY_EVERY:
+    def _is_survey_due(self, work: Workload, now: float, is_dear: bool) -> bool:  # noqa: FBT001 - private, one caller
+        every = SURVEY_OF_DEAR_EVERY if is_dear else SURVEY_EVERY
+        if now - self._surveyed.get(work.name, now - every) < every:
             return False
         self._surveyed[work.name] = now
         return True
