@@ -13,6 +13,7 @@ import pytest
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState
 from tests.support.process import die
+from tests.support.scene import heavy, work
 from tests.support.world import Rehearsed, rehearsed
 
 STEPS = ["recorded", "sent", "replied", "resolved"]
@@ -69,7 +70,9 @@ AFTER = {
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("kind", SET_UPS, ids=lambda kind: kind.value)
 async def test_kill_then_restart(tmp_path: Path, kind: IntentKind, step: str) -> None:
-    async with rehearsed(tmp_path) as world:
+    # Where another host costs more than a raise, the bid is raised.
+    asked_for = heavy() if kind is IntentKind.REBID else work()
+    async with rehearsed(tmp_path, workloads=(asked_for,)) as world:
         await SET_UPS[kind](world)
         known = {intent.intent_id for intent in await world.intents(kind)}
         await world.close()

@@ -24,9 +24,7 @@ def test_a_key_of_another_account_writes_nothing(seed: int, minutes: float, *, r
         if rival:
             world.rival(contract.slice.machine_id)
         with pytest.raises(LedgerError) as refused:
-            if restart:
-                await world.restart()
-            await world.cycle(minutes=15)
+            await (world.restart() if restart else world.cycle(minutes=15))
         assert refused.value.code is Code.WRONG_ACCOUNT
         for _ in range(30 if world.is_open else 0):
             with contextlib.suppress(LedgerError):

@@ -3,13 +3,12 @@
 And no rent before one complete listing was read; and what a daemon wrote that we did not start stops our writing.
 """
 
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.domain.intent import IntentKind
+from agent.ledger import beside
 from agent.ledger.errors import Code, LedgerError
 from tests.support.losses import seeds
 from tests.support.world import FLEET, Rehearsed, play, work
@@ -96,7 +95,6 @@ def test_one_process_writes_a_ledger(seed: int) -> None:
             await world.open()
         assert refused.value.code is Code.LOCKED
         world.app = first
-        fleet = world.config.ledger.with_name("ledger.sqlite.fleet")
-        assert Path(fleet).read_text().strip() == FLEET
+        assert beside.read_fleet_id(world.config.ledger) == FLEET
 
     play(story, seed=seed)

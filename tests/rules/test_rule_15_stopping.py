@@ -52,7 +52,9 @@ def test_without_spend_nothing_is_written(seed: int, minutes: float, *, is_found
             world.rival(contract.slice.machine_id)
         await world.cycle(minutes)
         assert not world.orders
-        writes = [call for call in world.truth()["calls"] if call["method"] != "GET" and "/bundles/" not in call["path"]]
+        writes = [
+            call for call in world.truth()["calls"] if call["method"] != "GET" and "/bundles/" not in call["path"]
+        ]
         assert not writes
         assert not await world.intents()
         if not is_found:

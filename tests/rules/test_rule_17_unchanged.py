@@ -15,9 +15,7 @@ from tests.support.world import Rehearsed, play, work
     befalls=st.sampled_from(["nothing", "paused", "broke", "offline", "doubt", "foreign", "unaffordable"]),
     cycles=st.integers(1, 12),
 )
-def test_a_cycle_over_an_unchanged_world_has_no_side_effect(
-    seed: int, slots: int, befalls: str, cycles: int
-) -> None:
+def test_a_cycle_over_an_unchanged_world_has_no_side_effect(seed: int, slots: int, befalls: str, cycles: int) -> None:
     """Whatever came about before: once nothing moves, nothing is ordered, recorded or told, cycle after cycle.
 
     The disk is never left, so a lost lease waits where it stands and there is no choice left to make.

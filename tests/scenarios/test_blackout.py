@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.domain.lease import LeaseState
+from tests.support.scene import heavy
 from tests.support.world import Rehearsed, rehearsed, work
 
 DARK: list[dict[str, Any]] = [
@@ -58,7 +59,7 @@ async def test_a_start_is_not_given_up_in_the_dark(tmp_path: Path) -> None:
 
 
 async def test_an_interruption_in_the_dark_is_seen_after_it(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, workloads=(heavy(),)) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
         world.weather("server_error_before", route="*", seconds=HALF_AN_HOUR)

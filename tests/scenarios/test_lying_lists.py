@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.domain.lease import LeaseState
+from tests.support.scene import heavy
 from tests.support.world import rehearsed, work
 
 LIES: list[dict[str, Any]] = [
@@ -62,7 +63,7 @@ async def test_stale_list_shows_what_was_released(tmp_path: Path) -> None:
 
 
 async def test_lie_while_an_interruption_happens(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, workloads=(heavy(),)) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
         world.weather("stale_list", route="GET /instances", seconds=300)

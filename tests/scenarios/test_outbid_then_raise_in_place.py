@@ -6,11 +6,12 @@ from agent.domain import money
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
+from tests.support.scene import heavy
 from tests.support.world import rehearsed
 
 
 async def test_outbid_then_raise_in_place(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, workloads=(heavy(),)) as world:
         held = await world.until_running()
         contract = world.contract()
         await world.cycle(minutes=30)

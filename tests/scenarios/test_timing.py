@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from tests.support.scene import heavy
 from tests.support.world import rehearsed
 
 
 async def test_outbid_is_confirmed_and_answered_within_two_seconds(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, workloads=(heavy(),)) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
         world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 1.2)

@@ -25,6 +25,7 @@ async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles
     told = {
         "ledger": str(world.config.ledger),
         "slots": world.scene.workloads[0].slots,
+        "image_gb": world.scene.workloads[0].image_gb,
         "vast_url": world.simulator.vast_url,
         "control_url": world.simulator.control_url,
         "now": world.clock.time(),

@@ -45,6 +45,11 @@ def work(name: str = "train", **changes: Any) -> Workload:
     return dataclasses.replace(made, **changes)
 
 
+def heavy(**changes: Any) -> Workload:
+    """Return a workload whose image takes so long to load that a raised bid is cheaper than another host."""
+    return work(image_gb=40, **changes)
+
+
 def strategies(**params: Any) -> dict[str, Tuned]:
     """Return both strategies with their shipped numbers, `patient` with these changed."""
     return {

@@ -1,0 +1,123 @@
+"""Rule 12: nothing pays over a cap, the overshoot is bounded, and a hard cap pauses what matters least first.
+
+Overshoot is at most (rate of what was billing) x (one poll + time the market refused releases + release latency) +
+traffic metered between two polls.
+"""
+
+import dataclasses
+import datetime as dt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide.limits import Limits
+from agent.domain import money
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, work
+
+POLL_SECONDS = 15.0
+LATENCY_SECONDS = 10.0
+"""From the decision to the market's answer, the confirming second look included."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ranked(Workload):
+    """A workload with a priority."""
+
+    priority: int = 0
+
+
+def ranked(name: str, priority: int, slots: int = 1) -> Workload:
+    """Return a workload that matters so much."""
+    made = work(name, slots=slots)
+    return Ranked(
+        **{each.name: getattr(made, each.name) for each in dataclasses.fields(Workload)} | {"priority": priority}
+    )
+
+
+@given(
+    seed=seeds,
+    cap=st.sampled_from([0.1, 0.2, 0.4]),
+    slots=st.integers(1, 3),
+    refused=st.sampled_from([0, 0, 300]),
+    fault=st.sampled_from(["throttle_json", "server_error_before"]),
+    start=st.sampled_from([0, 23]),
+)
+def test_the_overshoot_of_a_day_is_bounded(
+    seed: int, cap: float, slots: int, refused: float, fault: str, start: float
+) -> None:
+    async def story(world: Rehearsed) -> None:
+        rate = 0.0
+        fell = False
+        end = world.scene.start + dt.timedelta(hours=6.5)
+        while world.clock.now() < end:
+            done = await world.cycle()
+            rate = max(rate, sum(lease.gpu_rate.dollars + lease.disk_rate.dollars for lease in world.leases()))
+            ended = [intent for intent in done.done if intent.kind in {IntentKind.PAUSE, IntentKind.RELEASE}]
+            if ended and refused and not fell:
+                fell = True
+                world.weather(fault, route="PUT /instances", seconds=refused)
+                world.weather(fault, route="DELETE /instances", seconds=refused)
+            if ended:
+                end = min(end, world.clock.now() + dt.timedelta(minutes=40))
+            over = done.plan.standing.today.dollars >= cap
+            assert not (over and any(intent.kind.is_paying for intent in done.done)), "paid over the cap"
+        days: dict[float, float] = {}
+        first = (world.scene.start - dt.timedelta(days=1)).timestamp()
+        traffic = 0.0
+        for charge in world.market.charges(first, world.clock.time()):
+            days[charge.day] = days.get(charge.day, 0.0) + charge.amount
+            traffic = max(traffic, charge.amount if charge.kind == "bandwidth" else 0.0)
+        seconds = POLL_SECONDS + LATENCY_SECONDS + (refused + POLL_SECONDS if refused else 0.0)
+        # A pause does not end the disk; the release that follows it comes a poll later, or after the refusals.
+        allowed = rate * 2 * seconds / 3600 + traffic * slots + 0.002
+        for total in days.values():
+            assert total - cap <= allowed, f"{total:.4f} over a cap of {cap}, allowed {allowed:.4f}"
+
+    limits = Limits(per_day=money.usd(str(cap)))
+    begin = dt.datetime(2026, 7, 27, tzinfo=dt.UTC) + dt.timedelta(hours=start)
+    play(story, seed=seed, limits=limits, workloads=(work(slots=slots),), start=begin)
+
+
+@given(seed=seeds, first=st.integers(0, 9), second=st.integers(10, 19))
+def test_a_rate_over_its_cap_pauses_what_matters_least(seed: int, first: int, second: int) -> None:
+    """The cap was lowered while the program was down: a start does not wait for a person to make room."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        rates = {lease.slot.workload: lease.gpu_rate + lease.disk_rate for lease in world.leases()}
+        cap = rates["high"] + next(lease.disk_rate for lease in world.leases() if lease.slot.workload == "low")
+        world.config = dataclasses.replace(world.config, limits=Limits(per_hour=cap))
+        await world.restart()
+        await world.cycle(minutes=20)
+        states = {lease.slot.workload: lease.state for lease in world.leases()}
+        assert states == {"high": LeaseState.RUNNING, "low": LeaseState.PAUSED}
+        assert not [order for order in world.orders if order.kind is IntentKind.RESUME]
+
+    play(story, seed=seed, workloads=(ranked("high", second), ranked("low", first)))
+
+
+@given(seed=seeds, place=st.sampled_from([CheckpointPlace.REMOTE, CheckpointPlace.DISK]))
+def test_a_spent_budget_pauses_first_and_releases_by_priority_after(seed: int, place: CheckpointPlace) -> None:
+    workloads = tuple(
+        dataclasses.replace(each, checkpoint=Checkpoint(place=place)) for each in (ranked("high", 9), ranked("low", 1))
+    )
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        spent = world.app.ledger.recollection(world.clock.now()).total.today
+        world.config = dataclasses.replace(world.config, limits=Limits(per_day=spent))
+        await world.restart()
+        orders = len(world.orders)
+        owners = {int(lease.instance_id): lease.slot.workload for lease in world.leases()}
+        await world.cycle(minutes=10)
+        given = [(order.kind, owners[order.number]) for order in world.orders[orders:]]
+        pauses = [(IntentKind.PAUSE, "low"), (IntentKind.PAUSE, "high")]
+        releases = [(IntentKind.RELEASE, "low"), (IntentKind.RELEASE, "high")]
+        assert given == (pauses if place is CheckpointPlace.DISK else pauses + releases)
+        assert all(not contract.holds_gpu for contract in world.live())
+
+    play(story, seed=seed, workloads=workloads)
