@@ -60,13 +60,15 @@ def losing_share(headroom: float) -> float:
     What outranks every bid stays; of the rivals that bid, those above the headroom stay. Their bids over the floor are
     read as log-normal, and a rival that beats a bid at the floor is one above it.
     """
-    outbid = _above(headroom) / _above(0.0)
-    return DISPLACED_SHARE + (1.0 - DISPLACED_SHARE) * outbid
+    return DISPLACED_SHARE + (1.0 - DISPLACED_SHARE) * _above(headroom) / _ABOVE_THE_FLOOR
 
 
 def _above(headroom: float) -> float:
-    median, deviation = RIVAL_BID
-    return 0.5 * math.erfc((math.log1p(headroom) - math.log(median)) / (deviation * math.sqrt(2.0)))
+    return 0.5 * math.erfc((math.log1p(headroom) - _LOG_MEDIAN) / _SPREAD)
+
+
+_LOG_MEDIAN, _SPREAD = math.log(RIVAL_BID[0]), RIVAL_BID[1] * math.sqrt(2.0)
+_ABOVE_THE_FLOOR = _above(0.0)
 
 
 def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:

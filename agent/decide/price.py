@@ -11,7 +11,9 @@ Invariants:
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from agent.domain import money, offer, tenure, workload
 from agent.domain.decision import Term
@@ -45,6 +47,7 @@ CONTAINER_SECONDS = 30.0
 
 LEAST_DLPERF = 1e-6
 """Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
+_HOUR = timedelta(hours=1)
 _NO_HAZARD = 1e-9
 """Below this 1 - exp(-x) is x to the last digit that matters."""
 
@@ -177,29 +180,46 @@ def reckon(
 
     Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much.
     """
-    hazard = host_hazard(candidate.reliability, record)
-    if way.tenure is tenure.Tenure.INTERRUPTIBLE:
-        hazard += contested_hazard(record, market_loss_rate) * way.hazard_scale
-    hours, loss = stay(hazard, HORIZON_HOURS)
-    checkpoint = work.checkpoint
+    return reckoner(candidate, work, record, market_loss_rate)(way)
+
+
+def reckoner(
+    candidate: offer.Offer, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
+) -> Callable[[Way], Reckoning]:
+    """Return `reckon` for one offer: what all ways to hold it share is reckoned once."""
+    own_hazard = host_hazard(candidate.reliability, record)
+    contested = contested_hazard(record, market_loss_rate)
     tries = 1.0 / start_success(record)
     loading = loading_hours(work.image_gb, candidate.inet_down_mbps, record) * tries
-    restore = min(checkpoint.restore.total_seconds() / 3600, 0.9 * hours)
-    unsaved = hours if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval.total_seconds() / 3600
-    lost = loss * min(unsaved / 2, (hours - restore) / 2)
+    checkpoint = work.checkpoint
+    longest_restore = checkpoint.restore / _HOUR
+    unsaved = HORIZON_HOURS if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval / _HOUR
     fetched = work.image_gb + (checkpoint.size_gb if checkpoint.place is workload.CheckpointPlace.REMOTE else 0.0)
-    return Reckoning(
-        gpu_dollars=way.rate.dollars * hours,
-        disk_dollars=candidate.disk_rate(work.disk_gb).dollars * (hours + loading),
-        traffic_dollars=fetched * tries * candidate.traffic_down_micros_per_gb / money.MICROS,
-        idle_dollars=work.max_price.dollars * loading,
-        loading_hours=loading,
-        restore_hours=restore,
-        lost_hours=lost,
-        useful_hours=max(hours - restore - lost, 1e-6),
-        hazard=hazard,
-        dlperf=max(candidate.dlperf, LEAST_DLPERF),
-    )
+    traffic = fetched * tries * candidate.traffic_down_micros_per_gb / money.MICROS
+    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.max_price.dollars * loading
+    dlperf = max(candidate.dlperf, LEAST_DLPERF)
+
+    def reckoned(way: Way) -> Reckoning:
+        is_contested = way.tenure is tenure.Tenure.INTERRUPTIBLE
+        hazard = own_hazard + contested * way.hazard_scale if is_contested else own_hazard
+        hours, loss = stay(hazard, HORIZON_HOURS)
+        restore = min(longest_restore, 0.9 * hours)
+        # Never more than half of what could be useful: without checkpoints all of the stay is at stake.
+        lost = loss * min(unsaved, hours - restore) / 2
+        return Reckoning(
+            gpu_dollars=way.rate.micros / money.MICROS * hours,
+            disk_dollars=disk * (hours + loading),
+            traffic_dollars=traffic,
+            idle_dollars=idle,
+            loading_hours=loading,
+            restore_hours=restore,
+            lost_hours=lost,
+            useful_hours=max(hours - restore - lost, 1e-6),
+            hazard=hazard,
+            dlperf=dlperf,
+        )
+
+    return reckoned
 
 
 def least_per_dlperf(candidate: offer.Offer) -> float:

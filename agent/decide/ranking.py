@@ -71,8 +71,7 @@ def _best_way(
     record: HostRecord | None,
     market_loss_rate: float,
 ) -> Candidate | None:
-    reckoned = [
-        Candidate(candidate, way, price.reckon(candidate, way, work, record, market_loss_rate))
-        for way in ways
-    ]
-    return min(reckoned, key=lambda option: option.reckoning.per_useful, default=None)
+    reckon = price.reckoner(candidate, work, record, market_loss_rate)
+    reckoned = [(way, reckon(way)) for way in ways]
+    best = min(reckoned, key=lambda found: found[1].per_useful, default=None)
+    return None if best is None else Candidate(candidate, *best)
