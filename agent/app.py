@@ -25,6 +25,7 @@ from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
+from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets import errors, instrumented, pace, port, transport
 from agent.markets.vast import client
@@ -111,8 +112,12 @@ class App:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
         async with self._turn:
-            await self._settle_crash()
-            await self._keep_in_step()
+            try:
+                await self._settle_crash()
+                await self._keep_in_step()
+            except LedgerError as error:
+                # The cycle meets the same ledger, and still ends what has to end.
+                log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             done = await self._cycle.run()
             self.seen = done
         if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
@@ -134,7 +139,10 @@ class App:
             await self.lift(who)
             return []
         if verb == "kill":
-            await self.halt(who, keep_disks=keep_disks)
+            try:
+                await self.halt(who, keep_disks=keep_disks)
+            except LedgerError:
+                self.stop_writing(f"a kill by {who} that could not be written down: it ends when the program does")
             async with self._turn:
                 """A cycle that was renting when the order came ends first: its lease is among those to stop."""
         held = self.ledger.recollection(self.clock.now()).leases
@@ -155,8 +163,12 @@ class App:
             known = self.ledger.recollection(now)
             grounds = orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
             meant = orders.read(order, who, grounds)
-            async with self.ledger.transaction() as tx:
-                meant.write(tx, order, who, now)
+            try:
+                async with self.ledger.transaction() as tx:
+                    meant.write(tx, order, who, now)
+            except LedgerError:
+                if not meant.decisions:
+                    raise
         log.info("operator.ordered", verb=order.verb, target=order.target, who=who)
         return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
 
@@ -167,24 +179,35 @@ class App:
             LedgerError: it could not be written down that it was ordered; release and pause go on all the same.
         """
         async with self._turn:
-            now = self.clock.now()
-            async with self.ledger.transaction() as tx:
-                for order in wanted:
-                    lease = order.lease
-                    tx.append_event(
-                        Event(
-                            at=now,
-                            kind="operator.ordered",
-                            workload=lease.slot.workload,
-                            slot=lease.slot.index,
-                            lease_id=lease.lease_id,
-                            market=lease.market,
-                            host_id=lease.host_id,
-                            reason_code=order.reason.code,
-                            reason=f"{order.reason.sentence} ({who})",
-                        )
+            unwritten: LedgerError | None = None
+            try:
+                await self._write_orders(wanted, who)
+            except LedgerError as error:
+                unwritten = error
+            done = await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
+            if unwritten is not None:
+                sentence = f"{len(wanted)} order(s) were sent to the market but not written down: {unwritten.sentence}"
+                raise LedgerError(unwritten.code, sentence)
+            return done
+
+    async def _write_orders(self, wanted: Sequence[Release | Pause], who: str) -> None:
+        now = self.clock.now()
+        async with self.ledger.transaction() as tx:
+            for order in wanted:
+                lease = order.lease
+                tx.append_event(
+                    Event(
+                        at=now,
+                        kind="operator.ordered",
+                        workload=lease.slot.workload,
+                        slot=lease.slot.index,
+                        lease_id=lease.lease_id,
+                        market=lease.market,
+                        host_id=lease.host_id,
+                        reason_code=order.reason.code,
+                        reason=f"{order.reason.sentence} ({who})",
                     )
-            return await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
+                )
 
     async def halt(self, who: str, *, keep_disks: bool = False) -> None:
         """Let nothing be rented, raised or started until `lift`: a person stopped all spending."""

@@ -12,10 +12,11 @@ from agent.decide import limits, needs, plan, probing, reconcile
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
-from agent.domain.decision import Decision
+from agent.domain.decision import Decision, Pause, Release
 from agent.domain.fleet import Fleet
 from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
+from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.observe import snapshot
 from agent.observe.poller import Poller
@@ -98,6 +99,14 @@ class Cycle:
             for poller in self._pollers:
                 await poller.sight(probing.targets(seen, poller.market.name))
         facts = self._news(found)
+        try:
+            return await self._carry_on(rules, found, facts)
+        except LedgerError:
+            await self._end_only(rules, found, facts)
+            raise
+
+    async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
+        """Write down what happened, decide, and do it."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         second = sweep.second_daemon(facts)
         if second:
@@ -117,6 +126,15 @@ class Cycle:
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
         self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
         return Pass(fleet, facts, planned, tuple(done), news)
+
+    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
+        """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""
+        self._said = set()
+        if self._is_dry or self._is_stopped:
+            return
+        planned = plan.plan(await self._fleet(rules), rules.tuned, rules.caps, found.faulty)
+        ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
+        await self._executor.run((*sweep.releases(facts), *ending), {work.name: work for work in rules.workloads})
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
         """Find what happened; look again, and closer, before a loss or a disappearance is believed."""

@@ -13,13 +13,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, endings, halt, learning, limits, match, ranking, reload, slots, words
+from agent.decide import capping, cooldown, endings, halt, learning, limits, match, ranking, reload, slots, words
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
 from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
 
@@ -55,8 +54,7 @@ def plan(
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
-    spent = limits.over_budget(now_standing, caps)
-    first = _endings(fleet, spent, ground.cooling)
+    first = _endings(fleet, capping.endings(fleet, now_standing, caps), ground.cooling)
     leaving = {slot_of(decision) for decision in first}
     decisions = list(first)
     for work in fleet.workloads:
@@ -74,11 +72,10 @@ def plan(
     )
 
 
-def _endings(fleet: Fleet, spent: limits.Strike | None, cooling: Mapping[str, str]) -> list[Decision]:
-    """Return releases and pauses, one a lease: what is due anyway, what a person stopped, what the budget forbids."""
-    pauses = _pauses(fleet, spent) if spent is not None else ()
+def _endings(fleet: Fleet, capped: Iterable[Pause | Release], cooling: Mapping[str, str]) -> list[Decision]:
+    """Return releases and pauses, one a lease: what is due anyway, what a person stopped, what a cap ends."""
     due: dict[str, Decision] = {}
-    for order in (*slots.releases(fleet), *halt.orders(fleet), *words.orders(fleet, cooling), *pauses):
+    for order in (*slots.releases(fleet), *halt.orders(fleet), *words.orders(fleet, cooling), *capped):
         due.setdefault(order.lease.lease_id, order)
     return list(due.values())
 
@@ -96,12 +93,6 @@ def _ground(fleet: Fleet) -> Ground:
     )
 
 
-def _pauses(fleet: Fleet, spent: limits.Strike) -> list[Pause]:
-    reason = Reason("over_budget", spent.sentence, limit=spent.limit)
-    live = {LeaseState.RUNNING, LeaseState.STARTING}
-    return [Pause(lease, reason) for lease in fleet.leases if lease.state in live or slots.may_start(lease)]
-
-
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
     for place in work.places:
@@ -109,7 +100,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         if isinstance(answer, Proposal):
             yield answer
         else:
-            views.append(answer)
+            views.append(_renewed(answer, work))
     if not views:
         return
     market = fleet.markets.get(work.market)
@@ -127,6 +118,13 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         yield proposals.get(
             seen.slot, Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
         )
+
+
+def _renewed(seen: SlotView, work: Workload) -> SlotView:
+    """Return a slot whose lease is of an older spec as one to be filled: the old one goes when the new one runs."""
+    if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
+        return seen
+    return SlotView(seen.slot, None)
 
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:

@@ -1,0 +1,113 @@
+"""Rule 13: when the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
+
+SQLite itself refuses: the writer's connection is set to read only, as a full or failed disk would leave it.
+"""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.act.orders import Order
+from agent.decide.limits import Limits
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from agent.ledger.errors import LedgerError
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, work
+
+
+async def let_write(world: Rehearsed, *, may: bool) -> None:
+    """Let the ledger be written, or not."""
+    wire = world.app.ledger._wire
+
+    def switch() -> None:
+        assert wire._connection is not None
+        driver = wire._connection.connection.driver_connection
+        assert driver is not None
+        driver.execute(f"PRAGMA query_only = {'OFF' if may else 'ON'}")
+
+    await wire._finish(switch)
+
+
+async def cycles(world: Rehearsed, minutes: float) -> list[str]:
+    """Run cycles as the daemon does, over refusals of the ledger; return the codes of those."""
+    codes = []
+    until = world.clock.monotonic() + minutes * 60
+    while world.clock.monotonic() < until:
+        try:
+            await world.app.cycle()
+        except LedgerError as error:
+            codes.append(error.code.value)
+        world.clock.advance(15)
+        world.market.advance_to(world.clock.time())
+    return codes
+
+
+async def recovers(world: Rehearsed, slots: int) -> None:
+    """Insist that all is in order again once the ledger can be written, spend included."""
+    await let_write(world, may=True)
+    await cycles(world, 90)
+    assert len([lease for lease in world.leases() if lease.state is LeaseState.RUNNING]) == slots
+    assert {lease.instance_id for lease in world.leases()} == {str(each.contract_id) for each in world.live()}
+    charged = sum(sum(each.charged.values()) for each in world._charged())
+    assert abs(await world.spend() - charged) <= max(0.02, 0.01 * charged)
+
+
+@given(seed=seeds, slots=st.integers(1, 2), is_first=st.booleans(), loss=st.sampled_from([None, 1.3, 6.0]))
+def test_nothing_is_paid_for(seed: int, slots: int, is_first: bool, loss: float | None) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        if not is_first:
+            await world.until_running()
+            await cycles(world, 20)
+        await let_write(world, may=False)
+        orders = len(world.orders)
+        for contract in world.live():
+            if loss is not None and contract.bid is not None:
+                world.rival(contract.slice.machine_id, bid=contract.bid * loss)
+        assert "unwritable" in await cycles(world, 15)
+        assert not [order for order in world.orders[orders:] if order.kind.is_paying]
+        await recovers(world, slots)
+
+    play(story, seed=seed, workloads=(work(slots=slots),))
+
+
+@given(seed=seeds, verb=st.sampled_from(["kill", "kill --keep-disks", "release", "pause"]))
+def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        await let_write(world, may=False)
+        doing: Any
+        if verb.startswith("kill"):
+            doing = world.app.obey("kill", set(), "a test", keep_disks=verb != "kill")
+        else:
+            doing = world.app.say(Order(verb, "train"), "a test")
+        with pytest.raises(LedgerError, match="sent to the market but not written down"):
+            await doing
+        assert not [contract for contract in world.live() if contract.holds_gpu]
+        paid = [order for order in world.orders if order.kind.is_paying]
+        if verb == "kill":
+            await let_write(world, may=True)
+            await cycles(world, 10)
+            assert [order for order in world.orders if order.kind.is_paying] == paid, "rented again under a kill"
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds)
+def test_a_spent_budget_is_kept_all_the_same(seed: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        await let_write(world, may=False)
+        spent = world.app.ledger.recollection(world.clock.now()).total.today
+        world.app.rules = dataclasses.replace(world.app.rules, caps=Limits(per_day=spent))
+        await cycles(world, 5)
+        assert not [contract for contract in world.live() if contract.holds_gpu]
+        assert {order.kind for order in world.orders} <= {IntentKind.RENT, IntentKind.PAUSE, IntentKind.RELEASE}
+
+    play(story, seed=seed)
