@@ -39,9 +39,9 @@ class PatientParams(Params):
     """Whether on-demand may be rented where a useful hour of it is cheaper."""
     may_return: bool = True
     """Whether an on-demand lease may be left for a cheaper offer."""
-    return_after: Duration = duration("1h")
+    return_after: Duration = duration("30m")
     """How long an on-demand lease runs before it may be left."""
-    return_gain: float = Field(default=0.2, ge=0, le=1)
+    return_gain: float = Field(default=0.05, ge=0, le=1)
     """What share of the cost of staying the way back must gain."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""

@@ -194,6 +194,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "interruptions": dict(Counter(event.cause.value for event in losses if event.cause is not None)),
         "resumed_in_place": sum(event.kind == "lease.resumed" for event in events),
         "moved": sum(event.kind == "lease.released_by_us" and event.reason_code == "moved" for event in events),
+        "moves_per_slot_day": round(_moves_per_slot_day(app, leases, scene.hours), 4),
         "on_demand_hours": round(_on_demand_hours(leases, lines), 4),
         "spend": round(spend, 6),
         "charged": round(truth["charged_total"], 6),
@@ -226,6 +227,13 @@ def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime)
             stretch = (now - lease.run_since).total_seconds()
             useful += meter.useful_seconds(stretch, checkpoint, is_lost=False)
     return running / 3600, useful / 3600
+
+
+def _moves_per_slot_day(app: App, leases: list[Lease], hours: float) -> float:
+    """Return how often a slot came to run on another lease than before, per slot and day; a failed start is no move."""
+    ran = Counter(lease.slot for lease in leases if lease.has_run and not lease.is_held)
+    slots = sum(work.slots for work in app.rules.workloads)
+    return sum(count - 1 for count in ran.values()) / (slots * hours / 24) if slots else 0.0
 
 
 def _on_demand_hours(leases: list[Lease], lines: list[SpendLine]) -> float:

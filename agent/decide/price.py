@@ -22,9 +22,10 @@ from agent.domain.host import HostRecord
 HORIZON_HOURS = 6.0
 """How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is a lease's workday."""
 
-MARKET_HAZARD_PRIOR = (0.6, 4.0)
+MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
-field's .1 and .5 an hour (reference of bidding theory, Vast section); a day of own record outweighs it."""
+field's .1 and .5 an hour (reference of bidding theory, Vast section). It weighs half a day: a bad first hour on one host
+must not speak for the market, or on-demand would be paid for and nothing more be learned."""
 
 CONTEST_PRIOR_HOURS = 2.0
 """Weight of the market's rate of losses against a host's own, in hours. Assumed: hosts differ widely in how many want

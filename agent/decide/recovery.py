@@ -230,9 +230,13 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
 
 
 def _paid(work: Workload, rate: UsdPerHour, hazard: float) -> float:
-    """Return what running at `rate` costs over `RETURN_HOURS`, an interruption priced at what it idles and loses."""
-    trouble = timedelta(minutes=10) + work.checkpoint.restore + work.checkpoint.interval / 2
-    return RETURN_HOURS * (rate.dollars + hazard * trouble / timedelta(hours=1) * work.max_price.dollars)
+    """Return what running at `rate` costs over `RETURN_HOURS`, an interruption priced at what it idles and loses.
+
+    An idle hour is worth as much as a useful one, but its GPUs are not paid.
+    """
+    trouble = TROUBLE_HOURS + (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
+    interruption = trouble * work.max_price.dollars - TROUBLE_HOURS * rate.dollars
+    return RETURN_HOURS * (rate.dollars + hazard * interruption)
 
 
 def may_leave(held: Lease, work: Workload) -> bool:

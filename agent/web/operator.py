@@ -4,7 +4,7 @@
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into"}: a standing word, as in agent/act/orders.py | who may order |
-| GET /fleet, /running, /plan, /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
+| GET /fleet, /running, /plan, /learned, /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from agent.cycle import Pass, Rules
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.web import access, views
+from agent.web import access, learned, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -76,6 +76,7 @@ class OperatorSocket:
         made.router.add_get("/running", self._running)
         made.router.add_get("/plan", self._plan)
         made.router.add_get("/events", self._events)
+        made.router.add_get("/learned", self._learned)
         made.router.add_get("/explain", self._explain)
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
@@ -159,6 +160,10 @@ class OperatorSocket:
         reader = await self._orders.ledger.reader()
         found = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
         return web.json_response(views.events(found))
+
+    async def _learned(self, _: web.Request) -> web.Response:
+        hosts = await (await self._orders.ledger.reader()).hosts()
+        return web.json_response(learned.learned(hosts, self._orders.clock.now()))
 
     async def _plan(self, _: web.Request) -> web.Response:
         seen = self._orders.seen

@@ -1,0 +1,71 @@
+"""What our own record has taught, as JSON: the market, its owners, its hosts, each with what it is now judged by."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from agent.decide import learning, price
+from agent.domain.host import HALF_LIFE, HostRecord, decayed
+
+
+def learned(records: Iterable[HostRecord], now: datetime) -> dict[str, Any]:
+    """Return rates an hour, chances and speeds, with the exposure they rest on; counts are decayed to `now`."""
+    markets: dict[str, list[HostRecord]] = {}
+    for record in records:
+        markets.setdefault(record.market, []).append(record)
+    return {
+        "now": now.isoformat(),
+        "half_life_days": HALF_LIFE.days,
+        "markets": [_market(name, mine, now) for name, mine in sorted(markets.items())],
+    }
+
+
+def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, Any]:
+    rate = learning.market_hazard(records, now)
+    hosts = {record.host_id: record for record in records}
+    judged = learning.pooled(hosts, now)
+    rows = [_row(record, decayed(record, now), judged[record.host_id], rate) for record in records]
+    return {
+        "market": name,
+        "losses_per_hour": rate,
+        "interruptible_hours": learning.total(records, now).bid_seconds / 3600,
+        "owners": _owners(records, rate, now),
+        "hosts": sorted(rows, key=lambda row: (-row["running_hours"], row["host"])),
+    }
+
+
+def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[str, Any]]:
+    owners: dict[str, HostRecord] = {}
+    for record in records:
+        if record.owner_id:
+            nothing = HostRecord(record.market, "", record.owner_id)
+            owners[record.owner_id] = owners.get(record.owner_id, nothing).plus(decayed(record, now))
+    return [
+        {
+            "owner": owner_id,
+            "interruptible_hours": whole.bid_seconds / 3600,
+            "losses_to_market": whole.market_losses,
+            "losses_per_hour": price.contested_hazard(whole, rate),
+        }
+        for owner_id, whole in sorted(owners.items())
+    ]
+
+
+def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> dict[str, Any]:
+    """Return one host: what was counted there, and what it is judged by, its owner's other hosts included."""
+    losses = price.contested_hazard(judged, rate)
+    return {
+        "host": own.host_id,
+        "owner": own.owner_id,
+        "running_hours": own.running_seconds / 3600,
+        "interruptible_hours": own.bid_seconds / 3600,
+        "losses_to_market": own.market_losses,
+        "host_failures": max(own.interruptions - own.market_losses, 0.0),
+        "losses_per_hour": losses,
+        "hours_to_a_loss": 1 / losses if losses else None,
+        "starts_ok": own.starts_ok,
+        "starts_failed": own.starts_failed,
+        "start_success": price.start_success(judged),
+        "loaded_mbps": own.loaded_gb * 8000 / own.loading_seconds if own.loading_seconds > 0 else None,
+        "updated_at": kept.updated_at.isoformat() if kept.updated_at else None,
+    }

@@ -1,0 +1,49 @@
+"""`gpubid strategy learned`: what the ledger's record of hosts says, after a restart too."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.domain.host import HostRecord
+from agent.web import learned
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ROOT = Path(__file__).parents[2]
+
+
+def test_rates_chances_and_speeds_come_with_what_they_rest_on() -> None:
+    hour = 3600.0
+    busy = HostRecord("vast", "7", "o1", 4 * hour, 3, 2, 1, NOW, 2, 4 * hour, 10.0, 100.0)
+    quiet = HostRecord("vast", "8", "o1", 9 * hour, 0, 1, 0, NOW - timedelta(days=10), 0, 8 * hour)
+    (market,) = learned.learned([busy, quiet], NOW)["markets"]
+    first, second = market["hosts"]
+    assert (first["host"], second["host"]) == ("8", "7")
+    assert (first["running_hours"], first["interruptible_hours"]) == pytest.approx((4.5, 4.0))
+    assert second["host_failures"] == 1
+    assert second["loaded_mbps"] == pytest.approx(800)
+    assert first["loaded_mbps"] is None
+    assert second["losses_per_hour"] > market["losses_per_hour"] > first["losses_per_hour"]
+    assert second["hours_to_a_loss"] == pytest.approx(1 / second["losses_per_hour"])
+    assert market["interruptible_hours"] == pytest.approx(8.0)
+    assert market["owners"][0]["losses_to_market"] == 2
+
+
+def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:
+    shipped = (ROOT / "agent.toml").read_text()
+    config = tmp_path / "agent.toml"
+    config.write_text(shipped.replace('path = "gpubid.sqlite"', f'path = "{tmp_path}/kept/rehearsal.sqlite"'))
+    gpubid = Path(sys.executable).with_name("gpubid")
+    told = [gpubid, "rehearse", "--config", config, "--climate", "calm", "--hours", "1", "--keep-ledger", tmp_path / "kept"]
+    subprocess.run([*told, "--json"], check=True, capture_output=True, timeout=120)
+    shown = subprocess.run(
+        [gpubid, "strategy", "learned", "--config", config, "--json"], check=True, capture_output=True, timeout=60
+    )
+    (market,) = json.loads(shown.stdout)["markets"]
+    assert market["market"] == "vast"
+    assert market["hosts"][0]["starts_ok"] >= 0
+    plain = subprocess.run([gpubid, "strategy", "learned", "--config", config], check=True, capture_output=True, timeout=60)
+    assert b"losses to the market an hour" in plain.stdout
