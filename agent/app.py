@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import structlog
 
-from agent.act import orders
+from agent.act import orders, terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.clock import Clock
@@ -50,6 +50,7 @@ class Outside:
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
     fleet_id: str = ""
+    credential: terms.Credential = terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
 
 
@@ -68,7 +69,7 @@ class App:
         self.seen: Pass | None = None
         self._stopped_because = ""
         self._turn = asyncio.Lock()
-        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial)
+        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
         self.pollers = [
             Poller(self.markets[settings.name], outside.clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.act import crashpoint, outcomes
+from agent.act import crashpoint, outcomes, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide import cooldown, endings
@@ -52,8 +52,13 @@ class Journal:
         clock: Clock,
         new_id: Callable[[], str],
         denial: Callable[[Intent], str] = lambda _: "",
+        credential: terms.Credential = terms.none,
     ) -> None:
-        """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` says why not to send any more."""
+        """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` says why not to send any more.
+
+        `credential` gives what a workload names, at the moment in which it leaves.
+        """
+        self._credential = credential
         self._ledger = ledger
         self._markets = markets
         self._clock = clock
@@ -185,7 +190,7 @@ class Journal:
             if work is None:
                 raise errors.Rejected("no_workload", "no workload of that name is configured")
             label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id))
-            return await market.rent(decision.offer, _terms(decision, work), label), True
+            return await market.rent(decision.offer, terms.of(decision, work, self._credential), label), True
         if isinstance(decision, Rebid):
             await market.rebid(decision.lease.instance_id, decision.bid)
         elif isinstance(decision, Resume):
@@ -287,19 +292,6 @@ def _count(tx: Transaction, held: Lease, code: str, now: datetime) -> None:
     if code == "start_overdue":
         key = f"{held.slot.workload}@{held.lease_id}"
         tx.add_cooldown(endings.FAILED_START, key, now + endings.FAILED_STARTS_KEPT, code)
-
-
-def _terms(decision: Rent, work: Workload) -> port.Terms:
-    return port.Terms(
-        tenure=decision.tenure,
-        bid=decision.bid,
-        disk_gb=work.disk_gb,
-        image=work.image,
-        command=work.command,
-        onstart=work.onstart,
-        environment=work.environment,
-        ports=work.ports,
-    )
 
 
 def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

@@ -77,6 +77,29 @@ def secret(settings: MarketSettings) -> str:
     return key
 
 
+def named(name: str) -> str:
+    """Return a credential that a workload names; it is never logged from here on.
+
+    Raises:
+        CredentialError: there is none that can be used.
+    """
+    from agent import systemd
+
+    key = systemd.credential(name, None, os.environ)
+    REDACTOR.register(key)
+    return key
+
+
+def _named_while_running(name: str) -> str:
+    from agent.markets import errors
+    from agent.systemd import CredentialError
+
+    try:
+        return named(name)
+    except CredentialError as error:
+        raise errors.Rejected("no_credential", str(error)) from None
+
+
 def _secret_while_running(settings: MarketSettings) -> str:
     """Return the key; one that went missing since the start is a market that cannot be read, and no reason to end."""
     from agent.markets import errors
@@ -100,12 +123,15 @@ async def outside(config: Config) -> AsyncIterator["Outside"]:
 
     for settings in config.markets:
         secret(settings)
+    for work in config.workloads:
+        for name in work.credentials:
+            named(name)
     async with contextlib.AsyncExitStack() as stack:
         urls = {}
         for settings in config.markets:
             if settings.is_simulated:
                 urls[settings.name] = await stack.enter_async_context(_embedded(settings.simulated))
-        yield Outside(SystemClock(), _secret_while_running, urls)
+        yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running)
 
 
 @contextlib.asynccontextmanager

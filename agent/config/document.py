@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from agent.config.kinds import (
     IMAGE_NAME,
+    ONE_WORD,
+    SSH_KEY,
     URL_PATH,
     VARIABLE_NAME,
     WORKLOAD_NAME,
@@ -197,6 +199,17 @@ class CheckpointTable(Table):
     """Where checkpoints are kept."""
 
 
+class ImageLoginTable(Table):
+    """How a private image is fetched."""
+
+    registry: Annotated[Line, Field(pattern=ONE_WORD, max_length=256, examples=["ghcr.io"])]
+    """Host of the registry."""
+    user: Annotated[Line, Field(pattern=ONE_WORD, max_length=128, examples=["me"])]
+    """Who logs in."""
+    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["ghcr_token"])]
+    """Name of the credential, or in capitals of the environment variable, that holds the password."""
+
+
 class WorkloadTable(Table):
     """What must run, on what, and for how much."""
 
@@ -215,6 +228,22 @@ class WorkloadTable(Table):
         Field(max_length=256, examples=[{"EPOCHS": "90"}]),
     ] = {}
     """Environment of the container."""
+    env_from: Annotated[
+        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(_credential)]],
+        Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
+    ] = {}
+    """Variables of the container that take the value of a credential, by its name; the value stands nowhere."""
+    image_login: ImageLoginTable | None = None
+    """How a private image is fetched."""
+    template: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["a1b2c3d4"])] | None = None
+    """Hash of a template of the market to start from; the keys of this file outrank it."""
+    runtype: Literal["auto", "args", "ssh", "ssh_direct", "jupyter"] = "auto"
+    """How the container is started; auto runs the command where there is one, else a shell."""
+    ssh_keys: Annotated[
+        tuple[Annotated[Line, Field(pattern=SSH_KEY, max_length=4_096)], ...],
+        Field(max_length=16, examples=[["ssh-ed25519 AAAA... me"]]),
+    ] = ()
+    """Public keys that may log in, besides those of the account."""
     disk_gb: Annotated[Number, Field(ge=1, le=100_000)] = 20.0
     """Gigabytes of disk."""
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
@@ -241,6 +270,10 @@ class WorkloadTable(Table):
     """Country codes or names that will do; empty means anywhere."""
     min_inet_down: Annotated[Number, Field(ge=0, le=1_000_000, examples=[200])] | None = None
     """Least download speed in Mb/s."""
+    min_end_ahead: Annotated[Span, Field(examples=["2h"])] = timedelta(hours=2)
+    """A host that leaves the market sooner is not rented."""
+    max_per_owner: Annotated[Whole, Field(ge=1, le=1_000, examples=[2])] | None = None
+    """The most slots on hosts of one owner; never two on one host."""
     query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
     """Further filters, in the grammar of `vastai search offers`."""
     kind: Literal["batch", "service"] = "service"
@@ -265,6 +298,12 @@ class WorkloadTable(Table):
     """Path that answers 2xx, for ready = "http"."""
     checkpoint: CheckpointTable = CheckpointTable()
     """The workload's promise about its checkpoints."""
+    on_change: Literal["keep", "move"] = "keep"
+    """What becomes of running leases when image, GPU or disk change: they go on, or are left for new ones."""
+    was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
+    """Its old name: the leases of that name are its own."""
+    priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
+    """Under a cap the lower is paused first."""
     may_lose_disk: Flag = False
     """Whether a paused disk that may hold the only checkpoint may be given up."""
 
@@ -285,6 +324,13 @@ class WorkloadTable(Table):
             raise refused("missing_key", f'ready = "{self.ready}" needs the port; write for example ready_port = 8000')
         if self.ready_port is not None and self.ready_port not in self.ports:
             raise refused("bad_port", f"ready_port {self.ready_port} is not open; write ports = [{self.ready_port}]")
+        if self.command and self.runtype not in {"auto", "args"}:
+            raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
+        if self.ssh_keys and (self.command or self.runtype == "args"):
+            raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or take them out")
+        twice = sorted(self.env.keys() & self.env_from.keys())
+        if twice:
+            raise refused("conflict", f"{twice[0]} stands in env and in env_from; keep one")
         return self
 
 

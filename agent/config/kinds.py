@@ -20,6 +20,8 @@ _MILLIONTH = Decimal("0.000001")
 WORKLOAD_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 IMAGE_NAME = r"^\S+$"
+ONE_WORD = r"^[A-Za-z0-9][!-~]*$"
+SSH_KEY = r"^(ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/=]+( [A-Za-z0-9@._ -]+)?$"
 URL_PATH = r"^/[!-~]*$"
 SENTENCES: Mapping[str, tuple[str, str]] = {
     WORKLOAD_NAME: (
@@ -27,6 +29,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "is no name for a workload; write 1 to 64 letters, digits, dots, dashes or underscores",
     ),
     VARIABLE_NAME: ("bad_name", "is no name for a variable; write letters, digits and underscores, no digit first"),
+    ONE_WORD: ("bad_text", "must be one word that begins with a letter or digit"),
+    SSH_KEY: ("bad_key", "is no public ssh key; copy the one line of a .pub file"),
     URL_PATH: ("bad_path", 'must begin with / and have no spaces; write for example ready_path = "/health"'),
     IMAGE_NAME: ("bad_image", "must be an image name without spaces"),
 }

@@ -13,7 +13,16 @@ from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits import Limits
 from agent.domain import gpu, money
 from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
+from agent.domain.workload import (
+    Checkpoint,
+    CheckpointPlace,
+    ImageLogin,
+    OnChange,
+    Requirements,
+    Runtype,
+    Workload,
+    WorkloadKind,
+)
 
 MB_PER_GB = 1000
 """Markets list a 24 GB card with 24,564 MB: counted in 1,024 it would not be a 24 GB card."""
@@ -167,6 +176,15 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
             place=CheckpointPlace(table.checkpoint.at),
         ),
         may_lose_disk=table.may_lose_disk,
+        env_from=tuple(table.env_from.items()),
+        image_login=_image_login(table.image_login),
+        template=table.template or "",
+        runtype=Runtype(table.runtype),
+        ssh_keys=table.ssh_keys,
+        max_per_owner=table.max_per_owner,
+        on_change=OnChange(table.on_change),
+        was=table.was or "",
+        priority=table.priority,
         kind=WorkloadKind(table.kind),
         done_line=table.done_line or "",
         max_fast_exits=table.max_fast_exits,
@@ -182,6 +200,10 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
     )
 
 
+def _image_login(table: document.ImageLoginTable | None) -> ImageLogin | None:
+    return None if table is None else ImageLogin(table.registry, table.user, table.credential)
+
+
 def _requirements(table: document.WorkloadTable) -> Requirements:
     return Requirements(
         gpus=table.gpus,
@@ -191,5 +213,6 @@ def _requirements(table: document.WorkloadTable) -> Requirements:
         verified_only=table.verified,
         regions=table.regions,
         min_inet_down_mbps=table.min_inet_down,
+        min_end_ahead=table.min_end_ahead,
         query=table.query,
     )

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 
 from agent.config import kinds, lines, problems, source
 
-SECRET_KEYS = frozenset({"env", "credential"})
+SECRET_KEYS = frozenset({"env", "env_from", "credential", "ssh_keys"})
 """What stands under these is never repeated in a message."""
 
 _WRONG_TYPE: Mapping[str, str] = {

@@ -9,14 +9,14 @@ Invariants:
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
 from agent.decide import price
 from agent.domain import offer, workload
 
-LEAST_STAY = timedelta(hours=2)
-"""An offer whose host leaves the market sooner is not worth the loading."""
+LEAST_STAY = workload.Requirements().min_end_ahead
+"""What a workload that says nothing asks of a host's time on the market."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
     if wants.regions and not _is_in(candidate.region, wants.regions):
         where = candidate.region or "an unknown region"
         return Refusal("region", f"is in {where}, wanted {' or '.join(wants.regions)}")
-    if candidate.ends_at is not None and candidate.ends_at - now < LEAST_STAY:
+    if candidate.ends_at is not None and candidate.ends_at - now < wants.min_end_ahead:
         return Refusal("ends_soon", f"leaves the market at {candidate.ends_at:%Y-%m-%d %H:%M} UTC")
     return None
 
@@ -89,7 +89,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     """Return a test that tells of an offer what `refusal` would with nothing taken: it runs for thousands a plan."""
     wants = work.requirements
     gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
-    vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + LEAST_STAY
+    vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import capping, cooldown, endings, halt, learning, limits, match, ranking, reload, slots, words
+from agent.decide import capping, cooldown, endings, halt, learning, limits, match, ranking, reload, slots, spread, words
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
@@ -135,11 +135,15 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         is_taken = host in yielded or host in ground.used_hosts
         if not is_taken and not endings.is_avoided(work, host, ground.cooling):
             yielded.add(host)
+    owners = spread.owners(fleet, work)
             yield candidate
 
 
+        is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner_id, owners)
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
     """Return the market's candidates; the set of used hosts only grows, so what was found once stays in order."""
+            # What is yielded is taken before the next is asked for.
+            owners[candidate.offer.owner_id] += 1
     book = ground.books.get(work.market)
     if book is None:
         return ()

@@ -29,6 +29,33 @@ class WorkloadKind(Enum):
     """It runs until told."""
 
 
+class OnChange(Enum):
+    """What becomes of a running lease whose workload asks for another image, GPU or disk than it was rented with."""
+
+    KEEP = "keep"
+    MOVE = "move"
+
+
+class Runtype(Enum):
+    """How the container is started."""
+
+    AUTO = "auto"
+    """By its command where it has one, else with a shell."""
+    ARGS = "args"
+    SSH = "ssh"
+    SSH_DIRECT = "ssh_direct"
+    JUPYTER = "jupyter"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLogin:
+    """How a private image is fetched; `credential` names the password, which stands nowhere."""
+
+    registry: str
+    user: str
+    credential: str
+
+
 class CheckpointPlace(Enum):
     """Where the workload keeps its checkpoints."""
 
@@ -54,6 +81,7 @@ class Checkpoint:
 class Requirements:
     """What an offer must have; an empty tuple or None asks nothing.
 
+    A host that leaves the market sooner than `min_end_ahead` is not worth the loading.
     `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search
     grammar, already checked by the adapter that will send them.
     """
@@ -65,6 +93,7 @@ class Requirements:
     verified_only: bool = True
     regions: tuple[str, ...] = ()
     min_inet_down_mbps: float | None = None
+    min_end_ahead: timedelta = timedelta(hours=2)
     query: str = ""
 
 
@@ -74,7 +103,9 @@ class Workload:
 
     A batch is done when its container exits, when `done_line` stands in its log where that is given, or when a person
     says so. After `max_fast_exits` exits right after the start, on as many hosts, or `max_failed_starts` failed starts
-    in a day, it is held: what fails everywhere is not the hosts' fault.
+    in a day, it is held: what fails everywhere is not the hosts' fault. `env_from` gives variables the value of a
+    credential by its name. At most `max_per_owner` of its slots stand on hosts of one owner. `was` is its old name;
+    of two workloads the one of higher `priority` is paused last.
     """
 
     name: str
@@ -96,7 +127,22 @@ class Workload:
     max_fast_exits: int = 3
     max_failed_starts: int = 12
     ports: tuple[int, ...] = ()
+    runtype: Runtype = Runtype.AUTO
+    ssh_keys: tuple[str, ...] = ()
+    image_login: ImageLogin | None = None
+    env_from: tuple[tuple[str, str], ...] = ()
+    template: str = ""
+    max_per_owner: int | None = None
+    on_change: OnChange = OnChange.KEEP
+    was: str = ""
+    priority: int = 0
     ready: Readiness = field(default_factory=Readiness)
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The names of the credentials that a rent of it needs."""
+        login = (self.image_login.credential,) if self.image_login is not None else ()
+        return (*login, *(name for _, name in self.env_from))
 
     @property
     def places(self) -> tuple[Slot, ...]:

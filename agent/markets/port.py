@@ -9,7 +9,7 @@ Invariants every adapter keeps:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Protocol
@@ -20,7 +20,7 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements
+from agent.domain.workload import Requirements, Runtype
 
 
 class Capability(Enum):
@@ -51,6 +51,15 @@ class OfferQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """Who fetches a private image from where."""
+
+    registry: str
+    user: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """On what terms to rent: `bid` is None for on-demand. `environment` values may be secret and are never logged."""
 
@@ -60,8 +69,12 @@ class Terms:
     image: str
     command: str = ""
     onstart: str = ""
-    environment: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     ports: tuple[int, ...] = ()
+    runtype: Runtype = Runtype.AUTO
+    ssh_keys: tuple[str, ...] = ()
+    login: Login | None = field(default=None, repr=False)
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,17 @@ from typing import Any
 from agent.domain import money
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
+from agent.domain.workload import Runtype
 from agent.markets import errors, labels
 from agent.markets.port import Terms
 
+_RUNTYPES = {
+    Runtype.AUTO: "ssh",
+    Runtype.SSH: "ssh",
+    # The second word is spelled as the vendor's own client spells it.
+    Runtype.SSH_DIRECT: "ssh_direc ssh_proxy",
+    Runtype.JUPYTER: "jupyter_proxy ssh_proxy",
+}
 BID_PLACES = 4
 LEAST_BID = money.per_hour("0.001")
 MOST_BID = money.per_hour(128)
@@ -42,8 +50,8 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         "disk": terms.disk_gb,
         "label": label,
         "extra": None,
-        "onstart": terms.onstart or None,
-        "image_login": None,
+        "onstart": _onstart(terms) or None,
+        "image_login": _login(terms),
         "python_utf8": False,
         "lang_utf8": False,
         "use_jupyter_lab": False,
@@ -51,7 +59,7 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         "force": False,
         # An on-demand order that cannot run at once would be parked, billing its disk.
         "cancel_unavail": terms.tenure is Tenure.ON_DEMAND,
-        "template_hash_id": None,
+        "template_hash_id": terms.template or None,
         "user": None,
     } | _run(terms)
 
@@ -78,9 +86,29 @@ def _price(terms: Terms) -> float | None:
 
 def _run(terms: Terms) -> dict[str, Any]:
     """Return how the container starts: with a command of its own, or with the market's shell that runs `onstart`."""
-    if not terms.command:
-        return {"runtype": "ssh"}
+    if not terms.command and terms.runtype is not Runtype.ARGS:
+        # With a template and no word of ours, the template's own way holds.
+        return {} if terms.template and terms.runtype is Runtype.AUTO else {"runtype": _RUNTYPES[terms.runtype]}
     try:
         return {"runtype": "args", "args": shlex.split(terms.command)}
     except ValueError as error:
         raise errors.Rejected("invalid_args", f"The command cannot be split into words ({error}); mend it.") from None
+
+
+def _onstart(terms: Terms) -> str:
+    """Return the script that a shell runs at the start: keys first, so that a person gets in even if the rest fails."""
+    if not terms.ssh_keys:
+        return terms.onstart
+    keys = " ".join(shlex.quote(key) for key in terms.ssh_keys)
+    let_in = (
+        "mkdir -p ~/.ssh && chmod 700 ~/.ssh && touch ~/.ssh/authorized_keys\n"
+        f"for key in {keys}; do\n"
+        '  grep -qxF "$key" ~/.ssh/authorized_keys || printf \'%s\\n\' "$key" >> ~/.ssh/authorized_keys\n'
+        "done\n"
+    )
+    return let_in + terms.onstart
+
+
+def _login(terms: Terms) -> str | None:
+    login = terms.login
+    return None if login is None else f"-u {login.user} -p {login.password} {login.registry}"

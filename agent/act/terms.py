@@ -1,0 +1,38 @@
+"""A rent and its workload -> the terms that leave; secrets are looked up here and stand nowhere before or after."""
+
+from collections.abc import Callable
+
+from agent.domain.decision import Rent
+from agent.domain.workload import Workload
+from agent.markets import errors, port
+
+Credential = Callable[[str], str]
+"""Gives a credential by its name; raises `errors.Rejected` where there is none."""
+
+
+def none(name: str) -> str:
+    """Refuse: nobody has credentials here."""
+    raise errors.Rejected("no_credential", f"There is no credential {name!r} here; give it to the daemon.")
+
+
+def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
+    """Return on what terms to rent.
+
+    Raises:
+        Rejected: a credential that the workload names cannot be had; nothing was sent.
+    """
+    login = work.image_login
+    return port.Terms(
+        tenure=decision.tenure,
+        bid=decision.bid,
+        disk_gb=work.disk_gb,
+        image=work.image,
+        command=work.command,
+        onstart=work.onstart,
+        environment=(*work.environment, *((name, credential(key)) for name, key in work.env_from)),
+        ports=work.ports,
+        runtype=work.runtype,
+        ssh_keys=work.ssh_keys,
+        login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
+        template=work.template,
+    )

@@ -1,0 +1,93 @@
+"""The keys of a workload as people run it: what they become, and what is told when they do not go together."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from agent.domain.readiness import ReadySign
+from agent.domain.workload import ImageLogin, OnChange, Runtype, Workload, WorkloadKind
+from tests.support.configs import STRATEGIES, added
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJyQ me@home"
+
+
+def loaded(tmp_path: Path, *lines: str) -> Workload:
+    path = tmp_path / "agent.toml"
+    path.write_text(added(*lines))
+    return config.load(path, strategies=STRATEGIES).workloads[0]
+
+
+def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
+    work = loaded(
+        tmp_path,
+        'kind = "batch"',
+        'done_line = "all done"',
+        "max_fast_exits = 2",
+        "max_failed_starts = 5",
+        "ports = [8000, 22]",
+        'ready = "http"',
+        'ready_within = "5m"',
+        "ready_port = 8000",
+        'ready_path = "/health"',
+        'runtype = "ssh_direct"',
+        f'ssh_keys = ["{KEY}"]',
+        'template = "a1b2"',
+        'min_end_ahead = "1d"',
+        "max_per_owner = 2",
+        'on_change = "move"',
+        'was = "old"',
+        "priority = 3",
+        'env_from = { HF_TOKEN = "hf_token" }',
+        'image_login = { registry = "ghcr.io", user = "me", credential = "ghcr_token" }',
+    )
+    assert (work.kind, work.done_line, work.max_fast_exits, work.max_failed_starts) == (
+        WorkloadKind.BATCH,
+        "all done",
+        2,
+        5,
+    )
+    assert (work.ready.sign, work.ready.port, work.ready.path) == (ReadySign.HTTP, 8000, "/health")
+    assert work.ready.within == dt.timedelta(minutes=5)
+    assert (work.ports, work.runtype, work.ssh_keys) == ((8000, 22), Runtype.SSH_DIRECT, (KEY,))
+    assert (work.template, work.max_per_owner, work.on_change) == ("a1b2", 2, OnChange.MOVE)
+    assert (work.was, work.priority) == ("old", 3)
+    assert work.requirements.min_end_ahead == dt.timedelta(days=1)
+    assert work.image_login == ImageLogin("ghcr.io", "me", "ghcr_token")
+    assert work.credentials == ("ghcr_token", "hf_token")
+
+
+BROKEN = [
+    ('ready = "log"', "missing_key", "ready_line"),
+    ('ready = "port"', "missing_key", "ready_port = 8000"),
+    ("ready_port = 8000", "bad_port", "ports = [8000]"),
+    ('ready = "maybe"', "unknown_value", '"none", "log", "port" or "http"'),
+    ("ready_path = 'health'", "bad_path", "begin with /"),
+    ('done_line = "done"', "conflict", 'kind = "batch"'),
+    ('kind = "job"', "unknown_value", '"batch" or "service"'),
+    ("max_fast_exits = 0", "out_of_range", "at least 1"),
+    ("ports = [70000]", "out_of_range", "65535"),
+    ('env = { A = "1" }\nenv_from = { A = "key" }', "conflict", "keep one"),
+    ('command = "x"\nruntype = "ssh"', "conflict", "onstart"),
+    (f'command = "x"\nssh_keys = ["{KEY}"]', "conflict", "shell"),
+    ('ssh_keys = ["x\'; rm -rf /"]', "bad_key", ".pub"),
+    ('was = "a b"', "bad_name", "name"),
+]
+
+
+@pytest.mark.parametrize(("lines", "code", "part"), BROKEN, ids=[row[0][:30] for row in BROKEN])
+def test_a_mistake_is_told_with_its_mend(tmp_path: Path, lines: str, code: str, part: str) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        loaded(tmp_path, lines)
+    [problem] = caught.value.problems
+    assert problem.code == code
+    assert part in problem.sentence
+
+
+def test_a_secret_written_where_its_name_belongs_is_not_repeated(tmp_path: Path) -> None:
+    secret = "0123456789abcdef0123456789abcdef0123"
+    with pytest.raises(config.ConfigError) as caught:
+        loaded(tmp_path, f'env_from = {{ HF_TOKEN = "{secret}" }}')
+    assert caught.value.problems[0].code == "key_in_file"
+    assert secret not in str(caught.value)

@@ -1,0 +1,164 @@
+"""Endings: which are counted, which hold, which are done; spreading over owners; probes that are due."""
+
+import datetime as dt
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from agent.decide import endings, probing, readiness, reconcile, slots, spread, words
+from agent.decide.facts import LeaseChanged
+from agent.decide.memory import Memory
+from agent.domain.cooldown import Cooldown
+from agent.domain.instance import InstanceState
+from agent.domain.interruption import Cause, Evidence
+from agent.domain.lease import LeaseState
+from agent.domain.readiness import Readiness, ReadySign, Sighting
+from agent.domain.workload import WorkloadKind
+from tests.support import builders
+from tests.support.builders import NOW, ago
+
+BATCH = builders.workload(kind=WorkloadKind.BATCH)
+LATER = NOW + dt.timedelta(hours=3)
+
+
+def lost(cause: Cause, rule: str = "floor", kind: str = "lease.interrupted", **before: Any) -> LeaseChanged:
+    held = builders.lease(**{"run_since": ago(hours=1), **before})
+    after = builders.lease(state=LeaseState.PAUSED, state_since=NOW, interrupted_by=cause)
+    return LeaseChanged(held, after, kind, cause=cause, evidence=Evidence(rule, "as seen"))
+
+
+def scopes(fleet: Any, *changes: LeaseChanged) -> list[tuple[str, str]]:
+    return [(mark.rest.scope, mark.rest.key) for mark in endings.marks(fleet, changes)]
+
+
+@pytest.mark.parametrize(
+    ("cause", "rule", "is_held"),
+    [
+        (Cause.EXTERNAL_STOP, "floor", True),
+        (Cause.UNKNOWN, "none", True),
+        (Cause.HOST_GONE, "no_such_instance", True),
+        (Cause.OUTBID, "inbox", False),
+        (Cause.DISPLACED, "no_floor", False),
+        (Cause.HOST_OFFLINE, "host_state", False),
+        (Cause.OUT_OF_CREDIT, "credit", False),
+        (Cause.CONTRACT_END, "end_date", False),
+    ],
+)
+def test_only_what_nobody_explains_holds_a_batch(cause: Cause, rule: str, is_held: bool) -> None:
+    found = scopes(builders.fleet(workloads=(BATCH,)), lost(cause, rule))
+    assert found == ([(words.HELD, "slot:train/0")] if is_held else [])
+
+
+def test_a_host_that_was_silent_before_it_vanished_explains_itself() -> None:
+    change = lost(Cause.HOST_GONE, "no_such_instance", interrupted_by=Cause.HOST_OFFLINE)
+    assert scopes(builders.fleet(workloads=(BATCH,)), change) == []
+
+
+def test_a_service_has_one_move_a_cool_off() -> None:
+    fleet = builders.fleet()
+    assert scopes(fleet, lost(Cause.UNKNOWN)) == [(endings.MOVED, "train/0")]
+    again = builders.fleet(cooldowns=(Cooldown(endings.MOVED, "train/0", LATER, "x"),))
+    assert scopes(again, lost(Cause.UNKNOWN)) == [(endings.RESTING, "train/0")]
+    resting = builders.fleet(cooldowns=(Cooldown(endings.RESTING, "train/0", LATER, "x"),))
+    found = slots.look(resting, builders.workload(), builders.TRAIN_0, {f"{endings.RESTING}:train/0": "x"})
+    assert getattr(found, "reason", None) is not None
+    assert found.reason.code == "cool_off"  # type: ignore[union-attr]
+
+
+def test_the_end_of_a_container_is_done_for_a_batch_and_nothing_for_a_service() -> None:
+    change = lost(Cause.CONTAINER_EXIT, "container_state")
+    assert scopes(builders.fleet(workloads=(BATCH,)), change) == [(words.DONE, "slot:train/0")]
+    assert scopes(builders.fleet(), change) == []
+
+
+def test_trouble_in_the_message_is_no_clean_end() -> None:
+    row = builders.instance(state=InstanceState.EXITED, message="exited with code 137", has_trouble=True)
+    fleet = builders.fleet(workloads=(BATCH,), markets={"vast": builders.view(instances=(row,))})
+    assert scopes(fleet, lost(Cause.CONTAINER_EXIT)) == [(words.HELD, "slot:train/0")]
+
+
+def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -> None:
+    quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
+    assert scopes(builders.fleet(), quick) == [(endings.FAST_EXIT, "train@h1")]
+    counted = tuple(Cooldown(endings.FAST_EXIT, f"train@h{number}", LATER, "x") for number in (7, 8))
+    assert scopes(builders.fleet(cooldowns=counted), quick) == [
+        (endings.FAST_EXIT, "train@h1"),
+        (words.HELD, "workload:train"),
+    ]
+    others = tuple(Cooldown(endings.FAST_EXIT, f"other@h{number}", LATER, "x") for number in (7, 8))
+    assert (words.HELD, "workload:train") not in scopes(builders.fleet(cooldowns=others), quick)
+
+
+def test_a_later_stretch_or_one_that_was_ready_is_no_exit_at_once() -> None:
+    earlier: list[dict[str, Any]] = [{"runs": 2}, {"runs": 1, "was_ready": True}]
+    for before in earlier:
+        quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), **before)
+        assert scopes(builders.fleet(), quick) == []
+
+
+def test_the_budget_of_failed_starts_holds_once() -> None:
+    work = builders.workload(max_failed_starts=2)
+    counted = tuple(Cooldown(endings.FAILED_START, f"train@vast-{number}", LATER, "x") for number in (7, 8))
+    fleet = builders.fleet(workloads=(work,), cooldowns=counted)
+    assert scopes(fleet) == [(words.HELD, "workload:train")]
+    held = Cooldown(words.HELD, "workload:train", LATER, "x")
+    assert scopes(builders.fleet(workloads=(work,), cooldowns=(*counted, held))) == []
+
+
+def test_an_image_that_cannot_be_had_blames_no_host() -> None:
+    row = builders.instance(
+        state=InstanceState.FAILED, message="manifest unknown", has_trouble=True, is_image_refused=True
+    )
+    held = builders.lease(state=LeaseState.STARTING, has_run=False)
+    fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(instances=(row,))})
+    first = reconcile.reconcile(fleet, Memory())
+    [change, *marks] = reconcile.reconcile(fleet, first.memory).facts
+    assert isinstance(change, LeaseChanged)
+    assert change.after.end_reason == "image_refused: manifest unknown"
+    assert change.cooldown is None
+    assert {mark.rest.scope for mark in marks} == {endings.FAILED_START, endings.FAST_EXIT}  # type: ignore[union-attr]
+
+
+def test_not_ready_in_time_is_a_bad_lease_unless_it_was_ready_before() -> None:
+    ready = Readiness(ReadySign.PORT, dt.timedelta(minutes=10), port=80)
+    work, row = builders.workload(ready=ready), builders.instance()
+    view = builders.view(instances=(row,))
+    fleet = builders.fleet(workloads=(work,), markets={"vast": view})
+    late = builders.lease(run_since=ago(minutes=11))
+    change = readiness.seen(fleet, view, late, row, None)
+    assert change is not None
+    assert (change.kind, change.after.has_failed) == ("lease.not_ready", True)
+    was = readiness.seen(fleet, view, builders.lease(run_since=ago(minutes=11), was_ready=True), row, None)
+    assert was is not None
+    assert not was.after.has_failed
+    assert readiness.seen(fleet, view, builders.lease(run_since=ago(minutes=9)), row, None) is None
+    seen = builders.view(instances=(row,), sightings={"1": Sighting("1", NOW, is_ready=True)})
+    good = readiness.seen(fleet, seen, late, row, None)
+    assert good is not None
+    assert (good.kind, good.after.ready_since) == ("lease.ready", NOW)
+    old = builders.view(instances=(row,), sightings={"1": Sighting("1", ago(hours=1), is_ready=True)})
+    stale = readiness.seen(fleet, old, late, row, None)
+    assert stale is not None
+    assert stale.kind == "lease.not_ready"
+
+
+def test_probes_ask_only_what_is_not_known() -> None:
+    work = builders.workload(ready=Readiness(ReadySign.PORT, port=80))
+    view = builders.view(instances=(builders.instance(ports="80/tcp=1.2.3.4:4000 81/tcp=1.2.3.4:4001"),))
+    fleet = builders.fleet(workloads=(work,), leases=(builders.lease(),), markets={"vast": view})
+    [target] = probing.targets(fleet, "vast")
+    assert target.place == "1.2.3.4:4000"
+    ready = builders.fleet(workloads=(work,), leases=(builders.lease(ready_since=NOW),), markets={"vast": view})
+    assert probing.targets(ready, "vast") == ()
+    assert probing.targets(builders.fleet(leases=(builders.lease(),), markets={"vast": view}), "vast") == ()
+
+
+def test_owners_are_spread() -> None:
+    work = builders.workload(max_per_owner=1, slots=2)
+    fleet = builders.fleet(workloads=(work,), leases=(builders.lease(),))
+    held = spread.owners(fleet, work)
+    assert spread.is_crowded(work, "o1", held)
+    assert not spread.is_crowded(work, "o2", held)
+    assert not spread.is_crowded(work, "", Counter({"": 5}))
+    assert not spread.is_crowded(builders.workload(), "o1", Counter(o1=9))
