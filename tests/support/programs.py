@@ -146,12 +146,12 @@ class Market:
 
     def __init__(self, urls: Mapping[str, str], link: aiohttp.ClientSession) -> None:
         self.url = urls["vast_url"]
-        self._control = urls["control_url"]
+        self.control_url = urls["control_url"]
         self._link = link
 
     async def truth(self) -> dict[str, Any]:
         """Return everything as it really is."""
-        async with self._link.get(f"{self._control}/truth") as reply:
+        async with self._link.get(f"{self.control_url}/truth") as reply:
             return dict(await reply.json())
 
     async def billing(self) -> list[int]:
@@ -172,11 +172,11 @@ class Market:
 
     async def still(self) -> None:
         """End all weather."""
-        async with self._link.delete(f"{self._control}/weather") as reply:
+        async with self._link.delete(f"{self.control_url}/weather") as reply:
             assert reply.status == 200
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> None:
-        async with self._link.post(self._control + path, json=body) as reply:
+        async with self._link.post(self.control_url + path, json=body) as reply:
             assert reply.status == 200, await reply.text()
 
 
