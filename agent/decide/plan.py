@@ -20,7 +20,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.workload import Slot, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,11 @@ def plan(
                 continue
             decision = _willed(_decision(proposal, work), ground.cooling)
             decision = _allowed(decision, fleet, now_standing, caps, faulty)
+            if isinstance(decision, Pause) and proposal.candidate is not None:
+                rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), ground.cooling)
+                rent = _allowed(rent, fleet, now_standing.after(decision), caps, faulty)
+                # To cancel a start for a move that may not be made would leave the slot with neither.
+                decision = rent if isinstance(rent, Hold) else decision
             now_standing = now_standing.after(decision)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host_id)
@@ -130,20 +135,20 @@ def _renewed(seen: SlotView, work: Workload) -> SlotView:
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:
     """Yield candidates on distinct hosts that no lease of ours uses, also as the plan goes on renting."""
     yielded: set[str] = set()
+    owners = spread.owners(fleet, work)
     for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host_id
         is_taken = host in yielded or host in ground.used_hosts
+        is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner_id, owners)
         if not is_taken and not endings.is_avoided(work, host, ground.cooling):
             yielded.add(host)
-    owners = spread.owners(fleet, work)
+            # What is yielded is taken before the next is asked for.
+            owners[candidate.offer.owner_id] += 1
             yield candidate
 
 
-        is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner_id, owners)
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
     """Return the market's candidates; the set of used hosts only grows, so what was found once stays in order."""
-            # What is yielded is taken before the next is asked for.
-            owners[candidate.offer.owner_id] += 1
     book = ground.books.get(work.market)
     if book is None:
         return ()
@@ -159,11 +164,14 @@ def _decision(proposal: Proposal, work: Workload) -> Decision:
     if proposal.kind is None:
         return Hold(proposal.slot, proposal.reason)
     if proposal.kind is IntentKind.RENT and proposal.candidate is not None:
-        offer, way = proposal.candidate.offer, proposal.candidate.way
-        bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.rate
-        rate = way.rate + offer.disk_rate(work.disk_gb)
-        return Rent(proposal.slot, offer, way.tenure, bid, rate, proposal.reason)
+        return _rent(proposal.slot, proposal.candidate, work, proposal.reason)
     return _of_lease(proposal)
+
+
+def _rent(slot: Slot, candidate: Candidate, work: Workload, reason: Reason) -> Rent:
+    offer, way = candidate.offer, candidate.way
+    bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.rate
+    return Rent(slot, offer, way.tenure, bid, way.rate + offer.disk_rate(work.disk_gb), reason)
 
 
 def _of_lease(proposal: Proposal) -> Decision:
