@@ -93,11 +93,11 @@ class Cycle:
         rules = self._rules()
         for poller in self._pollers:
             await poller.look()
-        found = await self._reconcile(rules)
         if any(work.ready.is_asked or work.done_line for work in rules.workloads):
             seen = await self._fleet(rules)
             for poller in self._pollers:
                 await poller.sight(probing.targets(seen, poller.market.name))
+        found = await self._reconcile(rules)
         facts = self._news(found)
         try:
             return await self._carry_on(rules, found, facts)
