@@ -3,7 +3,7 @@
 Invariants:
 1. `refusal` names the first requirement that fails, in one fixed order, and None means that all hold.
 2. `fitting` and `is_free` together agree with `refusal` on every offer.
-3. A book gives every offer that fits, in rising order of a lower bound of its cost.
+3. A book gives every offer of a workload's models and GPU count, in rising order of a lower bound of its cost.
 """
 
 import math
@@ -135,23 +135,16 @@ class Book:
         """Arrange `offers` by GPU model and count, each group by the lower bound of its cost."""
         self.offers = tuple(offers)
         self._groups: dict[tuple[str, int], list[tuple[float, int]]] = {}
-        self._fitting: dict[object, tuple[tuple[float, offer.Offer], ...]] = {}
+        self._rising: dict[tuple[frozenset[str], int], tuple[tuple[float, offer.Offer], ...]] = {}
         for place, candidate in enumerate(self.offers):
             bound = price.least_per_dlperf(candidate)
             self._groups.setdefault((candidate.gpu, candidate.gpus), []).append((bound, place))
 
-    def rising(self, work: workload.Workload, now: datetime) -> tuple[tuple[float, offer.Offer], ...]:
-        """Return (lower bound, offer) of what meets the workload's requirements, in rising order of the bound."""
-        wants = (work.requirements, work.disk_gb, now)
-        if wants not in self._fitting:
-            self._fitting[wants] = self._arranged(work, now)
-        return self._fitting[wants]
-
-    def _arranged(self, work: workload.Workload, now: datetime) -> tuple[tuple[float, offer.Offer], ...]:
-        wants = work.requirements
-        models = frozenset(wants.gpu_models) or {model for model, _ in self._groups}
-        fits = fitting(work, now)
-        found = [
-            row for model in models for row in self._groups.get((model, wants.gpus), ()) if fits(self.offers[row[1]])
-        ]
-        return tuple((bound, self.offers[place]) for bound, place in sorted(found))
+    def rising(self, wants: workload.Requirements) -> tuple[tuple[float, offer.Offer], ...]:
+        """Return (lower bound, offer) of the models and GPU count that are wanted, in rising order of the bound."""
+        asked = frozenset[str](wants.gpu_models), wants.gpus
+        if asked not in self._rising:
+            models = asked[0] or {model for model, _ in self._groups}
+            found = sorted(row for model in models for row in self._groups.get((model, wants.gpus), ()))
+            self._rising[asked] = tuple((bound, self.offers[place]) for bound, place in found)
+        return self._rising[asked]

@@ -25,10 +25,11 @@ def ranking(
     bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged by.
     """
     found: list[tuple[float, str, int, Candidate]] = []
-    for place, (bound, candidate) in enumerate(book.rising(work, now)):
+    fits = match.fitting(work, now)
+    for place, (bound, candidate) in enumerate(book.rising(work.requirements)):
         while found and found[0][0] < bound:
             yield heapq.heappop(found)[3]
-        if not match.is_free(candidate, taken):
+        if not fits(candidate) or not match.is_free(candidate, taken):
             continue
         ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
         best = _best_way(candidate, work, ways, learning.of_offer(hosts, candidate), market_loss_rate)

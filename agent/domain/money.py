@@ -16,7 +16,7 @@ MICROS = 1_000_000
 _HOUR_SECONDS = 3600
 
 
-class Usd(msgspec.Struct, frozen=True, order=True):
+class Usd(msgspec.Struct, frozen=True, order=True, gc=False):
     """An amount in micro-dollars."""
 
     micros: int
@@ -36,7 +36,7 @@ class Usd(msgspec.Struct, frozen=True, order=True):
         return self.micros / MICROS
 
 
-class UsdPerHour(msgspec.Struct, frozen=True, order=True):
+class UsdPerHour(msgspec.Struct, frozen=True, order=True, gc=False):
     """A rate in micro-dollars per hour."""
 
     micros: int

@@ -8,7 +8,7 @@ from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 
 
-class Offer(msgspec.Struct, frozen=True):
+class Offer(msgspec.Struct, frozen=True, gc=False):
     """One slice of a host as a market offers it.
 
     `ask` and `floor` are for the whole slice (all its GPUs), GPU part only; disk and traffic come on top. `ask` is None

@@ -135,16 +135,15 @@ def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, take
 
 
 @given(st.lists(offers, max_size=25), works)
-def test_a_book_gives_exactly_what_fits_in_rising_order_of_the_bound(many: list[Offer], work: Workload) -> None:
-    book = Book(many)
-    found = book.rising(work, NOW)
+def test_a_book_gives_the_wanted_models_and_counts_in_rising_order_of_the_bound(
+    many: list[Offer], work: Workload
+) -> None:
+    book, wants = Book(many), work.requirements
+    found = book.rising(wants)
     assert [bound for bound, _ in found] == sorted(price.least_per_dlperf(row) for _, row in found)
-    wanted = [row for row in many if match.refusal(row, work, NOW, NOTHING) is None]
+    wanted = [row for row in many if row.gpus == wants.gpus and (not wants.gpu_models or row.gpu in wants.gpu_models)]
     assert sorted(map(id, wanted)) == sorted(id(row) for _, row in found)
-    assert book.rising(work, NOW) is found
-
-
-def test_a_book_asked_later_looks_again() -> None:
-    book = Book([builders.offer(ends_at=NOW + timedelta(hours=3))])
-    assert len(book.rising(WORK, NOW)) == 1
-    assert book.rising(WORK, NOW + timedelta(hours=2)) == ()
+    assert book.rising(wants) is found
+    fits = match.fitting(work, NOW)
+    fitting = {row.offer_id for row in many if match.refusal(row, work, NOW, NOTHING) is None}
+    assert fitting == {row.offer_id for _, row in found if fits(row)}
