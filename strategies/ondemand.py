@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import price
+from agent.decide import price, recovery
 from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -37,6 +37,8 @@ class OnDemand:
         return [shortlist.used(self._fill(slot, view, shortlist)) for slot in view.slots]
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
+        if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
+            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot)
         if slot.lease is not None:
             return _keep(slot)
         best = shortlist.best

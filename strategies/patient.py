@@ -71,6 +71,10 @@ class Patient:
             here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
             others = _elsewhere(view, shortlist, params)
             return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
+        if recovery.ends_soon(held, view.now):
+            leaving = recovery.leave(slot, view.workload, shortlist.best, view.now)
+            if leaving is not None:
+                return leaving
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from agent.decide import cooldown, reload, slots, words
+from agent.decide import cooldown, recovery, reload, slots, words
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
@@ -51,13 +52,18 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
             continue
         leases = fleet.leases_of(place)
         if (
-            any(not _is_down(lease) and not (len(leases) == 1 and reload.moves(lease, work)) for lease in leases)
+            any(not _is_down(lease) and not (len(leases) == 1 and _is_left(lease, work, fleet.now)) for lease in leases)
             or fleet.paying_intent(place) is not None
         ):
             continue
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host_id for lease in leases if lease.state is LeaseState.PAUSED]
     return Need(work, tuple(key), tuple(hosts)) if key else None
+
+
+def _is_left(lease: Lease, work: Workload, now: datetime) -> bool:
+    """Tell whether a lease is to be moved while it runs."""
+    return reload.moves(lease, work) or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, now))
 
 
 def _is_down(lease: Lease) -> bool:

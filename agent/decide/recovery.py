@@ -17,7 +17,7 @@ from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.decision import Option, Reason, Term
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
-from agent.domain.lease import Lease
+from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import CheckpointPlace, Workload
@@ -27,6 +27,9 @@ HORIZON_HOURS = 2.0
 
 RETURN_HOURS = 6.0
 """How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
+
+LEAVE_BEFORE = timedelta(hours=1)
+"""A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
@@ -206,18 +209,17 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
     """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
     A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid
-    twice and idles nobody; the restore and half a checkpoint interval are lost. It must gain at least `least_gain` of
-    what staying pays over `RETURN_HOURS`.
+    twice and idles nobody; the restore and half a checkpoint interval are done again. Both are priced in dollars for the
+    useful hours of `RETURN_HOURS`, as offers are when a slot is filled; the gain must be `least_gain` of staying's cost.
     """
     held = slot.lease
     if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
         return None
-    here = price.host_hazard(best.offer.reliability, None)
-    stay = _paid(work, held.gpu_rate + held.disk_rate, here)
-    there = best.way.rate + best.offer.disk_rate(work.disk_gb)
-    once = (held.gpu_rate + held.disk_rate).dollars * best.reckoning.loading_hours + best.reckoning.traffic_dollars
-    lost = (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
-    move = _paid(work, there, best.reckoning.hazard) + once + lost * work.max_price.dollars
+    rate = (held.gpu_rate + held.disk_rate).dollars
+    stay = RETURN_HOURS * rate
+    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
+    once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
+    move = RETURN_HOURS * best.reckoning.per_useful_hour + once
     scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
     if stay - move * min(scale, 1.0) <= least_gain * stay:
         return None
@@ -229,14 +231,24 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 
 
-def _paid(work: Workload, rate: UsdPerHour, hazard: float) -> float:
-    """Return what running at `rate` costs over `RETURN_HOURS`, an interruption priced at what it idles and loses.
+def ends_soon(held: Lease, now: datetime) -> bool:
+    """Tell whether the host of a lease leaves the market so soon that the workload should be elsewhere by then."""
+    return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
 
-    An idle hour is worth as much as a useful one, but its GPUs are not paid.
-    """
-    trouble = TROUBLE_HOURS + (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
-    interruption = trouble * work.max_price.dollars - TROUBLE_HOURS * rate.dollars
-    return RETURN_HOURS * (rate.dollars + hazard * interruption)
+
+def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
+    """Return the move of a running lease whose host leaves the market, or None: the new one runs before the old goes."""
+    held = slot.lease
+    if held is None or held.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(held, now):
+        return None
+    when = f"host {held.host_id} leaves the market at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+    if not may_leave(held, work):
+        return _hold(slot, "ends_soon", f"{when} with the only checkpoint on its disk: copy it, or set may_lose_disk")
+    if best is None:
+        return _hold(slot, "ends_soon", f"{when}, and no offer fits to move to")
+    options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    sentence = f"{when}; move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value} while it runs"
+    return Proposal(slot.slot, IntentKind.RENT, Reason("end_date", sentence, options), candidate=best)
 
 
 def may_leave(held: Lease, work: Workload) -> bool:
