@@ -14,7 +14,7 @@ import structlog
 from agent.act import orders, terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
-from agent.clock import Clock
+from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
 from agent.decide import halt, reload
@@ -58,11 +58,18 @@ class App:
     """The daemon without its schedule: open it, run cycles, close it. Closing never releases."""
 
     def __init__(
-        self, config: Config, tuned: Mapping[str, Tuned], outside: Outside, ledger: Ledger, *, is_dry: bool
+        self,
+        config: Config,
+        tuned: Mapping[str, Tuned],
+        outside: Outside,
+        clock: SteadyClock,
+        ledger: Ledger,
+        *,
+        is_dry: bool,
     ) -> None:
         """Put the parts together; use `open`, which also opens the ledger and settles what a crash left."""
         self.ledger = ledger
-        self.clock = outside.clock
+        self.clock = clock
         self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = config
@@ -71,7 +78,7 @@ class App:
         self._turn = asyncio.Lock()
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
         self.pollers = [
-            Poller(self.markets[settings.name], outside.clock, _no_spend(settings), self._account_check(settings.name))
+            Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets
         ]
         for poller, settings in zip(self.pollers, config.markets, strict=True):
@@ -96,8 +103,9 @@ class App:
             LedgerError: it is locked, corrupt, newer than this program, or belongs to another account.
         """
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
-        ledger = await Ledger.open(path, clock=outside.clock, fleet_id=outside.fleet_id)
-        app = cls(config, tuned, outside, ledger, is_dry=is_dry)
+        clock = SteadyClock(outside.clock)
+        ledger = await Ledger.open(path, clock=clock, fleet_id=outside.fleet_id)
+        app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
             await app._know_accounts()
@@ -308,6 +316,7 @@ class App:
             except errors.MarketError as error:
                 log.warning("account.unread", market=name, code=error.code, reason=str(error)[:200])
                 continue
+            self.clock.heed(name, account.market_time)
             is_new = self._bound(name) == ""
             await self.ledger.bind_account(name, account.account_id)
             if is_new or self.ledger.was_lost:

@@ -5,6 +5,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+CLOSE = timedelta(seconds=60)
+"""Two clocks that differ by less tell the same time."""
+
 
 class Clock(Protocol):
     """What the program knows of time."""
@@ -70,3 +73,43 @@ class SteppedClock:
         deadline = self._seconds + seconds
         await asyncio.sleep(0)
         self._seconds = max(self._seconds, deadline)
+
+
+class SteadyClock:
+    """A wall clock that does not jump: what the machine's said once, carried on by monotonic seconds (rule 14).
+
+    Elapsed time is money here: a machine's clock that jumps a day must not bill a day. `heed` compares it to a market's
+    clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
+    included; when the two differ only the market's first word counts, at the start, where nothing else is known.
+    """
+
+    def __init__(self, machine: Clock) -> None:
+        """Begin with what the machine's clock says now."""
+        self._machine = machine
+        self._origin = machine.now()
+        self._began = machine.monotonic()
+        self._ahead: dict[str, timedelta] = {}
+
+    def now(self) -> datetime:
+        """Return the steady wall clock, in UTC."""
+        return self._origin + timedelta(seconds=self._machine.monotonic() - self._began)
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return self._machine.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as the machine's clock does."""
+        await self._machine.sleep(seconds)
+
+    def heed(self, market: str, market_time: datetime | None) -> float:
+        """Return how many seconds a market's clock is ahead of the machine's; without its word, by its last one."""
+        wall = self._machine.now()
+        if market_time is not None:
+            is_close = abs(market_time - wall) <= CLOSE
+            if is_close or not self._ahead:
+                self._origin, self._began = (wall if is_close else market_time), self._machine.monotonic()
+            self._ahead[market] = market_time - self.now()
+        if market not in self._ahead:
+            return 0.0
+        return (self.now() + self._ahead[market] - wall).total_seconds()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.clock import Clock
+from agent.clock import SteadyClock
 from agent.decide.needs import Need
 from agent.decide.probing import Target
 from agent.domain.fleet import MarketView
@@ -43,7 +43,9 @@ ROWS_OF_SURVEY = 12
 class Poller:
     """Asks one market, and keeps what it said."""
 
-    def __init__(self, market: port.Market, clock: Clock, no_spend_because: str, is_ours: Callable[[str], str]) -> None:
+    def __init__(
+        self, market: port.Market, clock: SteadyClock, no_spend_because: str, is_ours: Callable[[str], str]
+    ) -> None:
         """Read from `market`; `is_ours(account id)` says why that account may not pay, or nothing."""
         self.market = market
         self._clock = clock
@@ -62,8 +64,15 @@ class Poller:
 
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
+        skew = self._clock.heed(self.market.name, None)
         self.view = replace(
-            self.view, is_fresh=False, absent_ids=frozenset(), is_key_proven=False, events=(), offers=()
+            self.view,
+            is_fresh=False,
+            absent_ids=frozenset(),
+            is_key_proven=False,
+            events=(),
+            offers=(),
+            clock_skew_seconds=skew,
         )
         try:
             rows = await self.market.instances()
@@ -93,9 +102,7 @@ class Poller:
             self._failed(error)
         return self.view
 
-    async def ask(
-        self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()
-    ) -> MarketView:
+    async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()) -> MarketView:
         """Search for offers where there is a choice to make, and now and then for the price history.
 
         Workloads named in `dear` pay for on-demand: whether something cheaper is on offer is looked up more often.
@@ -137,7 +144,7 @@ class Poller:
         account = await self.market.account()
         self._account_at = self._clock.monotonic()
         why_not = self._is_ours(account.account_id)
-        skew = (account.market_time - self._clock.now()).total_seconds() if account.market_time else 0.0
+        skew = self._clock.heed(self.market.name, account.market_time)
         self.view = replace(
             self.view,
             # Another account's key would deny every instance of ours.

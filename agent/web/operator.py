@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from aiohttp import web
 
 from agent.act import orders as words
-from agent.clock import Clock
+from agent.clock import SteadyClock
 from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
 from agent.domain.intent import Intent
@@ -40,7 +40,7 @@ class Orders(Protocol):
     """Who carries orders out between two cycles, and what there is to show: the App."""
 
     ledger: Ledger
-    clock: Clock
+    clock: SteadyClock
     rules: Rules
     config: Config
     seen: Pass | None

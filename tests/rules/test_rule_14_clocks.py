@@ -1,0 +1,124 @@
+"""Rule 14: elapsed time is monotonic; a wall clock off the market's pays nothing; budgets are UTC days and months."""
+
+import dataclasses
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.clock import SteppedClock
+from agent.decide.limits import Limits
+from agent.domain import money
+from agent.domain.lease import LeaseState
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, work
+
+jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
+
+
+class Machine:
+    """The machine's clock, its wall time off by `seconds`; monotonic time goes on as it was."""
+
+    def __init__(self, clock: SteppedClock, seconds: float) -> None:
+        self._clock = clock
+        self._off = dt.timedelta(seconds=seconds)
+
+    def now(self) -> dt.datetime:
+        """Return the wrong time."""
+        return self._clock.now() + self._off
+
+    def monotonic(self) -> float:
+        """Return the right seconds."""
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._clock.sleep(seconds)
+
+
+async def jump(world: Rehearsed, seconds: float, *, is_restarted: bool = False) -> None:
+    """Set the program's wall clock off the market's, while it runs or while it is down."""
+    machine, right = Machine(world.clock, seconds), world.clock
+    if is_restarted:
+        await world.close()
+        world.clock = machine  # type: ignore[assignment]
+        try:
+            await world.open()
+        finally:
+            world.clock = right
+    world.app.clock._machine = machine
+
+
+def charged(world: Rehearsed) -> float:
+    """Return what the market has charged so far."""
+    return sum(sum(contract.charged.values()) for contract in world._charged())
+
+
+@given(seed=seeds, seconds=jumps, is_restarted=st.booleans(), back=st.booleans())
+def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
+    seed: int, seconds: float, is_restarted: bool, back: bool
+) -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        await world.cycle(minutes=10)
+        await jump(world, seconds, is_restarted=is_restarted)
+        orders = len(world.orders)
+        done = await world.cycle(minutes=20)
+        assert abs(done.fleet.markets["vast"].clock_skew_seconds + seconds) < 5
+        world.market.stop(int(held.instance_id))
+        await world.cycle(minutes=40)
+        assert len(world.orders) == orders, "wrote while its clock was off"
+        if back:
+            await jump(world, 0)
+            await world.cycle(minutes=120)
+            assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
+        counted, true = await world.spend(), charged(world)
+        assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds, month=st.booleans(), hour=st.sampled_from([20, 23]))
+def test_a_budget_ends_with_its_utc_day_or_month(seed: int, month: bool, hour: int) -> None:
+    """The machine's zone plays no part: all is UTC."""
+    start = dt.datetime(2026, 7, 31, hour, 30, tzinfo=dt.UTC)
+    midnight = dt.datetime(2026, 8, 1, tzinfo=dt.UTC)
+    cap = money.usd("0.03")
+
+    async def story(world: Rehearsed) -> None:
+        while world.clock.now() < midnight + dt.timedelta(minutes=40):
+            done = await world.cycle()
+            now = world.clock.now()
+            is_over = max(done.plan.standing.today if not month else done.plan.standing.month, money.ZERO) >= cap
+            if is_over:
+                assert not any(intent.kind.is_paying for intent in done.done)
+            if now < midnight and is_over:
+                world.clock.advance(max(0.0, min(600.0, (midnight - now).total_seconds() - 30)))
+                world.market.advance_to(world.clock.time())
+        paid = [order.at for order in world.orders if order.kind.is_paying]
+        assert any(at >= midnight.timestamp() for at in paid), "did not go on in the new window"
+
+    limits = Limits(per_month=cap) if month else Limits(per_day=cap)
+    play(story, seed=seed, limits=limits, start=start, workloads=(dataclasses.replace(work(), image_gb=0.1),))
+
+
+@given(seed=seeds, skew=st.sampled_from([-300, 61, 120, 7200]))
+def test_a_market_whose_date_is_off_is_not_paid(seed: int, skew: float) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.weather("clock_skew", skew=skew)
+        await world.cycle(minutes=20)
+        assert not world.orders
+        world.still()
+        await world.until_running(minutes=60)
+
+    play(story, seed=seed)
+
+
+@pytest.mark.parametrize("skew", [-59, 59])
+def test_a_minute_is_near_enough(skew: float) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.weather("clock_skew", skew=skew)
+        await world.until_running(minutes=60)
+
+    play(story, seed=1)
