@@ -1,5 +1,6 @@
 """The command: one file a verb; each imports what is heavy only when it runs."""
 
+import os
 import sys
 
 import typer
@@ -47,4 +48,15 @@ def version(*, shown: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+    finally:
+        _let_go_of_output()
+
+
+def _let_go_of_output() -> None:
+    """Write out what is left; a reader that has gone (`| head`) is no reason for a complaint at the very end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,152 @@
+"""How it is to use: help, version, completion, progress at a terminal only, text that a pipe can read."""
+
+import asyncio
+import os
+import pty
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent import __version__
+from agent.cli import main
+from tests.support import programs
+from tests.support.configs import GOOD
+from tests.support.programs import gpubid
+
+VERBS = sorted(
+    {command.name or command.callback.__name__ for command in main.app.registered_commands if command.callback}
+    | {str(group.name) for group in main.app.registered_groups}
+)
+LOOKS_DRAWN = re.compile(r"[━⠋⠙⠹⠸]|\x1b\[")
+
+
+async def test_without_arguments_it_shows_its_verbs(tmp_path: Path) -> None:
+    ran = await gpubid(tmp_path)
+    assert ran.code == 2
+    said = ran.out + ran.err
+    assert all(re.search(rf"\b{verb}\b", said) for verb in VERBS)
+    assert "Exit codes: 0 done, 1 it could not be done, 2 bad input" in said
+
+
+@pytest.mark.parametrize("group", ["ledger", "strategy"])
+async def test_a_group_without_a_verb_shows_its_verbs(tmp_path: Path, group: str) -> None:
+    ran = await gpubid(tmp_path, group)
+    assert ran.code == 2
+    assert f"{group} [OPTIONS] COMMAND" in ran.out + ran.err
+
+
+async def test_every_verb_explains_itself(tmp_path: Path) -> None:
+    for verb in [*VERBS, "ledger events", "strategy diff"]:
+        short, long = await asyncio.gather(
+            gpubid(tmp_path, *verb.split(), "-h"), gpubid(tmp_path, *verb.split(), "--help")
+        )
+        assert short.code == 0, verb
+        assert short.out == long.out
+        assert f"Usage: python -m agent {verb}" in short.out
+        assert "\x1b" not in short.out
+
+
+async def test_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = await gpubid(tmp_path, "--version")
+    assert (ran.code, ran.out) == (0, f"gpubid {__version__}\n")
+    code = "import time; began = time.perf_counter(); import agent.cli.main; print(time.perf_counter() - began)"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    with capsys.disabled():
+        print(f"\nimport of the command line: {float(out):.2f} s")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_completion(tmp_path: Path, shell: str) -> None:
+    program = str(Path(sys.executable).parent / "gpubid")
+    process = await asyncio.create_subprocess_exec(
+        program, "--show-completion", shell, env=programs.environment(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    assert b"_GPUBID_COMPLETE" in out
+
+
+async def test_completion_knows_the_verbs(tmp_path: Path) -> None:
+    program = str(Path(sys.executable).parent / "gpubid")
+    asked = {"_GPUBID_COMPLETE": "complete_bash", "COMP_WORDS": "gpubid re", "COMP_CWORD": "1"}
+    process = await asyncio.create_subprocess_exec(
+        program, env=programs.environment(tmp_path, **asked), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert {verb for verb in VERBS if verb.startswith("re")} == set(out.decode().split())
+
+
+async def test_the_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, agent.cli.main; print(sorted({'aiohttp', 'sqlalchemy', 'vastai', 'alembic'} & set(sys.modules)))"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert out.decode() == "[]\n"
+
+
+async def test_a_rehearsal_in_a_pipe_is_plain_text(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD)
+    ran = await gpubid(tmp_path, "rehearse", "--hours", "2")
+    assert ran.code == 0, ran
+    assert ran.err == ""
+    assert not LOOKS_DRAWN.search(ran.out)
+    assert max(map(len, ran.out.splitlines())) <= 140
+    assert "Useful" in ran.out
+
+
+async def test_a_rehearsal_at_a_terminal_shows_its_progress_and_takes_it_away(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD)
+    shown = await at_a_terminal(tmp_path, "rehearse", "--hours", "6", "--json")
+    assert "6 simulated hours" in shown
+    assert "━" in shown
+    assert "6 simulated hours" not in shown.rpartition("\x1b[2K")[2], "the bar was left behind"
+
+
+async def at_a_terminal(place: Path, *arguments: str) -> str:
+    """Run a verb with standard error on a terminal and give what that showed."""
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *programs.command(*arguments),
+        cwd=place,
+        env=programs.environment(place, TERM="xterm"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = await asyncio.to_thread(_drained, ours)
+    assert await process.wait() == 0, shown
+    return shown
+
+
+def _drained(terminal: int) -> str:
+    content = b""
+    try:
+        while more := os.read(terminal, 65536):
+            content += more
+    except OSError:
+        # How a terminal says that its other end is closed.
+        pass
+    os.close(terminal)
+    return content.decode()
+
+
+@pytest.mark.parametrize("verb", ["simulate --about", "check --json", "strategy list"])
+async def test_a_reader_that_has_left_is_no_defect(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD)
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = await asyncio.create_subprocess_exec(
+        *programs.command(*verb.split()),
+        cwd=tmp_path,
+        env=programs.environment(tmp_path),
+        stdout=writer,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(writer)
+    _, err = await process.communicate()
+    assert err == b""

@@ -1,0 +1,98 @@
+"""Wrong input of every kind: a sentence on standard error, the right exit code, nothing done and no traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.cli import ledger
+from tests.support.configs import GOOD, added
+from tests.support.programs import LIVE, gpubid
+
+# verb and arguments, exit code, a part of what is said
+BAD: list[tuple[str, int, str]] = [
+    ("fleet", 1, "there is no ledger at ledger.sqlite: start the daemon once"),
+    ("ledger events", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger prices", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger verify", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger backup copy", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger backup agent.toml", 2, "agent.toml exists; name a new file"),
+    ("ledger events --since tomorrow", 2, "--since: 'tomorrow' is no ISO date such as"),
+    ("ledger events --since 2026-13-01", 2, "is no ISO date"),
+    ("ledger events --limit 0", 2, "--limit"),
+    ("ledger prices --limit many", 2, "--limit"),
+    ("strategy show nope", 2, "there is no strategy 'nope'; there is ondemand, patient"),
+    ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
+    ("explain nope", 2, "there is no workload 'nope'; there is train"),
+    ("plan", 1, "no market could be read"),
+    ("rehearse --climate nope", 2, "--climate: There is no climate 'nope'; there are bidding_war, blackout"),
+    ("rehearse --strategy nope", 2, "--strategy: there is no strategy 'nope'"),
+    ("rehearse --hours -1", 2, "--hours"),
+    ("rehearse --hours nan", 2, "--hours"),
+    ("rehearse --hosts 0", 2, "--hosts"),
+    ("rehearse --seed x", 2, "--seed"),
+    ("rehearse --keep-ledger agent.toml", 2, "--keep-ledger: agent.toml cannot be made (File exists)"),
+    ("simulate --climate nope", 2, "There is no climate 'nope'"),
+    ("simulate --start x", 2, "--start: 'x' is not an ISO date"),
+    ("simulate --speed -1", 2, "--speed"),
+    ("simulate --speed inf", 2, "--speed: inf is no number"),
+    ("simulate --credit nan", 2, "--credit: nan is no number"),
+    ("simulate --vast-port 70000", 2, "--vast-port"),
+    ("simulate --rate-limits none", 2, "neither lenient nor published"),
+    ("kill --lift --keep-disks", 2, "give one of them"),
+    ("release", 2, "Missing argument"),
+    ("check --config none.toml", 2, "none.toml:1: (file): there is no such file"),
+    ("check --nope", 2, "No such option"),
+    ("nope", 2, "No such command"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "part"), BAD, ids=[row[0] for row in BAD])
+async def test_wrong_input(tmp_path: Path, arguments: str, code: int, part: str) -> None:
+    (tmp_path / "agent.toml").write_text(LIVE.format(url="http://127.0.0.1:1"))
+    ran = await gpubid(tmp_path, *arguments.split())
+    assert part in ran.err.replace("\n", " ")
+    assert ran.code == code, ran
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    assert names(tmp_path) == ["agent.toml"], "something was made"
+
+
+def names(place: Path) -> list[str]:
+    return [file.name for file in place.iterdir()]
+
+
+READERS = (
+    "run",
+    "rehearse",
+    "check",
+    "plan",
+    "explain",
+    "fleet",
+    "ledger verify",
+    "strategy list",
+    "release x",
+    "kill",
+)
+
+
+@pytest.mark.parametrize("verb", READERS)
+async def test_every_verb_names_each_mistake_in_a_broken_file_and_ends_with_2(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "agent.toml").write_text(added("slots = 0", "max_prise = 1"))
+    ran = await gpubid(tmp_path, *verb.split())
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.splitlines() == [
+        "gpubid: agent.toml:15: workloads.train.slots: must be at least 1, not 0; write for example slots = 1",
+        "gpubid: agent.toml:16: workloads.train.max_prise: is not a key here; did you mean max_price?",
+    ]
+
+
+async def test_the_configuration_is_found_by_the_environment_too(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(GOOD)
+    assert (await gpubid(tmp_path, "check", GPUBID_CONFIG="other.toml")).out.startswith("other.toml: good, digest ")
+
+
+def test_the_table_of_wrong_input_knows_every_verb_of_the_ledger() -> None:
+    commands = [command for command in ledger.app.registered_commands if command.callback]
+    verbs = {command.name or getattr(command.callback, "__name__", "") for command in commands}
+    assert verbs == {row[0].split(" ")[1] for row in BAD if row[0].startswith("ledger ")}
