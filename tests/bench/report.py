@@ -9,16 +9,16 @@ T = TypeVar("T")
 
 
 def against(rounds: int, ours: Callable[[], T], theirs: Callable[[], object]) -> tuple[float, float, T]:
-    """Return the least seconds of each, run by turns so that a busy machine slows both, and what ours made last."""
+    """Return the least CPU seconds of each, run by turns so that a busy machine slows both, and what ours made last."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         gc.collect()
-        began = time.perf_counter()
+        began = time.process_time()
         made = ours()
-        seconds[0].append(time.perf_counter() - began)
-        began = time.perf_counter()
+        seconds[0].append(time.process_time() - began)
+        began = time.process_time()
         other = theirs()
-        seconds[1].append(time.perf_counter() - began)
+        seconds[1].append(time.process_time() - began)
         # What a round made is freed outside the watch.
         del other
     return min(seconds[0]), min(seconds[1]), made
