@@ -1,0 +1,57 @@
+"""Rule 8: a stop that nothing explains may be a person's hand: a batch is held, a service moves once a cool-off."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide.recovery import COOL_OFF
+from agent.domain.intent import IntentKind
+from agent.domain.workload import WorkloadKind
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, work
+
+PAYS = {IntentKind.RENT, IntentKind.RESUME}
+
+
+def befall(world: Rehearsed, number: int, fate: str) -> None:
+    """Do to an instance what a person does in the console."""
+    world.market.advance_to(world.clock.time())
+    if fate == "stop":
+        world.market.stop(number)
+    else:
+        world.market.destroy(number)
+
+
+@given(seed=seeds, fate=st.sampled_from(["stop", "destroy"]), ran=st.sampled_from([4, 30, 90]))
+def test_a_batch_is_held_with_a_notice(seed: int, fate: str, ran: float) -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        await world.cycle(ran)
+        orders = len(world.orders)
+        befall(world, int(held.instance_id), fate)
+        await world.cycle(minutes=90)
+        assert not [order for order in world.orders[orders:] if order.kind.is_paying]
+        assert await world.events("workload.held")
+        assert not [contract for contract in world.live() if contract.holds_gpu]
+
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH),))
+
+
+@given(seed=seeds, fate=st.sampled_from(["stop", "destroy"]), times=st.integers(2, 4))
+def test_a_service_goes_on_once_a_cool_off(seed: int, fate: str, times: int) -> None:
+    """Somebody stops it again as soon as it runs: it is not paid for in a loop."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        began = world.clock.time()
+        orders = len(world.orders)
+        for _ in range(times):
+            for contract in world.live():
+                if contract.holds_gpu:
+                    befall(world, contract.contract_id, fate)
+            await world.cycle(minutes=6)
+        paid = [order.at for order in world.orders[orders:] if order.kind in PAYS]
+        allowed = 1 + (world.clock.time() - began) // COOL_OFF.total_seconds()
+        assert len(paid) <= allowed, f"{len(paid)} paid in {world.clock.time() - began:.0f} s"
+        await world.until_running(minutes=120)
+
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),))

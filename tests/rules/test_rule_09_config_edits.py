@@ -1,0 +1,87 @@
+"""Rule 9: no edit of the configuration orphans or ends what runs; a changed spec moves it only when told to."""
+
+import dataclasses
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.settings import Config
+from agent.decide import reload
+from agent.decide.limits import Limits
+from agent.domain import money
+from agent.domain.lease import LeaseState
+from agent.domain.workload import OnChange, Workload
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, strategies, work
+
+edits = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["train", "other"]),
+        "was": st.sampled_from(["", "train", "nothing"]),
+        "slots": st.integers(1, 3),
+        "image": st.sampled_from(["pytorch/pytorch:latest", "pytorch/pytorch:nightly"]),
+        "disk_gb": st.sampled_from([40, 60]),
+        "max_price": st.sampled_from([money.per_hour("0.6"), money.per_hour("0.9")]),
+        "is_removed": st.booleans(),
+    },
+)
+caps = st.fixed_dictionaries(
+    {},
+    optional={
+        "per_hour": st.sampled_from([money.per_hour("0.05"), money.per_hour("5")]),
+        "per_day": st.sampled_from([money.usd("0.001"), money.usd("50")]),
+        "instances": st.integers(0, 4),
+    },
+)
+
+
+def edited(config: Config, edit: dict[str, Any], limits: dict[str, Any]) -> Config:
+    """Return the configuration as somebody left it."""
+    kept = dict(edit)
+    is_removed = kept.pop("is_removed", False)
+    works: tuple[Workload, ...] = (dataclasses.replace(config.workloads[0], **kept),)
+    return dataclasses.replace(config, workloads=() if is_removed else works, limits=Limits(**limits))
+
+
+@given(seed=seeds, slots=st.integers(1, 2), edit=edits, limits=caps)
+def test_an_edit_that_is_taken_ends_nothing(
+    seed: int, slots: int, edit: dict[str, Any], limits: dict[str, Any]
+) -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=20)
+        before = {lease.instance_id for lease in world.leases()}
+        config = edited(world.config, edit, limits)
+        refused = [found for found in world.app.findings(config) if found.is_refusal]
+        if refused:
+            assert all("`gpubid " in found.sentence for found in refused), "it names no way out"
+            return
+        world.app.reload(config, strategies())
+        world.is_checked = "was" not in edit  # the world's own labels keep the old name
+        await world.cycle(minutes=30)
+        assert before <= {lease.instance_id for lease in world.leases() if lease.state is LeaseState.RUNNING}
+        names = {work.name for work in config.workloads}
+        assert {lease.slot.workload for lease in world.leases()} <= names
+
+    play(story, seed=seed, workloads=(work(slots=slots),))
+
+
+@given(seed=seeds, may_move=st.booleans(), gone=st.sampled_from([{"image": "alpine:edge"}, {"disk_gb": 60}]))
+def test_a_changed_spec_moves_a_lease_only_when_told(seed: int, may_move: bool, gone: dict[str, Any]) -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        change = OnChange.MOVE if may_move else OnChange.KEEP
+        new = dataclasses.replace(world.config.workloads[0], on_change=change, **gone)
+        config = dataclasses.replace(world.config, workloads=(new,))
+        assert not [found for found in world.app.findings(config) if found.is_refusal]
+        world.app.reload(config, strategies())
+        await world.cycle(minutes=90)
+        (now,) = world.leases()
+        assert now.state is LeaseState.RUNNING
+        assert (now.lease_id != held.lease_id) is may_move
+        assert (now.spec_digest == reload.spec_digest(new)) is may_move
+
+    play(story, seed=seed)
