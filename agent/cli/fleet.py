@@ -15,24 +15,25 @@ def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
 
     settings, _ = session.read(config)
     try:
-        shown = asyncio.run(_shown(settings))
+        found = asyncio.run(shown(settings))
     except LedgerError as error:
         exits.refused(error)
     if as_json:
-        session.print_json(shown)
+        session.print_json(found)
         return
-    _print(shown)
+    _print(found)
 
 
-async def _shown(config: "Config") -> dict[str, Any]:
+async def shown(config: "Config") -> dict[str, Any]:
+    """Return what there is, from the ledger or from the daemon that holds it."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
     from agent.web import views
 
     if not session.may_read(config.ledger):
-        shown = await wire.get(config, "/fleet")
-        if shown is not None:
-            return dict(shown)
+        told = await wire.get(config, "/fleet")
+        if told is not None:
+            return dict(told)
     reader = await open_reader(config.ledger)
     try:
         now = SystemClock().now()

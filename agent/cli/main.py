@@ -6,7 +6,7 @@ import sys
 import typer
 
 from agent import __version__
-from agent.cli import check, exits, explain, fleet, kill, ledger, orders, plan, rehearse, run, simulate, strategy
+from agent.cli import check, exits, explain, fleet, kill, ledger, orders, plan, reach, rehearse, run, simulate, strategy
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,6 +35,8 @@ for verb in (
     kill.kill,
 ):
     app.command()(verb)
+app.command()(reach.ssh)
+app.command()(reach.logs)
 app.command()(simulate.simulate)
 
 

@@ -4,12 +4,14 @@
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into"}: a standing word, as in agent/act/orders.py | who may order |
-| GET /fleet, /running, /plan, /learned, /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
+| GET /logs?slot&lines: the last lines of a container | who connects |
+| GET /fleet, /running, /plan, /learned | as the verbs | who connects |
+| GET /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
 """
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,7 +25,8 @@ from agent.cycle import Pass, Rules
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.web import access, learned, views
+from agent.markets.port import Market
+from agent.web import access, learned, logs, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -44,6 +47,11 @@ class Orders(Protocol):
     rules: Rules
     config: Config
     seen: Pass | None
+
+    @property
+    def markets(self) -> Mapping[str, Market]:
+        """The markets, to read from."""
+        ...
 
     async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
         """Take a person's word; return what it came to and what was done at once."""
@@ -78,6 +86,7 @@ class OperatorSocket:
         made.router.add_get("/events", self._events)
         made.router.add_get("/learned", self._learned)
         made.router.add_get("/explain", self._explain)
+        made.router.add_get("/logs", self._logs)
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
     async def start(self) -> None:
@@ -168,6 +177,15 @@ class OperatorSocket:
     async def _plan(self, _: web.Request) -> web.Response:
         seen = self._orders.seen
         return _nothing_yet() if seen is None else web.json_response(views.plan(seen))
+
+    async def _logs(self, request: web.Request) -> web.Response:
+        lines = request.query.get("lines", "100")
+        if not lines.isdecimal() or len(lines) > 5:  # noqa: PLR2004 - digits
+            return web.json_response({"error": "bad_query"}, status=400)
+        mine = self._orders
+        leases = mine.ledger.recollection(mine.clock.now()).leases
+        said = await logs.read(request.query.get("slot", ""), int(lines), leases, mine.markets)
+        return web.json_response(said, status=422 if "error" in said else 200)
 
     async def _explain(self, request: web.Request) -> web.Response:
         seen = self._orders.seen

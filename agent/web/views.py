@@ -15,6 +15,7 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot, Workload
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.recollection import Recollection
+from agent.web import reach
 
 
 def fleet(
@@ -63,7 +64,7 @@ def _why(
     """Return why a slot is not running: a person's word first, then what was decided for it last."""
     cooling = cooldown.cooling(known.cooldowns, now)
     keys = tuple(key for held in mine for key in words.of_lease(held)) or words.of_slot(place)
-    word = words.find(cooling, (words.DONE, words.PAUSE, words.LOCK, words.DRAIN), keys)
+    word = words.find(cooling, (words.DONE, words.HELD, words.PAUSE, words.LOCK, words.DRAIN), keys)
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)
@@ -89,6 +90,11 @@ def lease(held: Lease) -> dict[str, Any]:
         "billing_dollars_per_hour": held.billing_rate.dollars,
         "since": held.state_since.isoformat(),
         "interrupted_by": held.interrupted_by.value if held.interrupted_by else None,
+        "ready_since": held.ready_since.isoformat() if held.ready_since else None,
+        "idle_since": held.idle_since.isoformat() if held.idle_since else None,
+        "address": held.ssh_address,
+        "ssh": " ".join(reach.ssh(held) or ()) or None,
+        "ports": reach.ports(held),
     }
 
 

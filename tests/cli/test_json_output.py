@@ -28,6 +28,9 @@ VERBS: dict[str, tuple[str, ...]] = {
 UNSEEN = {"ledger verify": {"findings[]"}}
 """What a sound ledger has none of; the damaged one of tests/cli/test_ledger.py has."""
 
+UNTIMELY = {"leases[].ports.<port>"}
+"""What a lease that still loads has none of; tests/cli/test_reach.py waits for it."""
+
 
 def configured(place: Path, market: Market, slots: int) -> None:
     text = LIVE.format(url=market.url).replace("slots = 1", f"slots = {slots}")
@@ -99,7 +102,7 @@ def test_what_is_printed_is_documented(samples: dict[str, list[Any]], name: str)
 def test_what_is_documented_is_printed(samples: dict[str, list[Any]], name: str) -> None:
     seen = [path for path, _ in leaves(samples[name])]
     missing = {key.path for key in SECTIONS[name] if not any(key.pattern.fullmatch(path) for path in seen)}
-    assert missing == UNSEEN.get(name, set())
+    assert missing - UNTIMELY == UNSEEN.get(name, set())
 
 
 @pytest.mark.parametrize("name", SECTIONS)

@@ -1,0 +1,130 @@
+"""`gpubid ssh` and `gpubid logs`: go to a slot's container, and read what it prints."""
+
+import asyncio
+import os
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits, session, wire
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+
+SlotArgument = Annotated[str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.")]
+FOLLOW_SECONDS = 5.0
+"""Each look makes the market write a file."""
+
+
+def ssh(
+    slot: SlotArgument,
+    command: Annotated[list[str] | None, typer.Argument(help="What to run there; a shell without it.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    *,
+    is_printed: Annotated[bool, typer.Option("--print", help="Print the command and run nothing.")] = False,
+) -> None:
+    """Log in to a slot's container with ssh."""
+    from agent.cli import fleet
+    from agent.ledger.errors import LedgerError
+
+    settings, _ = session.read(config)
+    try:
+        shown = asyncio.run(fleet.shown(settings))
+    except LedgerError as error:
+        exits.refused(error)
+    found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
+    running = [row for row in found if row["state"] == "running"]
+    line = (running or found or [{}])[-1].get("ssh")
+    if not line:
+        exits.stop(exits.FAILED, [f"nobody knows where {session.plain(slot)} answers; see `gpubid fleet`"])
+    words = [*line.split(), *(command or [])]
+    if is_printed:
+        session.say(" ".join(words))
+        return
+    os.execvp(words[0], words)  # noqa: S606 - a fixed program, its host checked
+
+
+def logs(
+    slot: SlotArgument,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    *,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many of the last lines.")] = 100,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more is printed.")] = False,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Print what a slot's container printed last."""
+    from agent.ledger.errors import LedgerError
+
+    settings, _ = session.read(config)
+    session.log_quietly()
+    try:
+        asyncio.run(_logs(settings, slot, lines, is_followed=is_followed, as_json=as_json))
+    except LedgerError as error:
+        exits.refused(error)
+    except KeyboardInterrupt:
+        return
+
+
+async def _logs(config: "Config", slot: str, lines: int, *, is_followed: bool, as_json: bool) -> None:
+    from agent.clock import SystemClock
+
+    before: list[str] = []
+    while True:
+        said = await _read(config, slot, lines)
+        if as_json:
+            session.print_json(said)
+        else:
+            for line in news(before, said["lines"]):
+                session.say(line)
+        if not is_followed:
+            return
+        before = said["lines"]
+        await SystemClock().sleep(FOLLOW_SECONDS)
+
+
+def news(before: list[str], now: list[str]) -> list[str]:
+    """Return the lines that came after `before`: both are the last of the same log."""
+    for known in range(min(len(before), len(now)), 0, -1):
+        if before[-known:] == now[:known]:
+            return now[known:]
+    return now
+
+
+async def _read(config: "Config", slot: str, lines: int) -> dict[str, Any]:
+    """Ask the daemon, or the market itself when none runs."""
+    said: dict[str, Any] | None = await wire.get(config, "/logs", {"slot": slot, "lines": str(lines)})
+    return said if said is not None else await _directly(config, slot, lines)
+
+
+async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
+    from agent.clock import SystemClock
+    from agent.ledger.reader import open_reader
+    from agent.markets.vast import market as vast
+    from agent.web import logs as reading
+
+    clock = SystemClock()
+    reader = await open_reader(config.ledger)
+    try:
+        leases = (await reader.recollection(clock.now())).leases
+    finally:
+        await reader.close()
+    if any(settings.is_simulated for settings in config.markets):
+        exits.stop(exits.FAILED, ["a simulated market lives in the daemon, and none runs: start `gpubid run`"])
+    markets = {
+        settings.name: vast.connect(
+            settings.url,
+            lambda settings=settings: session.secret(settings),  # type: ignore[misc]
+            clock,
+            lambda: secrets.randbelow(1000) / 1000,
+        )
+        for settings in config.markets
+    }
+    try:
+        said = await reading.read(slot, lines, leases, markets)
+    finally:
+        for market in markets.values():
+            await market.close()
+    if "error" in said:
+        exits.stop(exits.FAILED, [said["sentence"]])
+    return said

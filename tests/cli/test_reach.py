@@ -1,0 +1,66 @@
+"""`gpubid ssh` and `gpubid logs`: a person gets to the container, through the daemon and without it."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.cli import reach as verbs
+from agent.web import logs, reach
+from tests.support import builders, programs
+from tests.support.programs import gpubid, until
+
+
+async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, daemon):
+        await until(market.billing, "a rent")
+
+        async def address() -> str:
+            return str((await gpubid(tmp_path, "fleet", "--json")).json["leases"][0]["ssh"] or "")
+
+        await until(address, "an address")
+        [lease] = (await gpubid(tmp_path, "fleet", "--json")).json["leases"]
+        assert lease["ssh"].startswith("ssh -p ")
+        assert lease["ports"]["22/tcp"]
+        said = await gpubid(tmp_path, "ssh", "train/0", "--print", "nvidia-smi")
+        assert said.out == f"{lease['ssh']} nvidia-smi\n"
+        through = await gpubid(tmp_path, "logs", "train", "--lines", "5")
+        assert "started" in through.out
+        daemon.process.kill()
+        await daemon.ended()
+        alone = await gpubid(tmp_path, "logs", "train/0", "--json")
+        assert alone.json["lease"] == lease["lease"]
+        assert any("started" in line for line in alone.json["lines"])
+        assert (await gpubid(tmp_path, "logs", "nobody/0")).code == 1
+        assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 1
+
+
+@pytest.mark.parametrize("address", ["", "host", "-oProxyCommand=x:22", "a b:22", "host:", "ho;st:1", "$(x):22"])
+def test_what_is_no_address_is_never_run(address: str) -> None:
+    assert reach.ssh(builders.lease(ssh_address=address)) is None
+
+
+def test_ports_are_told_apart() -> None:
+    held = builders.lease(ssh_address="ssh4.vast.ai:10022", ports="22/tcp=1.2.3.4:40022 80/tcp=[::1]:40080")
+    assert reach.ssh(held) == ["ssh", "-p", "10022", "root@ssh4.vast.ai"]
+    assert reach.ports(held) == {"22/tcp": "1.2.3.4:40022", "80/tcp": "[::1]:40080"}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "new"),
+    [
+        ([], ["a", "b"], ["a", "b"]),
+        (["a", "b"], ["a", "b", "c"], ["c"]),
+        (["a", "b"], ["b", "c"], ["c"]),
+        (["a", "a"], ["a", "a"], []),
+        (["a", "b"], ["x", "y"], ["x", "y"]),
+    ],
+)
+def test_only_new_lines_are_printed(before: list[str], now: list[str], new: list[str]) -> None:
+    assert verbs.news(before, now) == new
+
+
+def test_a_name_means_the_lease_that_runs() -> None:
+    old, new = builders.lease(1), builders.lease(2)
+    assert logs.lease_of("train", [old, new]) is new
+    assert logs.lease_of("vast-1", [old, new]) is old
+    assert logs.lease_of("train/7", [old, new]) is None
