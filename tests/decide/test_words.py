@@ -1,0 +1,152 @@
+"""What a person's standing words forbid and order, and what a stop of all spending still ends."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import halt, needs, plan, slots, words
+from agent.decide.limits import Limits
+from agent.decide.strategy import Proposal
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.tenure import Tenure
+from strategies.patient import Patient, PatientParams
+from tests.support import builders
+
+WHY = Reason("because", "because")
+HELD = builders.lease()
+PAUSED = builders.lease(state=LeaseState.PAUSED, paused_by_us=True)
+LOST = builders.lease(state=LeaseState.PAUSED)
+RENT = Rent(
+    builders.slot(), builders.offer(), Tenure.INTERRUPTIBLE, builders.per_hour("0.22"), builders.per_hour("0.224"), WHY
+)
+RAISE = Rebid(HELD, builders.per_hour("0.30"), WHY)
+LOWER = Rebid(HELD, builders.per_hour("0.20"), WHY)
+EVERY_KEY = ["workload:train", "slot:train/0", "host:h1", "owner:o1", "market:vast"]
+
+
+def rest(scope: str, key: str) -> Cooldown:
+    return Cooldown(scope, key, builders.NOW + timedelta(days=1), "ops")
+
+
+@pytest.mark.parametrize("key", EVERY_KEY)
+@pytest.mark.parametrize("verb", [words.LOCK, words.DRAIN, words.PAUSE])
+def test_a_word_about_any_part_of_a_rent_forbids_it(verb: str, key: str) -> None:
+    forbidden = words.forbidden(RENT, {f"{verb}:{key}": "ops"})
+    assert forbidden is not None
+    assert "ops" in forbidden.sentence
+    assert words.forbidden(RENT, {f"{verb}:{key}9": "ops"}) is None
+
+
+@pytest.mark.parametrize("key", [*EVERY_KEY, "lease:vast-1"])
+@pytest.mark.parametrize("decision", [RAISE, Resume(PAUSED, WHY)], ids=["raise", "resume"])
+def test_lock_and_pause_forbid_what_would_pay_more_and_drain_does_not(decision: Decision, key: str) -> None:
+    assert words.forbidden(decision, {f"lock:{key}": "ops"}) is not None
+    assert words.forbidden(decision, {f"pause:{key}": "ops"}) is not None
+    assert words.forbidden(decision, {f"drain:{key}": "ops"}) is None
+
+
+@pytest.mark.parametrize("decision", [LOWER, Pause(HELD, WHY), Release(HELD, WHY), Hold(builders.slot(), WHY)], ids=str)
+def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
+    cooling = {f"{verb}:{key}": "ops" for verb in words.STANDING for key in EVERY_KEY}
+    assert words.forbidden(decision, cooling) is None
+
+
+@pytest.mark.parametrize(
+    ("leases", "cooling", "code"),
+    [
+        ((), "lock:workload:train", "locked"),
+        ((), "drain:slot:train/0", "drained"),
+        ((), "done:workload:train", "done"),
+        ((HELD,), "done:slot:train/0", "done"),
+        ((HELD,), "pause:lease:vast-1", "paused"),
+        ((HELD,), "pause:host:h1", "paused"),
+        ((HELD,), "lock:workload:train", ""),
+        ((HELD,), "drain:workload:train", ""),
+        ((), "lock:workload:other", ""),
+    ],
+    ids=str,
+)
+def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooling: str, code: str) -> None:
+    fleet = builders.fleet(leases=leases)
+    found = words.standstill(fleet, builders.slot(), {cooling: "ops"})
+    assert (found.code if found is not None else "") == code
+    if code:
+        answer = slots.look(fleet, fleet.workloads[0], builders.slot(), {cooling: "ops"})
+        assert isinstance(answer, Proposal)
+        assert (answer.kind, answer.reason.code) == (None, code)
+
+
+@pytest.mark.parametrize(
+    ("held", "cooling", "expected"),
+    [
+        (HELD, "pause:workload:train", [Pause]),
+        (LOST, "pause:workload:train", [Pause]),
+        (PAUSED, "pause:workload:train", []),
+        (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:h1", []),
+        (HELD, "done:slot:train/0", [Release]),
+        (PAUSED, "done:workload:train", [Release]),
+        (HELD, "lock:workload:train", []),
+        (builders.lease(is_held=True), "pause:workload:train", []),
+        (builders.lease(state=LeaseState.RELEASING), "done:workload:train", []),
+        (builders.lease(state=LeaseState.ENDED), "done:workload:train", []),
+    ],
+    ids=str,
+)
+def test_what_words_still_have_to_end(held: Lease, cooling: str, expected: list[type]) -> None:
+    made = list(words.orders(builders.fleet(leases=(held,)), {cooling: "ops"}))
+    assert [type(order) for order in made] == expected
+
+
+@pytest.mark.parametrize(
+    ("held", "keeps_disks", "expected"),
+    [
+        (HELD, False, [Release]),
+        (PAUSED, False, [Release]),
+        (HELD, True, [Pause]),
+        (LOST, True, [Pause]),
+        (PAUSED, True, []),
+        (builders.lease(state=LeaseState.RELEASING, bills=Bills.DISK), False, []),
+        (builders.lease(state=LeaseState.ENDED), True, []),
+    ],
+    ids=str,
+)
+def test_a_kill_ends_whatever_turns_up(held: Lease, keeps_disks: bool, expected: list[type]) -> None:
+    rests = [rest(*halt.EVERYTHING), *([rest(*halt.KEEPS_DISKS)] if keeps_disks else [])]
+    made = list(halt.orders(builders.fleet(leases=(held,), cooldowns=tuple(rests))))
+    assert [type(order) for order in made] == expected
+    assert list(halt.orders(builders.fleet(leases=(held,)))) == []
+
+
+def test_after_a_kill_nobody_searches() -> None:
+    assert needs.needs(builders.fleet(cooldowns=(rest(*halt.EVERYTHING),))) == ()
+
+
+@pytest.mark.parametrize("key", ["workload:train", "slot:train/0"])
+def test_a_slot_that_stands_still_needs_no_offers(key: str) -> None:
+    assert needs.needs(builders.fleet(cooldowns=(rest(words.DRAIN, key),))) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"tenure": Tenure.ON_DEMAND}, {"train"}),
+        ({}, set()),
+        ({"tenure": Tenure.ON_DEMAND, "state": LeaseState.PAUSED}, set()),
+        ({"tenure": Tenure.ON_DEMAND, "is_held": True}, set()),
+    ],
+    ids=str,
+)
+def test_what_pays_for_on_demand_looks_for_something_cheaper(changes: dict[str, Any], names: set[str]) -> None:
+    assert needs.dear(builders.fleet(leases=(builders.lease(**changes),))) == names
+
+
+def test_a_locked_market_says_so_instead_of_renting() -> None:
+    tuned = {"patient": builders.tuned(Patient(), PatientParams())}
+    view = builders.view(offers=(builders.offer(),))
+    fleet = builders.fleet(markets={"vast": view}, cooldowns=(rest(words.LOCK, "workload:train"),))
+    (made,) = plan.plan(fleet, tuned, Limits()).decisions
+    assert isinstance(made, Hold)
+    assert (made.reason.code, made.slot) == ("locked", builders.slot())
