@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import meter, plan
+from agent.decide import cooldown, meter, plan
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
@@ -177,6 +177,9 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     is_loss, is_start = fact.kind == "lease.interrupted", fact.kind == "lease.running"
     if not is_loss and not is_start:
         return
+    if is_start:
+        until = fleet.now + cooldown.RAN_COUNTS
+        tx.add_cooldown(cooldown.RAN, f"{after.slot}@{after.lease_id}", until, f"a start on host {after.host_id}")
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(

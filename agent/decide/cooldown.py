@@ -14,6 +14,9 @@ START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause is seldom gone sooner."""
 HOST_LOST = timedelta(hours=1)
 """After a host went offline, vanished or ended the container."""
+RAN = "ran"
+"""The scope of the marks that a slot ran on a lease, under "SLOT@LEASE": they bound its moves a day."""
+RAN_COUNTS = timedelta(days=1)
 HOST_LEFT = timedelta(minutes=30)
 """After we left a host for another: coming straight back pays the loading twice."""
 

@@ -28,6 +28,12 @@ HORIZON_HOURS = 2.0
 RETURN_HOURS = 6.0
 """How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
 
+MOST_RUNS = 8
+"""On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
+an image. The last is on demand, which nobody takes away."""
+MOST_RETURNS = 7
+"""From so many on, an on-demand lease is kept: what is left of the day's moves is for interruptions."""
+
 LEAVE_BEFORE = timedelta(hours=1)
 """A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
 
@@ -45,8 +51,6 @@ RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 FALLBACK_MBPS = 200.0
 """How fast the image is reckoned to load elsewhere when a raise fails."""
-RAISE_PATIENCE = timedelta(minutes=3)
-"""A raised bid is waited for so long before it counts as lost: freed GPUs are given within a minute (assumed)."""
 RAISE_PATIENCE = timedelta(minutes=2)
 """How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a minute
 are usual."""
@@ -120,7 +124,7 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Pro
 
 def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
-    idle = _raised_hours() if _is_raised(held, now) else _idle_hours(held, now - held.state_since)
+    idle = _idle_hours(held, now - held.state_since)
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET:
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
         option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, 1.0, start, 0.0)
@@ -144,13 +148,6 @@ def _idle_hours(held: Lease, down_for: timedelta) -> float:
 def _raised_hours() -> float:
     """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle."""
     return price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
-
-
-def _is_raised(held: Lease, now: datetime) -> bool:
-    """Tell whether the bid was changed after the loss, so lately that its success may still show."""
-    if held.paused_by_us or held.bid_since is None or held.bid_since < held.state_since:
-        return False
-    return now - held.bid_since < RAISE_PATIENCE
 
 
 def _raise(
@@ -185,7 +182,7 @@ def _raised_to(
 def _move(
     slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
-    if not numbers.may_move or not may_leave(held, work):
+    if not numbers.may_move or not may_leave(held, work) or not _has_moves_left(slot, held, best):
         return []
     reckoning = best.reckoning
     option = _over_horizon(
@@ -205,6 +202,12 @@ def _move(
     return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
 
 
+def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
+    if held.interrupted_by in NO_RETURN:
+        return True
+    return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
+
+
 def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: float) -> Proposal | None:
     """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
@@ -214,6 +217,8 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
     """
     held = slot.lease
     if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
+        return None
+    if slot.runs >= MOST_RETURNS:
         return None
     rate = (held.gpu_rate + held.disk_rate).dollars
     stay = RETURN_HOURS * rate

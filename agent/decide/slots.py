@@ -6,6 +6,7 @@ from datetime import timedelta
 from agent.decide import cooldown, endings, price, readback, readiness, strangers, words
 from agent.decide.recovery import COOL_OFF, may_leave
 from agent.decide.strategy import Down, Proposal, SlotView
+from agent.domain import usefulness
 from agent.domain.decision import Reason, Release
 from agent.domain.fleet import Fleet
 from agent.domain.instance import InstanceState
@@ -77,7 +78,7 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if held is pair[-1]:
         is_lost = held.state is LeaseState.PAUSED and not held.has_run
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
-    if any(readiness.is_useful(lease, work) for lease in others) and may_leave(held, work):
+    if any(usefulness.is_useful(lease, work) for lease in others) and may_leave(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
 
@@ -156,7 +157,14 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         down = Down(held.state_since, _quotes(fleet, held))
-    return SlotView(place, held, arriving, down)
+    may_move = down is not None or held.tenure is Tenure.ON_DEMAND
+    return SlotView(place, held, arriving, down, _runs(place, cooling) if may_move else 0)
+
+
+def _runs(place: Slot, cooling: Mapping[str, str]) -> int:
+    """Count the leases on which a slot began to run within the last day: each left a mark that rests for so long."""
+    prefix = f"{cooldown.RAN}:{place}@"
+    return sum(key.startswith(prefix) for key in cooling)
 
 
 def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:

@@ -61,12 +61,16 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is."""
+    """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is.
+
+    `runs` is on how many leases it began to run within the last day.
+    """
 
     slot: Slot
     lease: Lease | None
     arriving: Lease | None = None
     down: Down | None = None
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

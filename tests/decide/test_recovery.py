@@ -1,5 +1,6 @@
 """After an interruption: wait, raise, start again or move, by what each costs."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -238,3 +239,26 @@ def test_recover_needs_a_lease_that_is_down() -> None:
     for slot in (SlotView(PLACE, None), SlotView(PLACE, builders.lease())):
         with pytest.raises(ValueError, match="down"):
             recovery.recover(slot, builders.workload(), [], 0.1, NUMBERS, NOW)
+
+
+@pytest.mark.parametrize(
+    ("runs", "tenure", "moves"),
+    [
+        (recovery.MOST_RUNS - 2, Tenure.INTERRUPTIBLE, True),
+        (recovery.MOST_RUNS - 1, Tenure.INTERRUPTIBLE, False),
+        (recovery.MOST_RUNS - 1, Tenure.ON_DEMAND, True),
+        (recovery.MOST_RUNS, Tenure.ON_DEMAND, False),
+    ],
+)
+def test_a_slot_moves_so_often_a_day_and_the_last_time_to_on_demand(runs: int, tenure: Tenure, moves: bool) -> None:
+    held = lost(minutes=60)
+    slot = SlotView(PLACE, held, None, Down(held.state_since), runs)
+    other = replace(builders.candidate(builders.offer(2)), way=Way(tenure, builders.per_hour("0.20")))
+    made = recovery.recover(slot, builders.workload(), [other], 0.1, NUMBERS, NOW)
+    assert ({"move", "on_demand"} & set(names(made)) != set()) == moves
+
+
+def test_a_host_that_is_gone_for_good_is_left_however_often_the_slot_moved() -> None:
+    held = lost(Cause.HOST_GONE, minutes=60)
+    slot = SlotView(PLACE, held, None, Down(held.state_since), 99)
+    assert "move" in names(recovery.recover(slot, builders.workload(), [builders.candidate()], 0.1, NUMBERS, NOW))
