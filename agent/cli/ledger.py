@@ -14,6 +14,7 @@ from agent.cli import exits, session, wire
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.ledger.reader import Reader
+    from agent.ledger.verify import Verification
 
 T = TypeVar("T")
 Since = Annotated[str | None, typer.Option(metavar="ISO", help="Only from this instant on, UTC.")]
@@ -117,17 +118,29 @@ def backup(
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Check the file, its references and its sums; ends with 3 when something is wrong."""
+    from agent.ledger import verify as verifying
     from agent.web import views
 
     settings, _ = session.read(config)
-    found = _read(settings, lambda reader: reader.verify())
+    if not settings.ledger.exists():
+        exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once"])
+    with session.waiting("checking the ledger"):
+        found = verifying.verify(settings.ledger)
     if as_json:
         session.print_json(views.plain(asdict(found)) | {"is_sound": found.is_sound})
     else:
-        for name, value in asdict(found).items():
-            session.say(f"{name}: {value or ('none' if isinstance(value, tuple) else value)}")
+        _say_verified(found)
     if not found.is_sound:
         raise typer.Exit(exits.DAMAGED)
+
+
+def _say_verified(found: "Verification") -> None:
+    session.say(f"{found.path}, schema {found.revision or 'unknown'}")
+    for table, rows in found.counted.items():
+        session.say(f"  {table}: {rows} row(s)")
+    for finding in found.findings:
+        session.say(f"wrong: {finding}")
+    session.say("sound" if found.is_sound else f"{len(found.findings)} finding(s): restore the newest backup")
 
 
 def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:

@@ -11,7 +11,7 @@ from agent.cli import exits, session
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.strategy import Tuned
-from agent.ledger import backup
+from agent.ledger import backup, migrate
 from agent.ledger.errors import LedgerError
 from agent.systemd import CredentialError
 
@@ -35,6 +35,9 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     with tempfile.TemporaryDirectory(prefix="gpubid-plan-") as directory:
         copy = Path(directory) / "ledger.sqlite"
         if config.ledger.exists():
+            # Asked here, so that a refusal names the ledger and not the copy.
+            revision = await asyncio.to_thread(migrate.stored_revision, config.ledger)
+            migrate.refuse_newer(config.ledger, revision or "")
             await asyncio.to_thread(backup.copy, config.ledger, copy.with_name(copy.name + ".dry-run"))
         async with session.outside(config) as outside:
             app = await App.open(replace(config, ledger=copy), tuned, outside, is_dry=True)
