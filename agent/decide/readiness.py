@@ -7,10 +7,10 @@ Invariants:
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 from agent.decide import cooldown
 from agent.decide.facts import Alert, LeaseChanged
+from agent.domain import usefulness
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance
@@ -19,14 +19,7 @@ from agent.domain.workload import Workload
 
 IDLE_BELOW = 5.0
 """Per cent of GPU use below which a card does nothing: a display or a stray process takes a few. Assumed."""
-IDLE_AFTER = timedelta(minutes=15)
-"""Loading data between two epochs takes minutes; a quarter of an hour is idling. Assumed."""
 NOT_READY = "not_ready"
-
-
-def is_useful(held: Lease, work: Workload | None) -> bool:
-    """Tell whether a lease runs and, where its workload tells, is ready."""
-    return held.state is LeaseState.RUNNING and (not _is_asked(work) or held.ready_since is not None)
 
 
 def seen(
@@ -82,7 +75,7 @@ def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
         return held, ""
     if not _is_idle(row):
         return (
-            (replace(held, idle_since=None), "lease.busy" if _is_told(held, fleet.now) else "")
+            (replace(held, idle_since=None), "lease.busy" if usefulness.is_idle(held, fleet.now) else "")
             if (held.idle_since is not None)
             else (held, "")
         )
@@ -94,23 +87,10 @@ def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
 def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each lease whose GPUs are paid for and do nothing."""
     for held in fleet.leases:
-        if is_idle(held, fleet.now) and held.idle_since is not None:
+        if usefulness.is_idle(held, fleet.now) and held.idle_since is not None:
             sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "
             yield Alert("idle", held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
 
 
-def is_idle(held: Lease, now: datetime) -> bool:
-    """Tell whether a running lease has idled so long that a person should hear of it."""
-    return held.state is LeaseState.RUNNING and _is_told(held, now)
-
-
-def _is_told(held: Lease, now: datetime) -> bool:
-    return held.idle_since is not None and now - held.idle_since >= IDLE_AFTER
-
-
 def _is_idle(row: Instance) -> bool:
     return row.gpu_util is not None and row.gpu_util < IDLE_BELOW
-
-
-def _is_asked(work: Workload | None) -> bool:
-    return work is not None and work.ready.is_asked

@@ -10,6 +10,7 @@ Invariants:
 
 from collections.abc import Iterator, Mapping
 
+from agent.domain import cooldown
 from agent.domain.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
@@ -17,7 +18,7 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 
 LOCK, DRAIN, PAUSE, DONE = "lock", "drain", "pause", "done"
-HELD = "held"
+HELD = cooldown.HELD
 """The agent's own word about a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
 STANDING = (LOCK, DRAIN, PAUSE, DONE)
 """The verbs that stand until they are lifted, and the scopes of their rests."""

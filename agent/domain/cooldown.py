@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+HELD = "held"
+"""The scope of what waits for a person, under "slot:NAME/NUMBER" or "workload:NAME"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:

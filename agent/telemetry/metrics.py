@@ -21,6 +21,7 @@ from prometheus_client import (
 )
 
 from agent import __version__
+from agent.domain import cooldown, usefulness
 from agent.domain import decision as decisions
 from agent.domain.fleet import Fleet
 from agent.domain.intent import Intent, IntentKind, IntentState
@@ -28,6 +29,7 @@ from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour, total_rate
 from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
 
 OPERATIONS = (
     "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
@@ -125,6 +127,17 @@ class Metrics:
         self.slots_running = Gauge(
             "gpubid_slots_running", "Slots with a running lease.", ("workload",), registry=target
         )
+        self.slots_ready = Gauge(
+            "gpubid_slots_ready", "Slots whose lease runs and, where the workload tells, is ready.", ("workload",),
+            registry=target,
+        )  # fmt: skip
+        self.slots_idle = Gauge(
+            "gpubid_slots_idle", "Slots whose lease runs and whose GPUs do nothing.", ("workload",), registry=target
+        )
+        self.slots_held = Gauge(
+            "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
+            registry=target,
+        )  # fmt: skip
         self.intents = Counter(
             "gpubid_intents_total", "Intents by kind and how they ended.", ("kind", "outcome"), registry=target
         )
@@ -207,7 +220,14 @@ class Metrics:
             self.budget.labels(window)
 
     def _start_workload(self, workload: str, markets: tuple[str, ...]) -> None:
-        for gauge in (self.slots_wanted, self.slots_running, self.headroom):
+        for gauge in (
+            self.slots_wanted,
+            self.slots_running,
+            self.headroom,
+            self.slots_ready,
+            self.slots_idle,
+            self.slots_held,
+        ):
             gauge.labels(workload)
         self.useful.labels(workload)
         for market in markets:
@@ -270,10 +290,20 @@ class Metrics:
             self.slots_wanted.labels(work.name).set(work.slots)
             self.slots_running.labels(work.name).set(len({lease.slot for lease in running}))
             self.headroom.labels(work.name).set(_headroom(running))
+            self._see_usefulness(fleet, work, running)
         doubted = [
             intent.rate for intent in fleet.intents if intent.state is IntentState.IN_DOUBT and not intent.lease_id
         ]
         self.spend_rate.set(total_rate([*(lease.billing_rate for lease in held), *doubted]).dollars)
+
+    def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
+        ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
+        idle = {lease.slot for lease in running if usefulness.is_idle(lease, fleet.now)}
+        waiting = {rest.key for rest in fleet.cooldowns if rest.scope == cooldown.HELD and rest.until > fleet.now}
+        held = [place for place in work.places if {f"slot:{place}", f"workload:{work.name}"} & waiting]
+        self.slots_ready.labels(work.name).set(len(ready))
+        self.slots_idle.labels(work.name).set(len(idle))
+        self.slots_held.labels(work.name).set(len(held))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
         """Count intents that came to an end."""

@@ -1,0 +1,30 @@
+"""Slots that run are not all useful: ready, idle and held are counted apart, by workload."""
+
+import datetime as dt
+
+from prometheus_client import CollectorRegistry
+
+from agent.domain.cooldown import Cooldown
+from agent.domain.readiness import Readiness, ReadySign
+from agent.telemetry.metrics import Metrics
+from tests.support import builders
+from tests.support.builders import NOW, ago, slot
+
+
+def test_ready_idle_and_held_slots() -> None:
+    registry = CollectorRegistry()
+    work = builders.workload(slots=4, ready=Readiness(ReadySign.PORT, port=80))
+    leases = (
+        builders.lease(1, slot=slot(index=0)),
+        builders.lease(2, slot=slot(index=1), ready_since=ago(minutes=50)),
+        builders.lease(3, slot=slot(index=2), ready_since=ago(minutes=50), idle_since=ago(minutes=20)),
+    )
+    rest = Cooldown("held", "slot:train/3", NOW + dt.timedelta(days=1), "nobody knows why it stopped")
+    Metrics(registry, ["vast"], ["train"]).see_fleet(
+        builders.fleet(workloads=(work,), leases=leases, cooldowns=(rest,))
+    )
+
+    def value(name: str) -> float | None:
+        return registry.get_sample_value(f"gpubid_slots_{name}", {"workload": "train"})
+
+    assert (value("running"), value("ready"), value("idle"), value("held")) == (3, 2, 1, 1)
