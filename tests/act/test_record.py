@@ -7,7 +7,7 @@ import pytest
 
 from agent.act import record, sweep
 from agent.decide import limits, plan
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Hold, Reason
@@ -120,6 +120,23 @@ async def test_what_was_found_is_an_event_and_a_lease_where_it_is_kept(desk: Des
 async def test_an_alert_is_an_event(desk: Desk) -> None:
     (event,) = await write(desk, Alert("market_fault", "vast", "several vanished"))
     assert (event.kind, event.reason) == ("alert.market_fault", "several vanished")
+
+
+async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None:
+    held = await opened(desk)
+    await write(desk, LeaseChanged(held, held, "", (Charge(held.lease_id, DAY, builders.usd(2)),)))
+    rest = Cooldown("held", "slot:train/0", builders.NOW + timedelta(days=1), "its container ended in trouble")
+    (event,) = await write(desk, Marked(rest, "train", held, "workload.held", "slot train/0 is held"))
+    assert (event.kind, event.slot, event.reason) == ("workload.held", 0, "slot train/0 is held")
+    assert event.amount == builders.usd(2)
+    assert desk.rests() == {"held:slot:train/0": "its container ended in trouble"}
+
+
+async def test_a_mark_that_only_counts_is_no_event(desk: Desk) -> None:
+    rest = Cooldown("fast_exit", "train@h1", builders.NOW + timedelta(days=1), "an exit at once")
+    assert await write(desk, Marked(rest, "train", None, "")) == []
+    (event,) = await write(desk, Marked(rest, "train", None, "workload.exited_fast", "ended at once"))
+    assert (event.slot, event.lease_id, event.amount) == (None, "", None)
 
 
 async def test_a_fact_that_breaks_a_rule_writes_nothing_of_the_cycle(desk: Desk) -> None:

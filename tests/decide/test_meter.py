@@ -1,6 +1,7 @@
 """Metering adds up, whatever the pieces, and stays within UTC days."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from agent.decide import meter
 from agent.domain.lease import Bills, Lease
 from agent.domain.money import ZERO, Usd, UsdPerHour
+from agent.domain.readiness import Readiness, ReadySign
 from agent.domain.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
@@ -137,3 +139,27 @@ def test_outstanding_is_what_bills_since_it_was_metered() -> None:
     ahead = builders.lease(2, accrued_until=builders.ago(hours=-1))
     rests = builders.lease(3, accrued_until=builders.ago(hours=2), bills=Bills.NOTHING)
     assert meter.outstanding([runs, ahead, rests], builders.NOW) == builders.usd("0.224")
+
+
+ASKED = Readiness(ReadySign.LOG, line="ready")
+
+
+@pytest.mark.parametrize(
+    ("changes", "ready", "minutes"),
+    [
+        ({}, Readiness(), 58),
+        ({"run_since": None}, Readiness(), 0),
+        ({}, ASKED, 0),
+        ({"ready_since": builders.ago(minutes=40)}, ASKED, 40),
+        ({"ready_since": builders.ago(minutes=40)}, Readiness(), 58),
+        ({"run_since": builders.ago(minutes=-5)}, Readiness(), 0),
+    ],
+    ids=str,
+)
+def test_a_stretch_is_useful_from_its_restore_or_from_when_it_says_it_is_ready(
+    changes: dict[str, Any], ready: Readiness, minutes: float
+) -> None:
+    held = builders.lease(**changes)
+    assert meter.stretch_seconds(held, builders.NOW, REMOTE, ready, is_lost=False) == minutes * 60
+    lost = meter.stretch_seconds(held, builders.NOW, REMOTE, ready, is_lost=True)
+    assert lost == minutes // 10 * 600

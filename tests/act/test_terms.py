@@ -1,0 +1,44 @@
+"""On what terms a rent leaves: secrets are looked up last, and a missing one sends nothing."""
+
+import pytest
+
+from agent.act import terms
+from agent.domain.decision import Reason, Rent
+from agent.domain.tenure import Tenure
+from agent.domain.workload import ImageLogin
+from agent.markets import errors
+from tests.support import builders
+
+RENT = Rent(
+    builders.slot(),
+    builders.offer(),
+    Tenure.INTERRUPTIBLE,
+    builders.per_hour("0.22"),
+    builders.per_hour("0.224"),
+    Reason("best_offer", "the slot is empty"),
+)
+PRIVATE = builders.workload(
+    environment=(("EPOCHS", "90"),),
+    env_from=(("TOKEN", "hub_token"),),
+    image_login=ImageLogin("registry.example", "robot", "registry_password"),
+)
+SAFE = {"hub_token": "s3cret", "registry_password": "pa55"}
+
+
+def test_secrets_are_put_in_by_name() -> None:
+    made = terms.of(RENT, PRIVATE, SAFE.__getitem__)
+    assert made.environment == (("EPOCHS", "90"), ("TOKEN", "s3cret"))
+    assert made.login is not None
+    assert (made.login.user, made.login.password) == ("robot", "pa55")
+    assert PRIVATE.credentials == ("registry_password", "hub_token")
+    assert not any(secret in repr(PRIVATE) for secret in SAFE.values())
+
+
+def test_what_needs_no_secret_asks_for_none() -> None:
+    made = terms.of(RENT, builders.workload(), terms.none)
+    assert (made.tenure, made.bid, made.login) == (RENT.tenure, RENT.bid, None)
+
+
+def test_a_secret_that_is_not_there_refuses_before_anything_is_sent() -> None:
+    with pytest.raises(errors.Rejected, match="hub_token"):
+        terms.of(RENT, builders.workload(env_from=(("TOKEN", "hub_token"),)), terms.none)
