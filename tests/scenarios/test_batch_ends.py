@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent.act import orders
 from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
 from agent.domain.workload import WorkloadKind
@@ -38,7 +39,8 @@ async def test_batch_stopped_by_a_person_is_held_and_bills_no_gpu(tmp_path: Path
         assert contract.ended is None, "the disk was given up"
         [held] = await world.events("workload.held")
         assert "gpubid resume train/0" in held.reason
-        assert [rest.scope for rest in world.app.ledger.recollection(world.clock.now()).cooldowns] == ["held"]
+        rests = world.app.ledger.recollection(world.clock.now()).cooldowns
+        assert ("held", "slot:train/0") in {(rest.scope, rest.key) for rest in rests}
         assert len(world.contracts()) == 1
 
 
@@ -96,3 +98,30 @@ async def test_fast_exits_on_three_hosts_hold_the_workload_and_blame_no_host(tmp
         assert all(host.starts_failed == 0 for host in hosts.values())
         assert [lease.state for lease in world.leases()] == [LeaseState.PAUSED], "the last is kept to be looked at"
         assert not world.contracts()[-1].holds_gpu
+
+
+async def test_a_person_lifts_a_hold_and_later_says_done(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        world.market.stop(world.contract().contract_id)
+        await world.cycle(minutes=30)
+        assert world.lease().state is LeaseState.PAUSED
+        await world.app.say(orders.Order("resume", "train/0"), "uid 0")
+        await world.until_running(minutes=30)
+        assert await world.events("workload.held")
+        await world.app.say(orders.Order("done", "train/0"), "uid 0")
+        await world.cycle(minutes=30)
+        assert world.leases() == []
+        assert world.live() == []
+
+
+async def test_a_held_workload_starts_its_count_anew(tmp_path: Path) -> None:
+    broken = work(environment=(("SIM_EXIT_AFTER", "40"),), max_fast_exits=2)
+    async with rehearsed(tmp_path, workloads=(broken,)) as world:
+        await world.cycle(minutes=60)
+        assert len(world.contracts()) == 2
+        await world.app.say(orders.Order("resume", "train"), "uid 0")
+        await world.cycle(minutes=60)
+        assert len(world.contracts()) >= 3
+        assert len(await world.events("workload.held")) == 2

@@ -1,0 +1,127 @@
+"""Probes: what a port or a page answers is a value, what is slow holds nobody up, private addresses are not asked."""
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agent.clock import SteppedClock
+from agent.decide.probing import Target
+from agent.domain.readiness import Readiness, ReadySign
+from agent.markets import errors
+from agent.observe import prober
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+
+
+class Logs:
+    """A market that has only logs."""
+
+    def __init__(self, *lines: str, fails: bool = False) -> None:
+        self.lines = lines
+        self.fails = fails
+        self.reads = 0
+
+    async def logs(self, _: str, __: int) -> Sequence[str]:
+        self.reads += 1
+        if self.fails:
+            raise errors.Unavailable("dark")
+        return self.lines
+
+
+def probing(market: Any, clock: SteppedClock, *, may_be_local: bool = True) -> prober.Prober:
+    return prober.Prober(market, clock, asyncio.create_task, may_be_local=may_be_local)
+
+
+def target(sign: ReadySign = ReadySign.HTTP, place: str = "", **changes: Any) -> Target:
+    ready = Readiness(sign, line="is up", port=80, path="/health")
+    return Target("1", NOW, ready, place, **changes)
+
+
+@asynccontextmanager
+async def answering(answer: bytes, *, is_silent: bool = False) -> AsyncIterator[str]:
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        if is_silent:
+            await gone.wait()
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        gone.set()
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_ready"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", True),
+        (b"HTTP/1.0 204 No Content\r\n\r\n", True),
+        (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", False),
+        (b"HTTP/1.1 301 Moved\r\n\r\n", False),
+        (b"SSH-2.0-OpenSSH_9\r\n", False),
+        (b"", False),
+        (b"\xff" * 10_000, False),
+    ],
+)
+async def test_a_page_is_ready_with_a_2xx_only(answer: bytes, is_ready: bool) -> None:
+    async with answering(answer) as place:
+        seen = await probing(Logs(), SteppedClock(NOW)).look([target(place=place)])
+    assert seen["1"].is_ready is is_ready
+    assert bool(seen["1"].said) is not is_ready
+
+
+async def test_a_port_is_ready_when_it_answers_and_closed_when_not() -> None:
+    async with answering(b"") as place:
+        seen = await probing(Logs(), SteppedClock(NOW)).look([target(ReadySign.PORT, place)])
+        assert seen["1"].is_ready
+    seen = await probing(Logs(), SteppedClock(NOW)).look([target(ReadySign.PORT, place)])
+    assert not seen["1"].is_ready
+    assert "does not answer" in seen["1"].said
+
+
+async def test_a_slow_answer_is_collected_later_and_asked_for_once() -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n", is_silent=True) as place:
+        slow = probing(Logs(), SteppedClock(NOW))
+        assert await slow.look([target(place=place)]) == {}
+        assert await slow.look([target(place=place)]) == {}
+        assert len(slow._running) == 1
+        await slow.close()
+        assert not slow._running
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:80", "10.0.0.5:80", "[::1]:80", "169.254.169.254:80", "name:80"])
+async def test_a_live_market_sends_nobody_to_a_private_address(place: str) -> None:
+    seen = await probing(Logs(), SteppedClock(NOW), may_be_local=False).look([target(place=place)])
+    assert seen["1"].said == f"{place} is no public address"
+
+
+async def test_logs_are_read_once_a_minute_and_at_once_when_it_is_over() -> None:
+    clock, market = SteppedClock(NOW), Logs("epoch 1", "the model is up")
+    reader = probing(market, clock)
+    waiting = target(ReadySign.LOG, done_line="all done")
+    seen = await reader.look([waiting])
+    assert (seen["1"].is_ready, seen["1"].is_done) == (True, False)
+    await reader.look([waiting])
+    assert market.reads == 1
+    clock.advance(61)
+    market.lines = (*market.lines, "all done")
+    assert (await reader.look([waiting]))["1"].is_done
+    clock.advance(5)
+    over = Target("1", clock.now(), Readiness(), done_line="all done", is_over=True)
+    await reader.look([over])
+    assert market.reads == 3
+    assert await reader.look([]) == {}
+
+
+async def test_a_log_that_cannot_be_read_says_so() -> None:
+    seen = await probing(Logs(fails=True), SteppedClock(NOW)).look([target(ReadySign.LOG)])
+    assert seen["1"].said == "its log could not be read (unavailable)"
