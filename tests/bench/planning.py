@@ -12,6 +12,7 @@ from agent.decide import limits, plan
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.label import Label
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
@@ -117,6 +118,18 @@ def _lease(number: int, place: Slot, offer: Offer, state: LeaseState) -> Lease:
     )
 
 
+def half_fleet(offers: list[Offer]) -> Fleet:
+    """Give a fleet of which every other slot runs, and is listed under its label."""
+    fleet = full_fleet(offers, LeaseState.RUNNING)
+    leases = fleet.leases[::2]
+    rows = tuple(
+        builders.instance(number * 2, host_id=lease.host_id, label="ours") for number, lease in enumerate(leases)
+    )
+    names = {lease.instance_id: Label(fleet.fleet_id, lease.slot, lease.intent_id) for lease in leases}
+    view = replace(fleet.markets["vast"], instances=rows, labels=names)
+    return replace(fleet, leases=leases, markets={"vast": view})
+
+
 def wanting(fleet: Fleet, **changes: Any) -> Fleet:
     """Give the fleet with every workload's requirements changed alike."""
     works = (replace(work, requirements=replace(work.requirements, **changes)) for work in fleet.workloads)
@@ -135,6 +148,7 @@ def measure() -> bool:
         "every slot runs": full_fleet(offers, LeaseState.RUNNING),
         "every slot is paused": full_fleet(offers, LeaseState.PAUSED),
         "every slot is empty": empty_fleet(),
+        "every other slot is empty": half_fleet(offers),
         "all empty, all want the same": anything,
         "all empty, any model, nothing fits": wanting(anything, min_reliability=0.99999999),
     }
