@@ -1,0 +1,111 @@
+"""The documents say what the program is: every verb, metric, card and rule, and every link and path that they name."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from agent.cli import main
+from agent.telemetry.metrics import Metrics
+from tests.markets.cards import CARDS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md")])
+LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+RULES = range(1, 18)
+
+
+def verbs() -> Iterator[str]:
+    """Yield every command as a person types it."""
+    yield from _commands(typer.main.get_command(main.app), "gpubid")
+
+
+def _commands(command: object, typed: str) -> Iterator[str]:
+    inner = getattr(command, "commands", None)
+    if not inner:
+        yield typed
+        return
+    for name, one in inner.items():
+        yield from _commands(one, f"{typed} {name}")
+
+
+def blocks(text: str) -> list[str]:
+    """Return what stands between fences."""
+    return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a document's headings, as the usual renderers make them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def metrics() -> Iterator[tuple[str, str, str]]:
+    """Yield name, labels and meaning of every metric, in the program's order."""
+    for value in vars(Metrics(CollectorRegistry(), (), ())).values():
+        if isinstance(value, Counter | Gauge | Histogram):
+            name = value._name + ("_total" if isinstance(value, Counter) else "")
+            yield name, ", ".join(value._labelnames) or "-", value._documentation
+
+
+@pytest.mark.parametrize("verb", list(verbs()))
+def test_every_verb_stands_in_the_readme(verb: str) -> None:
+    assert f"`{verb}" in README
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    known = set(verbs())
+    groups = {verb.rsplit(" ", 1)[0] for verb in known} - {"gpubid"}
+    inline = re.findall(r"`gpubid ([a-z][a-z ]*[a-z])", README)
+    for words in (*inline, *re.findall(r"^gpubid ([a-z]+)", "\n".join(blocks(README)), re.MULTILINE)):
+        typed = f"gpubid {words}"
+        assert any(typed == one or typed.startswith(f"{one} ") for one in known | groups), typed
+
+
+def test_every_target_of_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    inline = {target for document in DOCUMENTS for target in re.findall(r"`make ([a-z]+)`", document.read_text())}
+    named = inline | set(re.findall(r"^make ([a-z]+)", "\n".join(blocks(README)), re.MULTILINE))
+    assert named <= targets
+    assert "demo" in named
+
+
+def test_metrics_are_documented_one_for_one() -> None:
+    rows = re.findall(r"^\| `(\S+)` \| (.+?) \| (.+) \|$", (ROOT / "deploy/metrics.md").read_text(), re.MULTILINE)
+    assert rows == list(metrics())
+
+
+def test_the_table_of_cards_is_current() -> None:
+    rows = re.findall(r"^\| (MC-\d+) \| (.+?) \| (done|exempt: .+) \|$", README, re.MULTILINE)
+    assert rows == [(card.card_id, card.title, "done") for card in CARDS]
+
+
+def test_the_table_of_rules_names_a_file_for_each_that_is_there() -> None:
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", README, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(RULES)
+    for number, held in rows:
+        files = re.findall(r"`(tests/[^`]+)`", held)
+        assert files or held.startswith("not yet"), number
+        assert all((ROOT / file).is_file() for file in files), files
+    told = {file for _, held in rows for file in re.findall(r"`(tests/rules/[^`]+)`", held)}
+    assert told == {str(path.relative_to(ROOT)) for path in (ROOT / "tests/rules").glob("test_rule_*.py")}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text()
+    for target, anchor in LINK.findall(text):
+        path = (document.parent / target).resolve() if target else document
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path.read_text()), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_paths_that_are_named_exist(document: Path) -> None:
+    named = re.findall(r"`((?:agent|tests|strategies|migrations|deploy)/[\w./]+)`", document.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
