@@ -13,7 +13,20 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import capping, cooldown, endings, halt, learning, limits, match, ranking, reload, slots, spread, words
+from agent.decide import (
+    capping,
+    cooldown,
+    endings,
+    halt,
+    learning,
+    limits,
+    match,
+    ranking,
+    reload,
+    slots,
+    spread,
+    words,
+)
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
