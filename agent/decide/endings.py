@@ -33,6 +33,8 @@ FAILED_STARTS_KEPT = timedelta(hours=24)
 MOVED = "moved"
 """Scope of the one move that a service has had in this cool-off."""
 RESTING = "cool_off"
+SETTLES = timedelta(seconds=90)
+"""A container that the host starts again does so within a minute (assumed): such an end is none."""
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container is left undecided for its log to be read."""
 _LOGGED = frozenset({LeaseState.RUNNING, LeaseState.EXITED})
@@ -47,7 +49,7 @@ DENIAL = "no_such_instance"
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return what the changes of this cycle, and the counts so far, mean for slots and workloads."""
     made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
-    made += _of_logs(fleet)
+    made += _of_batches(fleet)
     standing = {_key(rest) for rest in fleet.cooldowns if rest.until > fleet.now}
     made += _over_budget(fleet, made, standing)
     return tuple(mark for mark in made if mark.rest.scope not in _ONCE or _key(mark.rest) not in standing)
@@ -116,8 +118,8 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
-    """A container that ended: right after its first start it failed, else a batch may have come to its end."""
-    if not _is_told_by_log(work):
+    """A container that ended right after its first start; the end of a batch is judged once it has settled."""
+    if work.kind is not WorkloadKind.BATCH:
         yield from _of_end(fleet, work, change.after, is_fast=is_fast(change))
 
 
@@ -140,31 +142,32 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
     return Marked(rest, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
 
 
-def _of_logs(fleet: Fleet) -> Iterator[Marked]:
-    """What a batch's log says: done while it runs, or, once its container ended, whether that was the end."""
+def _of_batches(fleet: Fleet) -> Iterator[Marked]:
+    """What batches came to: done by a line of the log while it runs, or whatever the end of its container means."""
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
-        if work is None or not _is_told_by_log(work) or held.is_held or held.state not in _LOGGED:
+        if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or held.state not in _LOGGED:
             continue
         view = fleet.markets.get(held.market)
         sighting = view.sightings.get(held.instance_id) if view is not None else None
-        if sighting is not None and sighting.is_done:
+        if _is_told_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
-        elif awaits_log(fleet, held):
-            continue
-        elif held.state is LeaseState.EXITED:
+        elif held.state is LeaseState.EXITED and not is_settling(fleet, held):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
 
 
-def awaits_log(fleet: Fleet, held: Lease) -> bool:
-    """Tell whether a container ended whose log has yet to say whether the work is done; not for ever."""
+def is_settling(fleet: Fleet, held: Lease) -> bool:
+    """Tell whether the end of a batch's container is not judged yet: it may start again, its log may say more."""
     work = fleet.workload(held.slot.workload)
-    if work is None or not _is_told_by_log(work) or held.state is not LeaseState.EXITED:
+    if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
         return False
+    ended_for = fleet.now - held.state_since
+    if ended_for < SETTLES:
+        return True
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     is_read = sighting is not None and sighting.at >= held.state_since
-    return not is_read and fleet.now - held.state_since < LOG_PATIENCE
+    return _is_told_by_log(work) and not is_read and ended_for < LOG_PATIENCE
 
 
 def _is_told_by_log(work: Workload) -> bool:

@@ -197,6 +197,7 @@ def _updated(
     after, charges = _metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True, runs=held.runs + 1)
+        after = replace(after, end_reason="" if held.end_reason == endings.FAST_EXIT else held.end_reason)
     return LeaseChanged(held, after, kind, charges)
 
 

@@ -64,7 +64,7 @@ def _failure_code(held: Lease) -> str:
 def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
     """A container that ended at once is tried on another host; the last one stays, paused, for a person to look at."""
     is_over = held.end_reason == endings.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
-    if not is_over or endings.awaits_log(fleet, held) or words.find(cooling, (words.HELD,), words.of_slot(held.slot)):
+    if not is_over or endings.is_settling(fleet, held) or words.find(cooling, (words.HELD,), words.of_slot(held.slot)):
         return None
     return Reason(endings.FAST_EXIT, "its container ended right after the start: it is tried on another host")
 
@@ -146,8 +146,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
         return _hold(
             place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
         )
-    if endings.awaits_log(fleet, held):
-        return _hold(place, "reading_log", "its container ended; its log is read for whether the work is done")
+    if endings.is_settling(fleet, held):
+        return _hold(place, "settling", "its container ended; a moment shows whether the work is done")
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)

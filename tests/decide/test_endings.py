@@ -66,16 +66,24 @@ def test_a_service_has_one_move_a_cool_off() -> None:
     assert found.reason.code == "cool_off"  # type: ignore[union-attr]
 
 
-def test_the_end_of_a_container_is_done_for_a_batch_and_nothing_for_a_service() -> None:
+def ended(minutes: float = 2, **view: Any) -> Any:
+    held = builders.lease(
+        state=LeaseState.EXITED, state_since=ago(minutes=minutes), interrupted_by=Cause.CONTAINER_EXIT
+    )
+    return builders.fleet(workloads=(BATCH,), leases=(held,), markets={"vast": builders.view(**view)})
+
+
+def test_the_end_of_a_container_is_done_for_a_batch_once_it_settled_and_nothing_for_a_service() -> None:
     change = lost(Cause.CONTAINER_EXIT, "container_state")
-    assert scopes(builders.fleet(workloads=(BATCH,)), change) == [(words.DONE, "slot:train/0")]
+    assert scopes(builders.fleet(workloads=(BATCH,)), change) == []
+    assert scopes(ended(minutes=1)) == []
+    assert scopes(ended()) == [(words.DONE, "slot:train/0")]
     assert scopes(builders.fleet(), change) == []
 
 
 def test_trouble_in_the_message_is_no_clean_end() -> None:
     row = builders.instance(state=InstanceState.EXITED, message="exited with code 137", has_trouble=True)
-    fleet = builders.fleet(workloads=(BATCH,), markets={"vast": builders.view(instances=(row,))})
-    assert scopes(fleet, lost(Cause.CONTAINER_EXIT)) == [(words.HELD, "slot:train/0")]
+    assert scopes(ended(instances=(row,))) == [(words.HELD, "slot:train/0")]
 
 
 def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -> None:

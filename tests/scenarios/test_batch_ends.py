@@ -125,3 +125,14 @@ async def test_a_held_workload_starts_its_count_anew(tmp_path: Path) -> None:
         await world.cycle(minutes=60)
         assert len(world.contracts()) >= 3
         assert len(await world.events("workload.held")) == 2
+
+
+async def test_a_container_that_starts_again_by_itself_is_not_done(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=1)
+        world.market.exit_container(world.contract().contract_id, restarts_after=40)
+        await world.cycle(minutes=10)
+        lease = world.lease()
+        assert (lease.state, lease.end_reason, lease.runs) == (LeaseState.RUNNING, "", 2)
+        assert not await world.events("workload.done", "workload.held", "workload.failed_at_once")
