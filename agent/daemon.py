@@ -51,6 +51,7 @@ class Daemon:
         self._parts = parts
         self._health = Health(app.clock.monotonic)
         self._must_tidy = False
+        self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
         self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set, app.config.operators)
@@ -74,15 +75,21 @@ class Daemon:
             self._listen_to_signals()
             self._clockwork.start()
             open_parts.callback(self._clockwork.shutdown, wait=False)
-            open_parts.callback(self._stopping)
             parts.metrics.see_reload(self._app.clock.now(), is_good=True)
             parts.wake.set()
-            await self._loop(f"http://{host}:{port}")
+            try:
+                await self._loop(f"http://{host}:{port}")
+            finally:
+                self.stop()
 
     def stop(self) -> None:
-        """End after the cycle that runs now; what it has sent is resolved first."""
+        """End after the cycle that runs now; one that only reads is soon interrupted, what it has sent is resolved."""
+        if not self._parts.stop.is_set():
+            self._stopping()
         self._parts.stop.set()
         self._parts.wake.set()
+        if self._patience is not None:
+            self._patience.reschedule(asyncio.get_running_loop().time() + schedule.STOP_PATIENCE_SECONDS)
 
     def reload(self) -> None:
         """Read the files again; take them whole, or keep the last good ones."""
@@ -154,18 +161,24 @@ class Daemon:
         clock, metrics = self._app.clock, self._parts.metrics
         began = clock.monotonic()
         try:
-            done = await self._app.cycle()
+            async with asyncio.timeout(None) as self._patience:
+                done = await self._app.cycle()
         except LedgerError as error:
             log.error("cycle.failed", code=error.code.value, reason=error.sentence)
             if error.code is Code.WRONG_ACCOUNT:
                 raise
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             return None
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TimeoutError) and self._parts.stop.is_set():
+                log.warning("cycle.interrupted", reason="told to stop while the market kept it waiting")
+                return None
             # One cycle's defect must not end the daemon: what runs still needs watching, and the health shows it.
             log.exception("cycle.failed", code="bug")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             return None
+        finally:
+            self._patience = None
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
         self._see(done)

@@ -13,6 +13,8 @@ CYCLE_DEADLINE_POLLS = 20
 """A cycle that has not ended after so many polls is stuck: writes have deadlines of their own, far shorter."""
 
 
+STOP_PATIENCE_SECONDS = 5.0
+"""How long a stop waits for a cycle that reads: a market that hangs would outlast a service manager's patience."""
 CYCLE = "cycle"
 """The job that a reload may give another rhythm."""
 

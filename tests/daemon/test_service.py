@@ -35,3 +35,36 @@ async def test_a_stop_with_nothing_held(tmp_path: Path) -> None:
         assert await daemon.stop() == 0
         assert daemon.out[-1] == "gpubid: stopped; no lease is open"
         assert not (tmp_path / "ledger.sqlite.sock").exists()
+
+
+async def test_a_stop_does_not_wait_for_a_market_that_hangs(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, daemon):
+        billing = await until(market.billing, "a rent")
+        await market.weather("slow", route="GET", delay=300)
+        # A reload wakes a cycle before anything else can happen: the stop finds it waiting for its listing.
+        await daemon.reload()
+        assert await daemon.stop() == 0
+        assert daemon.logs("cycle.interrupted")
+        assert "1 lease(s) go on billing $" in "\n".join(daemon.out)
+        assert await market.billing() == billing
+    assert (await programs.gpubid(tmp_path, "ledger", "verify")).code == 0
+
+
+async def test_a_stop_waits_for_the_answer_to_what_was_sent(tmp_path: Path) -> None:
+    config = programs.LIVE.replace("max_instances = 4", "max_instances = 0")
+    async with programs.running(tmp_path, config=config) as (market, daemon):
+        await market.weather("slow", route="PUT /asks", delay=8)
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        await daemon.reload()
+        await until(lambda: _has_sent(tmp_path), "an intent that was sent")
+        assert await daemon.stop() == 0
+        (contract,) = await market.billing()
+        assert any(f"vast-{contract} " in line for line in daemon.out), "rented, and nobody wrote it down"
+        shown = (await programs.gpubid(tmp_path, "fleet", "--json")).json
+        assert [lease["instance"] for lease in shown["leases"]] == [str(contract)]
+        assert shown["in_doubt"] == []
+
+
+async def _has_sent(place: Path) -> bool:
+    shown = (await programs.gpubid(place, "fleet", "--json")).json
+    return [row["state"] for row in shown["in_doubt"]] == ["sent"]
