@@ -118,7 +118,7 @@ class _Ways:
     def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
         """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed and affordable."""
         disk, ask, params = candidate.disk_rate(self.disk_gb), candidate.ask, self.params
-        found = []
+        found: list[price.Way] = []
         if candidate.floor is not None:
             most = bidding.ceiling(self.max_price, disk, ask, params.ceiling)
             found += _bids(candidate.floor, most, params.headroom)

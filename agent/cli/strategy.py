@@ -74,7 +74,8 @@ def learned(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sess
                 f"{row['host_failures']:.1f}", f"{row['losses_per_hour']:.3f}", f"{row['start_success']:.0%}", speed,
             )  # fmt: skip
         session.show(table)
-    session.say(f"counts halve in {shown['half_life_days']} days" if shown["markets"] else "nothing has been learned yet")
+    is_known = bool(shown["markets"])
+    session.say(f"counts halve in {shown['half_life_days']} days" if is_known else "nothing has been learned yet")
 
 
 async def _learned(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - the configuration, imported only when it runs

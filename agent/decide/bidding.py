@@ -21,8 +21,8 @@ LEAST_STEP = money.per_hour("0.001")
 
 
 RIVAL_BID = (2.76, 0.46)
-"""Rivals' bids over the floor, as (median, log deviation). The median is the recorded jump of 2.3 over bids of 1.2 times
-the floor (16 outbids, inbox of 2026-08-16), the deviation that of the seven jumps at hand."""
+"""Rivals' bids over the floor, as (median, log deviation). The median is the recorded jump of 2.3 over bids of 1.2
+times the floor (16 outbids, inbox of 2026-08-16), the deviation that of the seven jumps at hand."""
 
 DISPLACED_SHARE = 0.25
 """Of the losses to the market, those to on-demand renters, whom no bid beats. Assumed."""

@@ -44,7 +44,8 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     held = {lease.host_id for lease in fleet.leases if lease.is_open} - rented
     taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))
     hazard = learning.market_hazard(fleet.hosts.values(), fleet.now)
-    ranked = ranking.ranking(book, work, _both_ways(work), learning.pooled(fleet.hosts, fleet.now), taken, fleet.now, hazard)
+    hosts = learning.pooled(fleet.hosts, fleet.now)
+    ranked = ranking.ranking(book, work, _both_ways(work), hosts, taken, fleet.now, hazard)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),

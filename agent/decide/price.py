@@ -24,8 +24,8 @@ HORIZON_HOURS = 6.0
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
-field's .1 and .5 an hour (reference of bidding theory, Vast section). It weighs half a day: a bad first hour on one host
-must not speak for the market, or on-demand would be paid for and nothing more be learned."""
+field's .1 and .5 an hour (reference of bidding theory, Vast section). It weighs half a day: a bad first hour on one
+host must not speak for the market, or on-demand would be paid for and nothing more be learned."""
 
 CONTEST_PRIOR_HOURS = 2.0
 """Weight of the market's rate of losses against a host's own, in hours. Assumed: hosts differ widely in how many want
@@ -130,7 +130,8 @@ def host_hazard(reliability: float, record: HostRecord | None) -> float:
     """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
 
     The prior mean is what the advertised share of uptime implies when an outage lasts `OUTAGE_HOURS`; its weight is
-    `HOST_PRIOR_HOURS`; losses to the market are not the host's. Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6).
+    `HOST_PRIOR_HOURS`; losses to the market are not the host's. Source: Gamma-Poisson conjugacy (Gelman et al.,
+    Bayesian Data Analysis, 3rd ed., section 2.6).
     """
     up = min(max(reliability, 0.5), 0.9999)
     prior = (1.0 - up) / (up * OUTAGE_HOURS)

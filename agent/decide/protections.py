@@ -109,7 +109,9 @@ ALL = (
     # Three to five losses a day and lease are common; so many in an hour is a crowd that outbids whatever is rented.
     Protection(STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"),
     # Images that fail on so many hosts of one model seldom fail by chance: a driver, a registry, a bad batch.
-    Protection(STARTS, _failing, timedelta(hours=2), 3, timedelta(hours=1), "hosts that failed to start", is_by_host=True),
+    Protection(
+        STARTS, _failing, timedelta(hours=2), 3, timedelta(hours=1), "hosts that failed to start", is_by_host=True
+    ),
     # Each refusal costs a search; a listing that is so wrong is let catch up.
     Protection(REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
     # Hosts of one owner stand in one room and fall silent together.

@@ -22,7 +22,8 @@ def ranking(
     """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
 
     Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
-    bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged by.
+    bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged
+    by.
     """
     found: list[tuple[float, str, int, Candidate]] = []
     fits = match.fitting(work, now)

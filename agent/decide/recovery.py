@@ -46,14 +46,14 @@ LATE_RESUME_PER_HOUR = 0.05
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
 TROUBLE_HOURS = 10 / 60
-"""How long a further interruption idles a slot until it runs again: seeing it, choosing, and loading elsewhere. Assumed."""
+"""How long a further interruption idles a slot: seeing it, choosing, and loading elsewhere. Assumed."""
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 FALLBACK_MBPS = 200.0
 """How fast the image is reckoned to load elsewhere when a raise fails."""
 RAISE_PATIENCE = timedelta(minutes=2)
-"""How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a minute
-are usual."""
+"""How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
+minute are usual."""
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
 
@@ -212,8 +212,9 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
     """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
     A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid
-    twice and idles nobody; the restore and half a checkpoint interval are done again. Both are priced in dollars for the
-    useful hours of `RETURN_HOURS`, as offers are when a slot is filled; the gain must be `least_gain` of staying's cost.
+    twice and idles nobody; the restore and half a checkpoint interval are done again. Both are priced in dollars for
+    the useful hours of `RETURN_HOURS`, as offers are when a slot is filled; the gain must be `least_gain` of staying's
+    cost.
     """
     held = slot.lease
     if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
@@ -242,7 +243,7 @@ def ends_soon(held: Lease, now: datetime) -> bool:
 
 
 def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
-    """Return the move of a running lease whose host leaves the market, or None: the new one runs before the old goes."""
+    """Return the move of a running lease whose host leaves the market; the new one runs before the old goes."""
     held = slot.lease
     if held is None or held.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(held, now):
         return None
@@ -282,8 +283,8 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     """Price one way over the horizon.
 
     After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
-    Useful hours count by `speed`, the DLPerf over that of the lease that was lost, at most 1: an hour on a slower card is
-    worth less, and one on a faster card no more than the operator said an hour is worth.
+    Useful hours count by `speed`, the DLPerf over that of the lease that was lost, at most 1: an hour on a slower card
+    is worth less, and one on a faster card no more than the operator said an hour is worth.
     """
     left = max(HORIZON_HOURS - start_hours, 0.0)
     losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)

@@ -112,8 +112,8 @@ class Candidate:
 class Proposal:
     """One move a strategy would make for a slot. Limits have the last word.
 
-    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause that makes
-    way for a move names the move's `candidate`: where that may not be rented the pause is not made either.
+    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause that
+    makes way for a move names the move's `candidate`: where that may not be rented the pause is not made either.
     """
 
     slot: Slot

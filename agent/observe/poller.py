@@ -108,7 +108,8 @@ class Poller:
         Workloads named in `dear` pay for on-demand: whether something cheaper is on offer is looked up more often.
         """
         if not self.view.is_fresh:
-            # Nothing may be rented on a stale view: a search now would cost rows, and its back-off would outlast the dark.
+            # Nothing may be rented on a stale view: a search now would cost rows, and its back-off would outlast the
+            # dark.
             self.seen_offers = ()
             self._keep(())
             return self.view

@@ -37,13 +37,19 @@ def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> No
     config = tmp_path / "agent.toml"
     config.write_text(shipped.replace('path = "gpubid.sqlite"', f'path = "{tmp_path}/kept/rehearsal.sqlite"'))
     gpubid = Path(sys.executable).with_name("gpubid")
-    told = [gpubid, "rehearse", "--config", config, "--climate", "calm", "--hours", "1", "--keep-ledger", tmp_path / "kept"]
-    subprocess.run([*told, "--json"], check=True, capture_output=True, timeout=120)
+    where: list[str | Path] = ["--config", config, "--keep-ledger", tmp_path / "kept"]
+    subprocess.run(
+        [gpubid, "rehearse", "--climate", "calm", "--hours", "1", "--json", *where],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     shown = subprocess.run(
         [gpubid, "strategy", "learned", "--config", config, "--json"], check=True, capture_output=True, timeout=60
     )
     (market,) = json.loads(shown.stdout)["markets"]
     assert market["market"] == "vast"
     assert market["hosts"][0]["starts_ok"] >= 0
-    plain = subprocess.run([gpubid, "strategy", "learned", "--config", config], check=True, capture_output=True, timeout=60)
+    asked: list[str | Path] = [gpubid, "strategy", "learned", "--config", config]
+    plain = subprocess.run(asked, check=True, capture_output=True, timeout=60)
     assert b"losses to the market an hour" in plain.stdout

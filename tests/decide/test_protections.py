@@ -25,7 +25,9 @@ def incidents(count: int, kind: str = "lease.interrupted", **changes: object) ->
     ]
 
 
-def resting(found: list[Incident], exposed: dict[str, int] | None = None, since: dict[str, object] | None = None) -> list[str]:
+def resting(
+    found: list[Incident], exposed: dict[str, int] | None = None, since: dict[str, object] | None = None
+) -> list[str]:
     trips = protections.tripped(found, exposed or {}, since or {}, NOW)  # type: ignore[arg-type]
     return [f"{trip.rest.scope}:{trip.rest.key}" for trip in trips]
 

@@ -6,17 +6,32 @@ import dataclasses
 import functools
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from agent.cli import session
 from agent.cli.rehearsal import Scene, rehearse
+from agent.config.settings import Config
+from agent.domain import gpu, money
+from agent.domain.workload import WorkloadKind
 from tests.support import verdict
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"
+MOST_MOVES = 6.0
+"""A slot and day outside a bidding war: more is ping-pong."""
 CLIMATES = ("calm", "bidding_war", "price_spike", "blackout", "lying_list", "host_death", "broke")
-COLUMNS = ("useful_hours", "interrupted", "moved", "spend", "charged", "savings_ratio", *verdict.ZEROS, "wall_seconds")
+COLUMNS = (
+    "useful_hours",
+    "interrupted",
+    "moves_per_slot_day",
+    "spend",
+    "charged",
+    "savings_ratio",
+    *verdict.ZEROS,
+    "wall_seconds",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,12 +42,39 @@ class Lived:
     wrong: list[str]
 
 
+def staffed(config: Config) -> Config:
+    """Return the shipped configuration with three workloads of both kinds, and limits that leave room for them."""
+    (train,) = config.workloads
+    cards = {"train": ("RTX 4090",), "serve": ("RTX 3090",), "tune": ("RTX 4090", "RTX 3090")}
+    workloads = tuple(
+        dataclasses.replace(
+            train,
+            name=name,
+            kind=WorkloadKind.SERVICE if name == "serve" else WorkloadKind.BATCH,
+            requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, models))),
+        )
+        for name, models in cards.items()
+    )
+    caps = dataclasses.replace(
+        config.limits, per_hour=money.per_hour(3), per_day=money.usd(36), per_month=money.usd(750), instances=9
+    )
+    return dataclasses.replace(config, workloads=workloads, limits=caps)
+
+
 def live(climate: str, hours: float, seed: int) -> Lived:
-    """Rehearse the shipped configuration once."""
+    """Rehearse once: the shipped configuration with three workloads of both kinds."""
     session.log_quietly()
     config, tuned = session.read(CONFIG)
+    config = staffed(config)
     told = asyncio.run(rehearse(config, tuned, Scene(climate, hours, seed)))
-    return Lived(dict(told.figures), verdict.wrong(told))
+    figures = dict(told.figures)
+    return Lived(figures, [*verdict.wrong(told), *_ping_pong(climate, figures)])
+
+
+def _ping_pong(climate: str, figures: Mapping[str, Any]) -> Iterator[str]:
+    moves = figures["moves_per_slot_day"]
+    if climate != "bidding_war" and moves > MOST_MOVES:
+        yield f"{moves:.1f} moves per slot-day, more than {MOST_MOVES}"
 
 
 def row(lived: Lived) -> str:

@@ -73,7 +73,8 @@ def table(climate: str, mine: Sequence[dict[str, Any]], theirs: Sequence[dict[st
     """Return the rows of one climate: both strategies, and the difference with its interval."""
     rows = [_row(climate, name, days) for name, days in (("patient", mine), ("floor", theirs))]
     mean, (low, high) = paired([per_useful_hour(day) for day in mine], [per_useful_hour(day) for day in theirs])
-    return "\n".join([*rows, f"{climate:<12} patient - floor: {mean:+.4f} $/useful hour, 95 % [{low:+.4f}, {high:+.4f}]"])
+    difference = f"{climate:<12} patient - floor: {mean:+.4f} $/useful hour, 95 % [{low:+.4f}, {high:+.4f}]"
+    return "\n".join([*rows, difference])
 
 
 def _row(climate: str, name: str, days: Sequence[dict[str, Any]]) -> str:
@@ -101,7 +102,7 @@ def main() -> None:
     for climate in asked.climate or CLIMATES:
         days = [Day(climate, seed, name, asked.hours) for name in ("patient", "floor") for seed in seeds]
         found = run(days, asked.processes)
-        print(table(climate, found[: len(seeds)], found[len(seeds) :]), flush=True)  # noqa: T201
+        print(table(climate, found[: len(seeds)], found[len(seeds) :]), flush=True)
 
 
 if __name__ == "__main__":
