@@ -20,11 +20,7 @@ def draw_residents(rng: random.Random, hosts: Sequence[Host], climate: Climate, 
     """Draw the hosts that a long on-demand renter holds at the start, and until when."""
     count = round(climate.demand.taken * len(hosts))
     held = set(rng.sample(range(len(hosts)), count))
-    return {
-        host.machine_id: start + demand.residence_left(rng)
-        for index, host in enumerate(hosts)
-        if index in held
-    }
+    return {host.machine_id: start + demand.residence_left(rng) for index, host in enumerate(hosts) if index in held}
 
 
 def plan(world: "World", timeline: Timeline, prices: Prices, rng: random.Random) -> None:

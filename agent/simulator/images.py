@@ -45,7 +45,9 @@ class Pull:
 def plan(rng: random.Random, host: Host, image_gb: float, failure: float) -> Pull:
     """Draw a pull on a host."""
     mbits = min(host.inet_down * rng.uniform(0.35, 0.95), figures.PULL_MBITS)
-    seconds = image_gb * 8_000.0 / max(mbits, 1.0) + image_gb / figures.UNPACK_GB_PER_SECOND * rng.uniform(0.7, 2.0) + 2.0
+    seconds = (
+        image_gb * 8_000.0 / max(mbits, 1.0) + image_gb / figures.UNPACK_GB_PER_SECOND * rng.uniform(0.7, 2.0) + 2.0
+    )
     slow, times, breaks, where = rng.random(), rng.uniform(4.0, 30.0), rng.random(), rng.uniform(0.1, 1.0)
     if slow < figures.SLOW_PULL:
         seconds *= times
