@@ -19,8 +19,7 @@ import random
 import re
 import sqlite3
 import tempfile
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,13 @@ from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.ledger.spend import SpendKey
-from agent.markets import labels
-from agent.simulator import faults, figures
+from agent.simulator import faults
 from agent.simulator.model import Contract
 from agent.simulator.server import Simulator
 from agent.simulator.world import World
+from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
-from tests.support.witness import Order, Witness, intent_id, is_ours
+from tests.support.witness import Order, Witness, is_ours
 
 __all__ = [
     "FLEET",
@@ -55,9 +54,6 @@ __all__ = [
 ]
 
 BUSY_SECONDS = 2.0
-ORPHAN_SECONDS = 600.0
-BLIND_SECONDS = 40.0  # two polls and a slow answer
-SPEND_SHARE, SPEND_DOLLARS = 0.01, 0.02
 
 
 class ImpossibleWorld(AssertionError):
@@ -93,10 +89,7 @@ class Rehearsed:
         self.is_checked = True
         self.ids = random.Random(f"{scene.seed}/ids")
         self.is_open = False
-        self._unknown_since: dict[int, float] = {}
-        self._calm_cycles = 0
-        self._seen_at = self.clock.time()
-        self._unseen_dollars = 0.0
+        self._judge = Judge(self)
 
     # --- the program ------------------------------------------------------------------------------------------------
     async def open(self) -> None:
@@ -281,109 +274,15 @@ class Rehearsed:
         with contextlib.closing(sqlite3.connect(self.config.ledger)) as ledger:
             ledger.execute("DROP TRIGGER full")
 
-    # --- what may not be --------------------------------------------------------------------------------------------
     async def check(self) -> None:
         """Refuse a world that the rules do not allow.
 
         Raises:
             ImpossibleWorld: with every rule that is broken.
         """
-        broken = [*self._witness.broken, *self._doubles(), *self._crowded(), *self._orphans()]
-        if self._has_seen():
-            broken += await self._miscounted()
+        broken = [*self._witness.broken, *await self._judge.broken()]
         if broken:
             raise ImpossibleWorld("\n".join([*broken, self.told()]))
-
-    def _doubles(self) -> list[str]:
-        rents = Counter(label.intent_id for each in self.contracts() if (label := labels.parse(each.label or "")))
-        slots = Counter(each.slot for each in self.open_intents() if each.kind.is_paying)
-        broken = [f"rent {name} has {count} contracts" for name, count in rents.items() if count > 1]
-        return broken + [f"slot {slot} has {count} open paying intents" for slot, count in slots.items() if count > 1]
-
-    def _crowded(self) -> list[str]:
-        kept = [lease for lease in self.leases() if lease.state is not LeaseState.RELEASING and not lease.is_held]
-        hosts = Counter(lease.host_id for lease in kept)
-        slots = Counter(lease.slot for lease in kept)
-        broken = [f"host {host} holds {count} leases" for host, count in hosts.items() if count > 1]
-        return broken + [f"slot {slot} holds {count} leases" for slot, count in slots.items() if count > 2]
-
-    def _orphans(self) -> list[str]:
-        known = {lease.instance_id for lease in self.leases()}
-        doubted = {intent.intent_id for intent in self.open_intents()}
-        billing = set(self.market.billing_now())
-        unknown = [
-            contract.contract_id
-            for contract in self.live()
-            if contract.contract_id in billing
-            and str(contract.contract_id) not in known
-            and intent_id(contract) not in doubted
-        ]
-        now = self.clock.time()
-        self._unknown_since = {number: self._unknown_since.get(number, now) for number in unknown}
-        return [
-            f"contract {number} bills and nobody knows, for {now - since:.0f} s"
-            for number, since in self._unknown_since.items()
-            if now - since > ORPHAN_SECONDS
-        ]
-
-    async def _miscounted(self) -> list[str]:
-        spent = await self.spend()
-        charged = sum(sum(contract.charged.values()) for contract in self._charged())
-        tolerance = max(SPEND_SHARE * charged, SPEND_DOLLARS) + self._unseen_dollars + self._since_listing()
-        if abs(spent - charged) <= tolerance:
-            return []
-        return [f"the ledger counts ${spent:.4f}, the market charged ${charged:.4f}", *await self._bill()]
-
-    async def _bill(self) -> list[str]:
-        """Return what each contract cost, by the ledger and in truth."""
-        reader = await self.app.ledger.reader()
-        lines = {line.key: line for line in await reader.spend_by(SpendKey.LEASE)}
-        told = []
-        for contract in self.contracts():
-            mine = [lines[key] for key in lines if key.split("-")[1] == str(contract.contract_id)]
-            parts = [sum(getattr(line, name).dollars for line in mine) for name in ("gpu", "disk", "traffic")]
-            true = [contract.charged[name] for name in ("gpu", "disk", "bandwidth")]
-            pairs = ", ".join(f"{part:.4f}/{whole:.4f}" for part, whole in zip(parts, true, strict=True))
-            told.append(f"  {contract.contract_id}: gpu, disk, traffic {pairs}")
-        return told
-
-    def _since_listing(self) -> float:
-        """Return the dollars that came due since the last listing: a cycle waits for its turn at every order."""
-        listed = self.scene.start.timestamp() + min(poller.view.listed_monotonic for poller in self.app.pollers)
-        seconds = self.clock.time() - listed
-        due = 0.0
-        for contract in self.live():
-            due += (self.market.gpu_rate(contract) + self.market.disk_rate(contract)) * seconds / 3600
-            if contract.first_started is None or contract.first_started >= listed:
-                gigabytes = min(contract.image_gb, figures.PULL_MBITS / 8000 * seconds)
-                due += gigabytes * contract.host.down_price
-        return due
-
-    def _has_seen(self) -> bool:
-        """Tell whether the program sees the world as it is; count what it could not see.
-
-        In a blackout, under a lie or while nobody looks, what happens may have happened at any moment of it; and what
-        an instance fetched before it ended unseen stands nowhere.
-        """
-        now = self.clock.time()
-        self._calm_cycles = 0 if self.simulator.weather.names() else self._calm_cycles + 1
-        is_fresh = all(poller.view.is_fresh for poller in self.app.pollers)
-        # What is missing goes on counting until it is proven gone; then it is owed up to where it was last seen.
-        is_missing = any(lease.state is LeaseState.MISSING for lease in self.leases())
-        if self._calm_cycles < 2 or not is_fresh or is_missing:
-            return False
-        blind = now - self._seen_at
-        ended = [each for each in self.contracts() if each.ended is not None and each.ended >= self._seen_at]
-        if blind > BLIND_SECONDS:
-            rates = [self.market.gpu_rate(each) + self.market.disk_rate(each) for each in [*self.live(), *ended]]
-            self._unseen_dollars += blind * sum(rates) / 3600
-        self._unseen_dollars += sum(each.image_gb * each.host.down_price for each in ended if not each.is_ready)
-        self._seen_at = now
-        return True
-
-    def _charged(self) -> Sequence[Contract]:
-        self.market.charged_total()  # brings what each contract was charged up to now
-        return self.contracts()
 
 
 def market_settings(*, may_spend: bool) -> MarketSettings:
