@@ -17,9 +17,7 @@ from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Slot, Workload
-
-MOVE = "move"
+from agent.domain.workload import OnChange, Slot, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _over_caps(
 
 def _cheapest(after: After, kept: list[Lease]) -> str:
     """Return the slot of the lease that matters least: lowest priority first, then the dearest."""
-    priority = {work.name: getattr(work, "priority", 0) for work in after.workloads}
+    priority = {work.name: work.priority for work in after.workloads}
     chosen = sorted(kept, key=lambda held: (priority.get(held.slot.workload, 0), -held.committed_rate.micros))
     return str(chosen[0].slot) if chosen else "NAME"
 
@@ -154,8 +152,7 @@ def spec_digest(work: Workload) -> str:
 
 def moves(held: Lease, work: Workload) -> bool:
     """Tell whether a running lease of an older spec is to be left for a new one."""
-    on_change = getattr(work, "on_change", "keep")
-    if getattr(on_change, "value", on_change) != MOVE or held.state is not LeaseState.RUNNING:
+    if work.on_change is not OnChange.MOVE or held.state is not LeaseState.RUNNING:
         return False
     return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)
 
@@ -188,7 +185,7 @@ def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
     """Return {old name: present name} of what was renamed, as long as no workload has the old name."""
     known = list(workloads)
     names = {work.name for work in known}
-    pairs = ((getattr(work, "was", "") or "", work.name) for work in known)
+    pairs = ((work.was, work.name) for work in known)
     return {was: name for was, name in pairs if was and was not in names}
 
 

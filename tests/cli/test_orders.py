@@ -21,7 +21,7 @@ async def lease_of(place: Path) -> dict[str, Any]:
         shown = (await gpubid(place, "fleet", "--json")).json
         return next((lease for lease in shown["leases"] if lease["state"] in {"running", "starting"}), None)
 
-    return await until(running, "a lease")  # type: ignore[return-value]
+    return await until(running, "a lease")
 
 
 async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:

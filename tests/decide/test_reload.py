@@ -10,24 +10,15 @@ from agent.decide.reload import After
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.lease import LeaseState
-from agent.domain.workload import Workload
+from agent.domain.workload import OnChange, Workload
 from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
 
 HELD = lease()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Renamed(Workload):
-    """A workload with the keys of a later file."""
-
-    was: str = ""
-    on_change: str = "keep"
-    priority: int = 0
-
-
 def made(name: str = "train", **changes: Any) -> Workload:
     """Return a workload that may say what it was called before and what a change of it does."""
-    return Renamed(**{each.name: getattr(workload(name), each.name) for each in dataclasses.fields(Workload)} | changes)
+    return dataclasses.replace(workload(name), **changes)
 
 
 def after(*works: Workload, caps: limits.Limits | None = None, markets: tuple[str, ...] = ("vast",)) -> After:
@@ -104,7 +95,7 @@ OLD = lease(spec_digest=SPEC)
     "change", [{"image": "ubuntu:24.04"}, {"disk_gb": 99.0}, {"requirements": requirements(gpus=2)}], ids=str
 )
 def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dict[str, Any]) -> None:
-    keeps, leaves = made(**change), made(on_change="move", **change)
+    keeps, leaves = made(**change), made(on_change=OnChange.MOVE, **change)
     assert not reload.moves(OLD, keeps)
     assert reload.moves(OLD, leaves)
     assert not reload.moves(dataclasses.replace(OLD, state=LeaseState.PAUSED), leaves)
@@ -118,7 +109,7 @@ def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dic
 
 
 def test_what_changes_no_spec_moves_nothing() -> None:
-    other = made(on_change="move", max_price=per_hour("2"), strategy="ondemand", environment=(("A", "1"),))
+    other = made(on_change=OnChange.MOVE, max_price=per_hour("2"), strategy="ondemand", environment=(("A", "1"),))
     assert not reload.moves(OLD, other)
 
 
