@@ -43,6 +43,8 @@ LIMITS = (
     "market_fault", "clock_skew", "no_credit",
 )  # fmt: skip
 WINDOWS = ("day", "month")
+PROTECTIONS = ("storm", "starts", "rejected", "owner")
+"""The scopes of the rests that protections make (agent/decide/protections.py)."""
 
 REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CYCLE_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -160,6 +162,10 @@ class Metrics:
             registry=target,
         )  # fmt: skip
         self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
+        self.protections = Gauge(
+            "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.", ("protection",),
+            registry=target,
+        )  # fmt: skip
 
     def _make_money(self, target: CollectorRegistry) -> None:
         self.spend = Counter(
@@ -215,6 +221,8 @@ class Metrics:
                 self.intents.labels(kind.value, state.value)
         for limit in LIMITS:
             self.limits_struck.labels(limit)
+        for name in PROTECTIONS:
+            self.protections.labels(name)
         for window in WINDOWS:
             self.spent.labels(window)
             self.budget.labels(window)
@@ -266,6 +274,7 @@ class Metrics:
             if view.credit is not None:
                 self.credit.labels(name).set(view.credit.dollars)
         self._see_leases(fleet)
+        self._see_rests(fleet)
         self.orphans.set(sum(lease.is_held for lease in fleet.leases if lease.is_open))
         doubts = [intent for intent in fleet.intents if intent.state is IntentState.IN_DOUBT]
         self.in_doubt.set(len(doubts))
@@ -273,6 +282,11 @@ class Metrics:
         self.oldest_doubt.set(min(began).timestamp() if began else 0)
         self.spent.labels("day").set(fleet.spend.today.dollars)
         self.spent.labels("month").set(fleet.spend.month.dollars)
+
+    def _see_rests(self, fleet: Fleet) -> None:
+        resting = [rest.scope for rest in fleet.cooldowns if rest.until > fleet.now]
+        for name in PROTECTIONS:
+            self.protections.labels(name).set(resting.count(name))
 
     def _see_leases(self, fleet: Fleet) -> None:
         self.leases.clear()

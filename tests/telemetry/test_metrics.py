@@ -2,15 +2,16 @@
 
 import dataclasses
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent.decide import limits
+from agent.decide import limits, protections
 from agent.domain import decision, money
+from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.gpu import model
 from agent.domain.intent import Intent, IntentKind, IntentState
@@ -110,6 +111,18 @@ def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metric
     assert value(registry, "spend_dollars_per_hour") == pytest.approx(0.71), "doubt counts as spend"
     assert value(registry, "spent_dollars", window="day") == 1
     assert value(registry, "spent_dollars", window="month") == 5
+
+
+def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    assert set(metrics.PROTECTIONS) == {each.name for each in protections.ALL}
+    rests = (
+        Cooldown("storm", "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
+        Cooldown("storm", "vast/RTX 3090", NOW, "over"),
+        Cooldown("offer", "7", NOW + timedelta(minutes=1), "no protection"),
+    )
+    figures.see_fleet(fleet(cooldowns=rests))
+    assert value(registry, "protections_resting", protection="storm") == 1
+    assert value(registry, "protections_resting", protection="owner") == 0
 
 
 def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:

@@ -1,0 +1,23 @@
+"""So many interruptions of one model within an hour that nothing of it is bid for, until it rested or a person says so."""
+
+from pathlib import Path
+
+from agent.act import protect
+from tests.support.world import rehearsed
+
+
+async def test_a_storm_rests_the_model_and_a_restart_does_not_forget(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, hosts=200) as world:
+        for _ in range(10):
+            held = await world.until_running()
+            rival = world.rival(int(held.host_id))
+            await world.cycle(minutes=3)
+            world.market.remove_rival(rival)
+            if await world.events(protect.TRIPPED):
+                break
+        trips = await world.events(protect.TRIPPED)
+        assert trips, "no storm was seen"
+        assert trips[0].reason_code == "storm"
+        await world.restart()
+        rests = world.app.ledger.recollection(world.clock.now()).cooldowns
+        assert any(rest.scope == "storm" and rest.key.endswith(held.gpu) for rest in rests)
