@@ -163,8 +163,8 @@ class Metrics:
         )  # fmt: skip
         self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
         self.protections = Gauge(
-            "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.", ("protection",),
-            registry=target,
+            "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
+            ("protection",), registry=target,
         )  # fmt: skip
 
     def _make_money(self, target: CollectorRegistry) -> None:

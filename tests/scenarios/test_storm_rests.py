@@ -1,4 +1,4 @@
-"""So many interruptions of one model within an hour that nothing of it is bid for, until it rested or a person says so."""
+"""So many interruptions of a model within an hour that nothing of it is bid for until it rested or a person says so."""
 
 from pathlib import Path
 
