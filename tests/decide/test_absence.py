@@ -119,6 +119,10 @@ def test_several_vanishing_at_once_are_the_markets_fault() -> None:
     assert "0, 1, 2" in alert.sentence
 
 
+def test_two_are_several() -> None:
+    assert [result.faulty for result in missed(crowd(2), 3, **ALL_DENIED)] == [{"vast"}] * 3
+
+
 def test_a_fault_ends_when_they_are_listed_again() -> None:
     held = crowd(3)
     memory = missed(held, 3, **ALL_DENIED)[-1].memory

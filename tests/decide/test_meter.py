@@ -16,7 +16,8 @@ from tests.support import builders
 
 START = datetime(2026, 12, 31, 20, tzinfo=UTC)
 moments = st.integers(0, 60 * 60 * 72).map(lambda seconds: START + timedelta(seconds=seconds))
-turns = st.lists(st.tuples(moments, st.sampled_from(Bills)), max_size=5)
+early = st.integers(0, 60 * 60 * 9).map(lambda seconds: START - timedelta(seconds=seconds))
+turns = st.lists(st.tuples(moments | early, st.sampled_from(Bills)), max_size=5)
 leases = st.builds(
     builders.lease,
     gpu_rate=st.builds(UsdPerHour, st.integers(0, 3_000_000)),
