@@ -72,9 +72,9 @@ def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
     """The old lease of a finished move, or the new one of a move that lost its start."""
     pair = [lease for lease in fleet.leases_of(held.slot) if lease.state is not LeaseState.RELEASING]
-    if len(pair) < 2 or work is None:
-        return None
     others = [lease for lease in pair if lease is not held]
+    if not others or work is None:
+        return None
     if held is pair[-1]:
         is_lost = held.state is LeaseState.PAUSED and not held.has_run
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
