@@ -1,6 +1,5 @@
 """`deploy/json-output.md` is the contract of `--json`: what is printed is documented, what is documented is printed."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,13 @@ VERBS: dict[str, tuple[str, ...]] = {
     "rehearse": ("rehearse", "--hours", "2", "--climate", "bidding_war"),
     "release": ("drain", "train/0"),
 }
-UNSEEN = {"ledger verify": {"findings[]"}}
-"""What a sound ledger has none of; the damaged one of tests/cli/test_ledger.py has."""
+UNSEEN = {
+    # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
+    "ledger verify": {"findings[]"},
+    # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.
+    "explain": {"last[].options[].name", "last[].options[].dollars"},
+}
+"""What is documented and may be missing in the samples."""
 
 UNTIMELY = {"leases[].ports.<port>"}
 """What a lease that still loads has none of; tests/cli/test_reach.py waits for it."""
@@ -34,6 +38,7 @@ UNTIMELY = {"leases[].ports.<port>"}
 
 def configured(place: Path, market: Market, slots: int) -> None:
     text = LIVE.format(url=market.url).replace("slots = 1", f"slots = {slots}")
+    text += "ports = [8000]\n"
     (place / "agent.toml").write_text(text.replace("max_instances = 4", "max_instances = 3"))
 
 
@@ -50,19 +55,21 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         made.setdefault(name, []).append(ran.json)
         return ran
 
-    async with programs.running(place) as (market, daemon):
+    async with programs.running(place, config=LIVE + "ports = [8000]\n") as (market, daemon):
         await until(market.billing, "a rent")
+        await market.advance(40)
+        await daemon.until_logged("lease.running")
+        # From here on the listing lacks what is rented, and the reply to the rent is lost: it stays in doubt.
+        await market.weather("stale_list")
         await market.weather("server_error_after", route="PUT /asks")
         configured(place, market, 2)
         await daemon.reload()
         await until(lambda: _count(market, 2), "a second rent")
-        daemon.process.kill()
-        await daemon.ended()
+        assert await daemon.stop() == 0
         configured(place, market, 3)
         for name, verb in VERBS.items():
             assert (await sample(name, *verb)).code == 0, verb
         await market.weather("throttle_text", route="DELETE /instances")
-        await market.weather("html_403", route="GET /instances")
         assert (await sample("kill", "kill")).code == 1
         await market.still()
         await market.weather("throttle_text", route="DELETE /instances")
@@ -75,11 +82,6 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
     return made
 
 
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    return asyncio.run(_samples(tmp_path_factory.mktemp("json")))
-
-
 def leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield each plain value of all the documents with its path in its own."""
     for document in documents:
@@ -90,28 +92,32 @@ def test_every_verb_is_documented() -> None:
     assert SECTIONS.keys() == {*VERBS, "kill", "simulate"}
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_what_is_printed_is_documented(samples: dict[str, list[Any]], name: str) -> None:
-    for path, value in leaves(samples[name]):
-        keys = [key for key in SECTIONS[name] if key.pattern.fullmatch(path)]
-        assert keys, f"{path} is not in {contract.PAGE.name}"
-        assert any(key.allows(value) for key in keys), f"{path} is {value!r}, documented as {keys[0].kind}"
+async def test_the_page_and_the_programs_agree(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    samples = await _samples(tmp_path)
+    for name, keys in SECTIONS.items():
+        with subtests.test("what is printed is documented", verb=name):
+            _is_documented(samples[name], keys)
+        with subtests.test("what is documented is printed", verb=name):
+            seen = [path for path, _ in leaves(samples[name])]
+            missing = {key.path for key in keys if not any(key.pattern.fullmatch(path) for path in seen)}
+            assert missing <= UNSEEN.get(name, set())
+        with subtests.test("what is not said to be missing at times is always there", verb=name):
+            _is_complete(samples[name], keys)
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_what_is_documented_is_printed(samples: dict[str, list[Any]], name: str) -> None:
-    seen = [path for path, _ in leaves(samples[name])]
-    missing = {key.path for key in SECTIONS[name] if not any(key.pattern.fullmatch(path) for path in seen)}
-    assert missing - UNTIMELY == UNSEEN.get(name, set())
+def _is_documented(documents: list[Any], keys: list[contract.Key]) -> None:
+    for path, value in leaves(documents):
+        meant = [key for key in keys if key.pattern.fullmatch(path)]
+        assert meant, f"{path} is not in {contract.PAGE.name}"
+        assert any(key.allows(value) for key in meant), f"{path} is {value!r}, documented as {meant[0].kind}"
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_what_is_not_said_to_be_missing_at_times_is_always_there(samples: dict[str, list[Any]], name: str) -> None:
-    for key in SECTIONS[name]:
+def _is_complete(documents: list[Any], keys: list[contract.Key]) -> None:
+    for key in keys:
         table, _, last = key.path.rpartition(".")
         if key.is_sometimes or "<" in last or last.endswith("[]"):
             continue
-        for document in samples[name]:
+        for document in documents:
             for entry in _entries(document, table):
                 assert last in entry, f"{key.path} is missing in {entry}"
 
