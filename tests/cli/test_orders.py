@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,19 @@ async def test_a_market_that_cannot_be_reached_leaves_the_order_to_the_next_cycl
             await until(is_stopped, "the pause")
 
 
+def let_others_in(place: Path) -> None:
+    """Open the folders of a test to another user, as deep as they lie: each worker of a parallel run has one more."""
+    for folder in (place, *place.parents):
+        if folder == Path(tempfile.gettempdir()):
+            return
+        folder.chmod(0o755)
+
+
 async def test_a_member_of_the_group_reads_and_may_not_order(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("needs root to become somebody else")
     async with programs.running(tmp_path) as (_, _daemon):
-        for place in (tmp_path, *tmp_path.parents[:2]):
-            os.chmod(place, 0o755)  # noqa: PTH101, S103 - another user has to get in; quick, and awaits nothing
+        let_others_in(tmp_path)
         sock = tmp_path / "ledger.sqlite.sock"
 
         async def asked(gid: int, *request: str) -> str:
@@ -132,8 +140,7 @@ async def test_a_named_uid_may_order(tmp_path: Path) -> None:
         pytest.skip("needs root to become somebody else")
     config = programs.LIVE.replace("[web]", "[operators]\nuids = [65534]\n[web]")
     async with programs.running(tmp_path, config=config) as (_, _daemon):
-        for place in (tmp_path, *tmp_path.parents[:2]):
-            os.chmod(place, 0o755)  # noqa: PTH101, S103 - another user has to get in; quick, and awaits nothing
+        let_others_in(tmp_path)
         sock, body = tmp_path / "ledger.sqlite.sock", '{"verb": "drain", "target": "train"}'
         answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
         assert " 200 OK" in answer, answer
