@@ -1,0 +1,205 @@
+"""A person's order, read against what there is."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.act import orders
+from agent.act.orders import Grounds, Meaning, Order, OrderError
+from agent.decide import endings, words
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Pause, Release
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import WorkloadKind
+from tests.act.conftest import Desk
+from tests.support import builders
+
+NOW = builders.NOW
+RUNS = builders.lease(1)
+STRANDED = builders.lease(2, slot=builders.slot("train", 1), is_held=True)
+
+
+def rest(scope: str, key: str) -> Cooldown:
+    return Cooldown(scope, key, NOW + timedelta(days=1), "ops")
+
+
+async def read(
+    desk: Desk, order: Order, *rests: Cooldown, leases: tuple[Lease, ...] = (RUNS,), **changes: Any
+) -> Meaning:
+    """Read an order against a ledger that holds these leases and rests."""
+    async with desk.ledger.transaction() as tx:
+        for held in leases:
+            tx.open_lease(held)
+        for one in rests:
+            tx.add_cooldown(one.scope, one.key, one.until, one.code)
+    works = changes.pop("workloads", (builders.workload(slots=2, kind=WorkloadKind.BATCH),))
+    return orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
+
+
+async def refused(desk: Desk, order: Order, *rests: Cooldown, **changes: Any) -> str:
+    with pytest.raises(OrderError) as caught:
+        await read(desk, order, *rests, **changes)
+    assert caught.value.sentence == str(caught.value)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("target", "key"),
+    [
+        ("train", "workload:train"),
+        ("train/0", "slot:train/0"),
+        ("vast-1", "lease:vast-1"),
+        ("1", "lease:vast-1"),
+        ("host:h1", "host:h1"),
+        ("owner:o1", "owner:o1"),
+        ("market:vast", "market:vast"),
+    ],
+)
+async def test_a_target_is_meant_by_any_of_its_names(desk: Desk, target: str, key: str) -> None:
+    meant = await read(desk, Order("release", target))
+    assert meant.key == key
+    assert [(type(order), order.lease.lease_id) for order in meant.decisions] == [(Release, "vast-1")]
+
+
+async def test_what_is_released_is_all_that_is_open_of_it(desk: Desk) -> None:
+    meant = await read(desk, Order("release", "train"), leases=(RUNS, STRANDED))
+    assert {order.lease.lease_id for order in meant.decisions} == {"vast-1", "vast-2"}
+
+
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [
+        (Order("explode", "train"), "unknown_verb"),
+        (Order("release", "train/1"), "no_lease"),
+        (Order("release", "market:elsewhere"), "unknown_target"),
+        (Order("pause", "nobody"), "unknown_target"),
+        (Order("done", "host:h1"), "bad_target"),
+        (Order("resume", "train"), "nothing_holds"),
+        (Order("unlock", "host:h1"), "nothing_locked"),
+        (Order("adopt", "vast-1"), "not_held"),
+    ],
+    ids=str,
+)
+async def test_what_does_not_go_together_is_refused_by_name(desk: Desk, order: Order, code: str) -> None:
+    assert await refused(desk, order) == code
+
+
+async def test_a_service_is_never_done(desk: Desk) -> None:
+    assert await refused(desk, Order("done", "train"), workloads=(builders.workload(),)) == "service"
+
+
+async def test_a_pause_stands_and_stops_what_runs(desk: Desk) -> None:
+    meant = await read(desk, Order("pause", "train", span=timedelta(hours=2)))
+    (added,) = meant.adds
+    assert (added.scope, added.key, added.until, added.code) == (
+        words.PAUSE,
+        "workload:train",
+        NOW + timedelta(hours=2),
+        "ops",
+    )
+    assert [type(order) for order in meant.decisions] == [Pause]
+    assert "until 2026-11-20 14:00 UTC" in meant.sentence
+
+
+async def test_what_is_down_or_leaving_is_not_paused_again(desk: Desk) -> None:
+    down = builders.lease(3, state=LeaseState.PAUSED, paused_by_us=True)
+    leaving = builders.lease(4, state=LeaseState.RELEASING)
+    meant = await read(desk, Order("pause", "train"), leases=(down, leaving))
+    assert meant.decisions == ()
+
+
+@pytest.mark.parametrize("verb", ["drain", "lock"])
+async def test_drain_and_lock_stop_nothing_that_runs(desk: Desk, verb: str) -> None:
+    meant = await read(desk, Order(verb, "vast-1"))
+    assert meant.decisions == ()
+    assert [(added.scope, added.key) for added in meant.adds] == [(verb, "slot:train/0")]
+
+
+async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
+    meant = await read(desk, Order("done", "train/0"))
+    assert [type(order) for order in meant.decisions] == [Release]
+    assert meant.adds[0].until == NOW + orders.FOR_GOOD
+
+
+async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
+    rests = [
+        rest(words.PAUSE, "workload:train"),
+        rest(words.DRAIN, "slot:train/1"),
+        rest(words.LOCK, "workload:train"),
+        rest("slot", "train/0"),
+        rest(endings.FAST_EXIT, "train@h1"),
+        rest(endings.FAST_EXIT, "other@h1"),
+    ]
+    meant = await read(desk, Order("resume", "train"), *rests)
+    assert set(meant.lifts) == {
+        (words.PAUSE, "workload:train"),
+        (words.DRAIN, "slot:train/1"),
+        ("slot", "train/0"),
+        (endings.FAST_EXIT, "train@h1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "held"),
+    [
+        ("host:h1", rest(words.LOCK, "host:h1")),
+        ("train", rest(words.LOCK, "workload:train")),
+        ("host:h1", rest("host", "h1")),
+        ("train/0", rest("slot", "train/0")),
+        ("vast-1", rest(words.LOCK, "slot:train/0")),
+    ],
+    ids=str,
+)
+async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: str, held: Cooldown) -> None:
+    meant = await read(desk, Order("unlock", target), held)
+    assert meant.lifts == ((held.scope, held.key),)
+
+
+async def test_unlock_never_lifts_a_pause_or_a_kill(desk: Desk) -> None:
+    rests = [rest(words.PAUSE, "workload:train"), rest("fleet", "all")]
+    assert await refused(desk, Order("unlock", "train"), *rests) == "nothing_locked"
+
+
+async def test_what_is_held_is_adopted_into_its_own_slot_or_another(desk: Desk) -> None:
+    meant = await read(desk, Order("adopt", "vast-2"), leases=(STRANDED,))
+    assert meant.adopted is not None
+    assert (meant.adopted.is_held, str(meant.adopted.slot)) == (False, "train/1")
+    other = orders.read(
+        Order("adopt", "vast-2", into="train/0"),
+        "ops",
+        Grounds((builders.workload(slots=2),), ("vast",), desk.ledger.recollection(NOW), NOW),
+    )
+    assert other.adopted is not None
+    assert str(other.adopted.slot) == "train/0"
+
+
+async def test_nothing_is_adopted_into_a_slot_that_is_filled_busy_or_unknown(desk: Desk) -> None:
+    both = (RUNS, STRANDED)
+    assert await refused(desk, Order("adopt", "vast-2", into="train/0"), leases=both) == "slot_filled"
+    assert await refused(desk, Order("adopt", "vast-2", into="train/9"), leases=()) == "no_slot"
+    doubt = builders.intent(
+        9, kind=IntentKind.RENT, state=IntentState.RECORDED, slot=builders.slot("train", 1), sent_at=None
+    )
+    async with desk.ledger.transaction() as tx:
+        tx.record_intent(doubt)
+    assert await refused(desk, Order("adopt", "vast-2"), leases=()) == "slot_busy"
+
+
+async def test_an_order_is_written_with_who_gave_it(desk: Desk) -> None:
+    order = Order("adopt", "vast-2")
+    meant = await read(desk, order, rest(words.PAUSE, "workload:train"), leases=(STRANDED,))
+    async with desk.ledger.transaction() as tx:
+        meant.write(tx, order, "ops", desk.clock.now())
+    assert desk.lease().is_held is False
+    lifted = await read(desk, Order("resume", "train"), leases=())
+    async with desk.ledger.transaction() as tx:
+        lifted.write(tx, Order("resume", "train"), "ops", desk.clock.now())
+    assert desk.rests() == {}
+    events = await (await desk.ledger.reader()).events()
+    assert {(event.kind, event.slot, event.reason_code) for event in events} == {
+        ("operator.ordered", 1, "adopt"),
+        ("operator.ordered", None, "resume"),
+    }
+    assert all("(ops)" in event.reason for event in events)

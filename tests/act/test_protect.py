@@ -1,0 +1,56 @@
+"""Trouble that comes again and again is counted from the ledger's own events, and rests."""
+
+from datetime import timedelta
+
+from agent.act import protect
+from agent.decide.facts import Alert, LeaseChanged
+from agent.domain.event import Event
+from agent.domain.fleet import Fleet
+from agent.domain.intent import IntentState
+from agent.domain.interruption import Cause
+from agent.domain.lease import LeaseState
+from tests.act.conftest import Desk
+from tests.support import builders
+
+RUNS = builders.lease()
+
+
+def test_only_trouble_is_a_reason_to_count() -> None:
+    lost = LeaseChanged(RUNS, RUNS, "lease.interrupted")
+    assert protect.is_due([lost], [])
+    assert protect.is_due([], [builders.intent(state=IntentState.REJECTED)])
+    assert not protect.is_due([LeaseChanged(RUNS, RUNS, "lease.running"), Alert("a", "a", "a")], [builders.intent()])
+
+
+async def storm(desk: Desk, losses: int) -> Fleet:
+    """Write down that a lease was lost to the market again and again, a minute apart; return what is known after."""
+    ended = builders.lease(state=LeaseState.PAUSED)
+    async with desk.ledger.transaction() as tx:
+        tx.open_lease(ended)
+        for number in range(losses):
+            tx.append_event(
+                Event(
+                    at=desk.clock.now() - timedelta(minutes=1 + number),
+                    kind="lease.interrupted",
+                    market="vast",
+                    lease_id=ended.lease_id,
+                    host_id="h1",
+                    cause=Cause.OUTBID,
+                )
+            )
+    known = desk.ledger.recollection(desk.clock.now())
+    return builders.fleet(now=desk.clock.now(), leases=known.leases, cooldowns=known.cooldowns)
+
+
+async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
+    fleet = await storm(desk, 12)
+    (trip,) = await protect.review(desk.ledger, fleet)
+    assert (trip.rest.scope, trip.rest.key) == ("storm", "vast/RTX 4090")
+    assert desk.rests() == {"storm:vast/RTX 4090": trip.sentence}
+    assert (await desk.kinds()).count(protect.TRIPPED) == 1
+    assert await protect.review(desk.ledger, fleet) == ()
+
+
+async def test_a_few_losses_are_no_storm(desk: Desk) -> None:
+    assert await protect.review(desk.ledger, await storm(desk, 2)) == ()
+    assert desk.rests() == {}

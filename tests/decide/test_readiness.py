@@ -1,0 +1,133 @@
+"""Whether what runs is any use, and what is worth a probe."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import probing, readiness
+from agent.decide.facts import LeaseChanged
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.readiness import Readiness, ReadySign, Sighting
+from agent.domain.workload import WorkloadKind
+from tests.support import builders
+
+NOW = builders.NOW
+ASKED = Readiness(ReadySign.PORT, within=timedelta(minutes=30), port=8080)
+FRESH = builders.lease(run_since=builders.ago(minutes=5))
+LATE = builders.lease(run_since=builders.ago(minutes=31))
+
+
+def world(held: Lease, sighting: Sighting | None = None, ready: Readiness = ASKED, **changes: Any) -> Fleet:
+    row = builders.instance(**changes)
+    view = builders.view(instances=(row,), sightings={} if sighting is None else {"1": sighting})
+    return builders.fleet(workloads=(builders.workload(ready=ready),), markets={"vast": view}, leases=(held,))
+
+
+def seen(fleet: Fleet, so_far: LeaseChanged | None = None) -> LeaseChanged | None:
+    view = fleet.markets["vast"]
+    return readiness.seen(fleet, view, fleet.leases[0], view.instances[0], so_far)
+
+
+def told(fleet: Fleet) -> LeaseChanged:
+    change = seen(fleet)
+    assert change is not None
+    return change
+
+
+def test_a_good_probe_makes_it_ready_from_when_it_was_made() -> None:
+    change = told(world(FRESH, Sighting("1", builders.ago(minutes=1), is_ready=True)))
+    assert change.kind == "lease.ready"
+    assert (change.after.ready_since, change.after.was_ready) == (builders.ago(minutes=1), True)
+
+
+@pytest.mark.parametrize(
+    "sighting",
+    [None, Sighting("1", NOW), Sighting("1", builders.ago(minutes=6), is_ready=True)],
+    ids=["none", "bad", "of before"],
+)
+def test_without_a_good_probe_it_is_waited_for(sighting: Sighting | None) -> None:
+    assert seen(world(FRESH, sighting)) is None
+
+
+def test_what_is_never_ready_in_time_is_a_bad_lease_and_its_host_rests() -> None:
+    change = told(world(LATE, Sighting("1", NOW, said="connection refused"), gpu_util=0.0))
+    assert (change.kind, change.after.has_failed) == ("lease.not_ready", True)
+    assert "connection refused" in change.after.end_reason
+    assert "its GPUs idle" in change.after.end_reason
+    assert change.cooldown is not None
+    assert change.cooldown.key == "h1"
+
+
+def test_what_was_ready_before_is_left_to_a_person() -> None:
+    change = told(world(builders.lease(run_since=LATE.run_since, was_ready=True)))
+    assert (change.kind, change.after.has_failed, change.cooldown) == ("lease.not_ready", False, None)
+    assert "never reached" in change.after.end_reason
+    again = world(builders.lease(run_since=LATE.run_since, was_ready=True, end_reason=change.after.end_reason))
+    assert seen(again) is None
+
+
+def test_idling_is_noted_and_forgotten() -> None:
+    idle = told(world(FRESH, ready=Readiness(), gpu_util=0.0))
+    assert (idle.kind, idle.after.idle_since) == ("", NOW)
+    long_idle = builders.lease(idle_since=builders.ago(hours=1))
+    busy = told(world(long_idle, ready=Readiness(), gpu_util=80.0))
+    assert (busy.kind, busy.after.idle_since) == ("lease.busy", None)
+    brief = told(world(builders.lease(idle_since=builders.ago(minutes=1)), ready=Readiness(), gpu_util=80.0))
+    assert (brief.kind, brief.after.idle_since) == ("", None)
+
+
+@pytest.mark.parametrize("use", [None, 50.0])
+def test_what_works_or_does_not_tell_is_no_news(use: float | None) -> None:
+    assert seen(world(FRESH, ready=Readiness(), gpu_util=use)) is None
+
+
+def test_where_it_is_reached_is_kept() -> None:
+    change = told(world(FRESH, ready=Readiness(), address="1.2.3.4:22", ports="8080/tcp=1.2.3.4:41234"))
+    assert (change.after.ssh_address, change.after.ports) == ("1.2.3.4:22", "8080/tcp=1.2.3.4:41234")
+
+
+def test_a_loss_is_told_as_it_is() -> None:
+    fleet = world(FRESH, Sighting("1", NOW, is_ready=True))
+    lost = LeaseChanged(FRESH, FRESH, "lease.interrupted")
+    assert seen(fleet, lost) is lost
+
+
+@pytest.mark.parametrize(
+    ("changes", "work", "is_asked"),
+    [
+        ({}, {"ready": ASKED}, True),
+        ({"ready_since": NOW}, {"ready": ASKED}, False),
+        ({}, {}, False),
+        ({"state": LeaseState.PAUSED}, {"ready": ASKED}, False),
+        ({"is_held": True}, {"ready": ASKED}, False),
+        ({"slot": builders.slot("unknown")}, {"ready": ASKED}, False),
+        ({}, {"kind": WorkloadKind.BATCH, "done_line": "bye"}, True),
+        ({"state": LeaseState.EXITED}, {"kind": WorkloadKind.BATCH, "done_line": "bye"}, True),
+        ({"state": LeaseState.EXITED}, {"ready": ASKED}, False),
+        ({}, {"kind": WorkloadKind.SERVICE, "done_line": "bye"}, False),
+    ],
+    ids=str,
+)
+def test_only_what_may_change_a_mind_is_probed(changes: dict[str, Any], work: dict[str, Any], is_asked: bool) -> None:
+    view = builders.view(instances=(builders.instance(ports="22/tcp=1.2.3.4:22 8080/tcp=1.2.3.4:41234"),))
+    fleet = builders.fleet(
+        workloads=(builders.workload(**work),), leases=(builders.lease(**changes),), markets={"vast": view}
+    )
+    targets = probing.targets(fleet, "vast")
+    assert bool(targets) is is_asked
+    if "ready" in work and is_asked:
+        assert (targets[0].place, targets[0].needs_log) == ("1.2.3.4:41234", False)
+    if "done_line" in work and is_asked:
+        assert targets[0].needs_log
+
+
+def test_an_old_view_is_no_ground_for_a_probe() -> None:
+    fleet = builders.fleet(leases=(FRESH,), markets={"vast": builders.view(is_fresh=False)})
+    assert probing.targets(fleet, "vast") == ()
+    assert probing.targets(fleet, "runpod") == ()
+
+
+def test_a_port_that_is_not_mapped_has_no_place() -> None:
+    assert probing.place_of("22/tcp=1.2.3.4:22", 8080) == ""
