@@ -16,6 +16,9 @@ from agent.simulator.gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import LIVE, Daemon, Market, gpubid
 
+pytestmark = pytest.mark.nightly
+"""Each waits for real processes in real time, for the better part of a minute: told by `make nightly`."""
+
 TRIES = 120
 PAUSE_SECONDS = 0.25
 
