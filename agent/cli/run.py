@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,8 @@ def run(
 
     if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
+    # Until the daemon listens, a reload asks for nothing; unheard it would end the start.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logging.configure(session.REDACTOR, SystemClock().now, level=level)
     settings, tuned = session.read(config)
     try:

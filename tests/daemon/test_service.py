@@ -1,5 +1,7 @@
 """The daemon and its service manager: ready, fed, reloading, stopping, and what it leaves billing."""
 
+import asyncio
+import signal
 from pathlib import Path
 
 from tests.support import programs
@@ -68,3 +70,23 @@ async def test_a_stop_waits_for_the_answer_to_what_was_sent(tmp_path: Path) -> N
 async def _has_sent(place: Path) -> bool:
     shown = (await programs.gpubid(place, "fleet", "--json")).json
     return [row["state"] for row in shown["in_doubt"]] == ["sent"]
+
+
+async def test_a_reload_during_the_start_does_not_end_it(tmp_path: Path) -> None:
+    heard = asyncio.Queue[asyncio.StreamWriter]()
+
+    async def hang(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await heard.put(writer)
+
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=f"http://127.0.0.1:{port}"))
+        async with programs.daemon(tmp_path) as daemon:
+            first = await heard.get()
+            daemon.process.send_signal(signal.SIGHUP)
+            first.close()
+            again = await until(lambda: not heard.empty() or daemon.process.returncode, "it tries again")
+            assert again is True, "the signal ended it"
+            (await heard.get()).close()
+            assert daemon.process.returncode is None
+            assert await daemon.stop() == -signal.SIGTERM, "before it is ready there is nothing to stop in order"
