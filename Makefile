@@ -44,7 +44,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 .PHONY: demo
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
-	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 7
+	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 27
 
 .PHONY: check
 check: style types contracts toml pure ## Style, types, import contracts and the pure tests; under a minute

@@ -32,6 +32,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
     "intent.in_doubt": ("IN DOUBT", "red"),
     "intent.confirmed": ("doubt settled: done", "green"),
     "orphan.seen": ("ORPHAN", "red"),
+    "protection.tripped": ("rest", "yellow"),
 }
 RENTS = {"best_offer": "rent", "return": "move back to a bid"}
 
