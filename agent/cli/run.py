@@ -53,9 +53,9 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     from agent import daemon, systemd
     from agent.app import App
     from agent.simulator import climate
-    from agent.telemetry import metrics
+    from agent.telemetry import families, metrics
 
-    registry = metrics.registry()
+    registry = families.registry()
     figures = metrics.Metrics(
         registry, [market.name for market in config.markets], [work.name for work in config.workloads]
     )

@@ -1,65 +1,24 @@
-"""Every metric of the program, in one registry.
-
-Invariants:
-1. No label holds an id, an offer number or a free text; sets that are known at start stand at zero from the start.
-2. Units are in the names, ages are told as timestamps, and only counters end in `_total`.
-"""
+"""When the program's figures change: what a cycle saw, what came of an intent, what was spent."""
 
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-)
+from prometheus_client import CollectorRegistry
 
-from agent import __version__
 from agent.domain import cooldown, usefulness
 from agent.domain import decision as decisions
 from agent.domain.fleet import Fleet
-from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.intent import Intent, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour, total_rate
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
-
-OPERATIONS = (
-    "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
-)  # fmt: skip
-OUTCOMES = (
-    "ok", "throttled", "unavailable", "malformed", "rejected", "not_found", "unauthorized", "out_of_funds", "ambiguous",
-    "unreachable", "cancelled", "bug",
-)  # fmt: skip
-LIMITS = (
-    "per_instance_hour", "per_hour", "per_day", "per_month", "instances", "no_listing", "stale_view", "no_spend",
-    "market_fault", "clock_skew", "no_credit",
-)  # fmt: skip
-WINDOWS = ("day", "month")
-PROTECTIONS = ("storm", "starts", "rejected", "owner")
-"""The scopes of the rests that protections make (agent/decide/protections.py)."""
-
-REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-CYCLE_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60)
+from agent.telemetry import families
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
-
-
-def registry() -> CollectorRegistry:
-    """Return a registry that already tells of the process, the interpreter and its garbage."""
-    fresh = CollectorRegistry()
-    ProcessCollector(registry=fresh)
-    PlatformCollector(registry=fresh)
-    GCCollector(registry=fresh)
-    return fresh
 
 
 class Codes:
@@ -78,182 +37,15 @@ class Codes:
         return code
 
 
-class Metrics:
+class Metrics(families.Families):
     """The program's figures, and the few moments at which they change."""
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._outcome = Codes(OUTCOMES)
+        super().__init__(target, markets, workloads)
+        self._outcome = Codes(families.OUTCOMES)
         self._reason = Codes()
-        self._limit = Codes(LIMITS)
-        self._make_market(target)
-        self._make_fleet(target)
-        self._make_money(target)
-        self._make_program(target)
-        self._start_at_zero(tuple(markets), tuple(workloads))
-
-    def _make_market(self, target: CollectorRegistry) -> None:
-        market = ("market",)
-        self.market_available = Gauge(
-            "gpubid_market_available", "Whether the market's complete listing was read in the last cycle.", market,
-            registry=target,
-        )  # fmt: skip
-        self.market_requests = Counter(
-            "gpubid_market_requests_total", "Calls to a market by operation and how they ended.",
-            ("market", "operation", "outcome"), registry=target,
-        )  # fmt: skip
-        self.market_request_duration = Histogram(
-            "gpubid_market_request_duration_seconds", "How long calls to a market took, their turn included.",
-            ("market", "operation"), registry=target, buckets=REQUEST_SECONDS,
-        )  # fmt: skip
-        self.market_view_timestamp = Gauge(
-            "gpubid_market_view_timestamp_seconds", "When the last complete listing was read; 0 without one.", market,
-            registry=target,
-        )  # fmt: skip
-        self.credit = Gauge(
-            "gpubid_credit_dollars",
-            "What the account can still spend, as the market tells it.",
-            market,
-            registry=target,
-        )
-        self.clock_skew = Gauge("gpubid_clock_skew_seconds", "The market's clock less ours.", market, registry=target)
-
-    def _make_fleet(self, target: CollectorRegistry) -> None:
-        self.leases = Gauge(
-            "gpubid_leases", "Open leases by what they do.", ("market", "tenure", "state"), registry=target
-        )
-        self.slots_wanted = Gauge(
-            "gpubid_slots_wanted", "Slots the configuration asks for.", ("workload",), registry=target
-        )
-        self.slots_running = Gauge(
-            "gpubid_slots_running", "Slots with a running lease.", ("workload",), registry=target
-        )
-        self.slots_ready = Gauge(
-            "gpubid_slots_ready", "Slots whose lease runs and, where the workload tells, is ready.", ("workload",),
-            registry=target,
-        )  # fmt: skip
-        self.slots_idle = Gauge(
-            "gpubid_slots_idle", "Slots whose lease runs and whose GPUs do nothing.", ("workload",), registry=target
-        )
-        self.slots_held = Gauge(
-            "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
-            registry=target,
-        )  # fmt: skip
-        self.intents = Counter(
-            "gpubid_intents_total", "Intents by kind and how they ended.", ("kind", "outcome"), registry=target
-        )
-        self.in_doubt = Gauge("gpubid_intents_in_doubt", "Intents nobody knows the outcome of.", registry=target)
-        self.oldest_doubt = Gauge(
-            "gpubid_oldest_in_doubt_timestamp_seconds",
-            "When the oldest open doubt began; 0 without one.",
-            registry=target,
-        )
-        self.interruptions = Counter(
-            "gpubid_interruptions_total", "Losses of running leases that nobody asked for.", ("market", "cause"),
-            registry=target,
-        )  # fmt: skip
-        self.headroom = Gauge(
-            "gpubid_bid_headroom_ratio", "Mean over running interruptible leases of bid over floor, less one.",
-            ("workload",), registry=target,
-        )  # fmt: skip
-        self.useful = Counter(
-            "gpubid_useful_seconds_total", "Running time that survived to its next checkpoint.", ("workload",),
-            registry=target,
-        )  # fmt: skip
-        self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
-        self.protections = Gauge(
-            "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
-            ("protection",), registry=target,
-        )  # fmt: skip
-
-    def _make_money(self, target: CollectorRegistry) -> None:
-        self.spend = Counter(
-            "gpubid_spend_dollars_total", "What the ledger counted as spent.", ("workload", "market", "tenure"),
-            registry=target,
-        )  # fmt: skip
-        self.spend_rate = Gauge(
-            "gpubid_spend_dollars_per_hour", "What everything costs per hour now, doubt included.", registry=target
-        )
-        self.budget_rate = Gauge(
-            "gpubid_budget_dollars_per_hour", "The most everything may cost per hour.", registry=target
-        )
-        self.spent = Gauge(
-            "gpubid_spent_dollars", "Spent in the present UTC day and month.", ("window",), registry=target
-        )
-        self.budget = Gauge(
-            "gpubid_budget_dollars", "The most that may be spent in a UTC day and month.", ("window",), registry=target
-        )
-
-    def _make_program(self, target: CollectorRegistry) -> None:
-        self.build = Gauge("gpubid_build_info", "The running version.", ("version",), registry=target)
-        self.cycle_duration = Histogram(
-            "gpubid_cycle_duration_seconds", "How long a cycle took.", registry=target, buckets=CYCLE_SECONDS
-        )
-        self.cycle_success = Gauge(
-            "gpubid_cycle_last_success_timestamp_seconds", "When the last cycle ended well.", registry=target
-        )
-        self.cycles_failed = Counter("gpubid_cycles_failed_total", "Cycles that ended in an error.", registry=target)
-        self.decisions = Counter(
-            "gpubid_decisions_total", "Decisions by kind and reason.", ("kind", "reason"), registry=target
-        )
-        self.limits_struck = Counter(
-            "gpubid_limits_struck_total", "Decisions that a limit forbade.", ("limit",), registry=target
-        )
-        self.reload_success = Gauge(
-            "gpubid_config_last_reload_successful", "Whether the last reading of the configuration succeeded.",
-            registry=target,
-        )  # fmt: skip
-        self.reload_timestamp = Gauge(
-            "gpubid_config_last_reload_success_timestamp_seconds",
-            "When a configuration was last taken.",
-            registry=target,
-        )
-
-    def _start_at_zero(self, markets: tuple[str, ...], workloads: tuple[str, ...]) -> None:
-        self.build.labels(__version__).set(1)
-        for market in markets:
-            self._start_market(market)
-        for workload in workloads:
-            self._start_workload(workload, markets)
-        for kind in IntentKind:
-            for state in (IntentState.CONFIRMED, IntentState.REJECTED, IntentState.DENIED, IntentState.VOID):
-                self.intents.labels(kind.value, state.value)
-        for limit in LIMITS:
-            self.limits_struck.labels(limit)
-        for name in PROTECTIONS:
-            self.protections.labels(name)
-        for window in WINDOWS:
-            self.spent.labels(window)
-            self.budget.labels(window)
-
-    def _start_workload(self, workload: str, markets: tuple[str, ...]) -> None:
-        for gauge in (
-            self.slots_wanted,
-            self.slots_running,
-            self.headroom,
-            self.slots_ready,
-            self.slots_idle,
-            self.slots_held,
-        ):
-            gauge.labels(workload)
-        self.useful.labels(workload)
-        for market in markets:
-            for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
-                self.spend.labels(workload, market, tenure.value)
-
-    def _start_market(self, market: str) -> None:
-        for gauge in (self.market_available, self.market_view_timestamp, self.credit, self.clock_skew):
-            gauge.labels(market)
-        for operation in OPERATIONS:
-            self.market_request_duration.labels(market, operation)
-            for outcome in OUTCOMES:
-                self.market_requests.labels(market, operation, outcome)
-        for cause in Cause:
-            self.interruptions.labels(market, cause.value)
-        for state in LeaseState:
-            for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
-                self.leases.labels(market, tenure.value, state.value)
+        self._limit = Codes(families.LIMITS)
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return what hears of every call to `market`: operation, outcome, seconds."""
@@ -285,7 +77,7 @@ class Metrics:
 
     def _see_rests(self, fleet: Fleet) -> None:
         resting = [rest.scope for rest in fleet.cooldowns if rest.until > fleet.now]
-        for name in PROTECTIONS:
+        for name in families.PROTECTIONS:
             self.protections.labels(name).set(resting.count(name))
 
     def _see_leases(self, fleet: Fleet) -> None:

@@ -20,7 +20,7 @@ from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Requirements, Slot, Workload
 from agent.markets import errors
-from agent.telemetry import metrics
+from agent.telemetry import families, metrics
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SLOT = Slot("train", 0)
@@ -87,13 +87,13 @@ def test_every_outcome_of_a_call_is_known_at_the_start() -> None:
     kinds = [errors.MarketError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    assert {kind.code for kind in kinds} - {"market_error"} <= set(metrics.OUTCOMES)
+    assert {kind.code for kind in kinds} - {"market_error"} <= set(families.OUTCOMES)
 
 
 def test_every_limit_is_known_at_the_start() -> None:
     strikes = re.findall(r'Strike\("(\w+)"', Path(limits.__file__).read_text())
     assert strikes
-    assert set(strikes) <= set(metrics.LIMITS)
+    assert set(strikes) <= set(families.LIMITS)
 
 
 def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
@@ -114,7 +114,7 @@ def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metric
 
 
 def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
-    assert set(metrics.PROTECTIONS) == {each.name for each in protections.ALL}
+    assert set(families.PROTECTIONS) == {each.name for each in protections.ALL}
     rests = (
         Cooldown("storm", "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
         Cooldown("storm", "vast/RTX 3090", NOW, "over"),
@@ -216,4 +216,4 @@ def test_names_follow_the_rules(registry: CollectorRegistry, figures: metrics.Me
 
 
 def test_a_registry_tells_of_the_process() -> None:
-    assert metrics.registry().get_sample_value("process_resident_memory_bytes")
+    assert families.registry().get_sample_value("process_resident_memory_bytes")

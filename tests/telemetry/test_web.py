@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 import pytest
 
-from agent.telemetry import metrics
+from agent.telemetry import families, metrics
 from agent.telemetry.health import Health
 from agent.web.server import ListenError, Server
 
@@ -32,7 +32,7 @@ def health(seconds: Seconds) -> Health:
 
 @pytest.fixture
 async def page(health: Health) -> AsyncIterator[str]:
-    registry = metrics.registry()
+    registry = families.registry()
     metrics.Metrics(registry, ["vast"], ["train"])
     server = Server("127.0.0.1", 0, registry, health)
     host, port = await server.start()
@@ -75,6 +75,6 @@ async def test_it_only_reads(page: str) -> None:
 
 
 async def test_a_taken_port_is_told_with_its_mend(page: str, health: Health) -> None:
-    server = Server("127.0.0.1", int(page.rsplit(":", 1)[1]), metrics.registry(), health)
+    server = Server("127.0.0.1", int(page.rsplit(":", 1)[1]), families.registry(), health)
     with pytest.raises(ListenError, match=r"change listen in \[web\]"):
         await server.start()
