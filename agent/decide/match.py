@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from agent.decide import price
-from agent.domain import offer, workload
+from agent.domain import money, offer, workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
 """What a workload that says nothing asks of a host's time on the market."""
@@ -108,6 +108,17 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
         )
 
     return fits
+
+
+def cheapest(
+    offers: Iterable[offer.Offer], work: workload.Workload, now: datetime
+) -> tuple[money.UsdPerHour | None, money.UsdPerHour | None]:
+    """Return the lowest floor and the lowest on-demand price among the offers that fit; None where none tells it."""
+    fits = fitting(work, now)
+    rows = [row for row in offers if fits(row)]
+    floors = [row.floor for row in rows if row.floor is not None]
+    asks = [row.ask for row in rows if row.ask is not None]
+    return min(floors, default=None), min(asks, default=None)
 
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:

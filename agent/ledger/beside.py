@@ -5,6 +5,7 @@
 3. The ballast is real bytes; freeing it gives a full disk room for the last words.
 """
 
+import contextlib
 import datetime as dt
 import fcntl
 import os
@@ -160,6 +161,23 @@ def free_ballast(path: Path) -> None:
         sibling(path, ".ballast").unlink(missing_ok=True)
     except OSError:
         return
+
+
+def size_bytes(path: Path) -> int:
+    """Return the size of a ledger and its write-ahead log; what is not there counts nothing."""
+    total = 0
+    for file in (path, sibling(path, "-wal")):
+        with contextlib.suppress(OSError):
+            total += file.stat().st_size
+    return total
+
+
+def free_bytes(path: Path) -> int:
+    """Return the room that is left for us on a ledger's disk; a folder that is gone has none."""
+    try:
+        return shutil.disk_usage(path.parent).free
+    except OSError:
+        return 0
 
 
 def note_backup(path: Path, at: dt.datetime) -> None:

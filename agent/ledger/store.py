@@ -104,6 +104,10 @@ class Ledger:
             # A price that has not changed for long has lost its sample: the next sight of it must be kept again.
             await self._guarded(work, lambda: self._memory.forget_old(now))
 
+    def room(self) -> tuple[int, int, dt.datetime | None]:
+        """Return the bytes of the file and its journal, the bytes free for us on its disk, and the newest backup."""
+        return beside.size_bytes(self.path), beside.free_bytes(self.path), beside.last_backup(self.path)
+
     async def reader(self) -> Reader:
         """Return a reader beside the writer: a long answer does not hold up a commit."""
         if self._reader is None:

@@ -23,6 +23,7 @@ from agent.domain.intent import IntentKind, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
 from agent.domain.tenure import Tenure
+from agent.telemetry import recovery
 
 OPERATIONS = (
     "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
@@ -40,6 +41,7 @@ PROTECTIONS = ("storm", "starts", "rejected", "owner")
 """The scopes of the rests that protections make (agent/decide/protections.py)."""
 
 REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+RECOVERY_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)
 CYCLE_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -60,8 +62,10 @@ class Families:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._make_market(target)
         self._make_fleet(target)
+        self._make_moments(target)
         self._make_money(target)
         self._make_program(target)
+        self._make_ledger(target)
         self._start_at_zero(tuple(markets), tuple(workloads))
 
     def _make_market(self, target: CollectorRegistry) -> None:
@@ -88,6 +92,16 @@ class Families:
             market,
             registry=target,
         )
+        self.floor = Gauge(
+            "gpubid_market_floor_dollars_per_hour",
+            "Lowest floor among the offers seen last that fit the workload; without a sample where none did.",
+            ("market", "workload"), registry=target,
+        )  # fmt: skip
+        self.ask = Gauge(
+            "gpubid_market_ask_dollars_per_hour",
+            "Lowest on-demand price among the offers seen last that fit the workload; without a sample where none did.",
+            ("market", "workload"), registry=target,
+        )  # fmt: skip
         self.clock_skew = Gauge("gpubid_clock_skew_seconds", "The market's clock less ours.", market, registry=target)
 
     def _make_fleet(self, target: CollectorRegistry) -> None:
@@ -111,6 +125,8 @@ class Families:
             "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
             registry=target,
         )  # fmt: skip
+
+    def _make_moments(self, target: CollectorRegistry) -> None:
         self.intents = Counter(
             "gpubid_intents_total", "Intents by kind and how they ended.", ("kind", "outcome"), registry=target
         )
@@ -122,6 +138,15 @@ class Families:
         )
         self.interruptions = Counter(
             "gpubid_interruptions_total", "Losses of running leases that nobody asked for.", ("market", "cause"),
+            registry=target,
+        )  # fmt: skip
+        self.recovery = Histogram(
+            "gpubid_recovery_seconds",
+            "From the loss of a lease until its slot reached a phase of coming back; the exemplar names the intent.",
+            ("phase",), registry=target, buckets=RECOVERY_SECONDS,
+        )  # fmt: skip
+        self.flapping = Gauge(
+            "gpubid_hosts_flapping", "Hosts that interrupted us three times or more within the last day.", ("market",),
             registry=target,
         )  # fmt: skip
         self.headroom = Gauge(
@@ -181,6 +206,20 @@ class Families:
             registry=target,
         )
 
+    def _make_ledger(self, target: CollectorRegistry) -> None:
+        self.ledger_writable = Gauge(
+            "gpubid_ledger_writable", "Whether the ledger's last commit succeeded and its disk has room.",
+            registry=target,
+        )  # fmt: skip
+        self.ledger_bytes = Gauge("gpubid_ledger_bytes", "Size of the ledger's file and its journal.", registry=target)
+        self.ledger_disk_free = Gauge(
+            "gpubid_ledger_disk_free_bytes", "Room left on the ledger's disk for us.", registry=target
+        )
+        self.backup_timestamp = Gauge(
+            "gpubid_ledger_backup_timestamp_seconds", "When the newest backup was made; 0 without one.",
+            registry=target,
+        )  # fmt: skip
+
     def _start_at_zero(self, markets: tuple[str, ...], workloads: tuple[str, ...]) -> None:
         self.build.labels(__version__).set(1)
         for market in markets:
@@ -192,8 +231,13 @@ class Families:
                 self.intents.labels(kind.value, state.value)
         for limit in LIMITS:
             self.limits_struck.labels(limit)
+        self._start_parts()
+
+    def _start_parts(self) -> None:
         for name in PROTECTIONS:
             self.protections.labels(name)
+        for phase in recovery.PHASES:
+            self.recovery.labels(phase)
         for window in WINDOWS:
             self.spent.labels(window)
             self.budget.labels(window)
@@ -214,7 +258,7 @@ class Families:
                 self.spend.labels(workload, market, tenure.value)
 
     def _start_market(self, market: str) -> None:
-        for gauge in (self.market_available, self.market_view_timestamp, self.credit, self.clock_skew):
+        for gauge in (self.market_available, self.market_view_timestamp, self.credit, self.clock_skew, self.flapping):
             gauge.labels(market)
         for operation in OPERATIONS:
             self.market_request_duration.labels(market, operation)

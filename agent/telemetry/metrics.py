@@ -1,8 +1,9 @@
 """When the program's figures change: what a cycle saw, what came of an intent, what was spent."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
 
@@ -15,10 +16,13 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour, total_rate
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
-from agent.telemetry import families
+from agent.telemetry import families, recovery
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
+
+FLAPPING_LOSSES = 3
+FLAPPING_WITHIN = timedelta(days=1)
 
 
 class Codes:
@@ -42,10 +46,12 @@ class Metrics(families.Families):
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
-        super().__init__(target, markets, workloads)
+        self._markets = tuple(markets)
+        super().__init__(target, self._markets, workloads)
         self._outcome = Codes(families.OUTCOMES)
         self._reason = Codes()
         self._limit = Codes(families.LIMITS)
+        self._losses: list[tuple[datetime, str, str]] = []
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return what hears of every call to `market`: operation, outcome, seconds."""
@@ -124,9 +130,38 @@ class Metrics(families.Families):
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
-    def see_interruption(self, market: str, cause: Cause) -> None:
-        """Count a loss."""
+    def see_interruption(self, market: str, host_id: str, cause: Cause, at: datetime) -> None:
+        """Count a loss, and remember its host for a day."""
         self.interruptions.labels(market, cause.value).inc()
+        self._losses.append((at, market, host_id))
+
+    def see_flapping(self, now: datetime) -> None:
+        """Show how many hosts lost us again and again within the last day; a restart forgets what it had seen."""
+        self._losses = [loss for loss in self._losses if now - loss[0] < FLAPPING_WITHIN]
+        counts = Counter((market, host_id) for _, market, host_id in self._losses)
+        for market in self._markets:
+            often = [losses for (where, _), losses in counts.items() if where == market and losses >= FLAPPING_LOSSES]
+            self.flapping.labels(market).set(len(often))
+
+    def see_recovery(self, reached: Iterable[recovery.Reached]) -> None:
+        """Count how long slots took to reach phases of coming back; the exemplar leads to the intent in the ledger."""
+        for each in reached:
+            exemplar = {"intent_id": each.intent_id} if each.intent_id else None
+            self.recovery.labels(each.phase).observe(each.seconds, exemplar)
+
+    def see_prices(self, market: str, workload: str, floor: UsdPerHour | None, ask: UsdPerHour | None) -> None:
+        """Show the cheapest offers that fit a workload; what no offer tells keeps its last figure."""
+        if floor is not None:
+            self.floor.labels(market, workload).set(floor.dollars)
+        if ask is not None:
+            self.ask.labels(market, workload).set(ask.dollars)
+
+    def see_ledger(self, size_bytes: int, free_bytes: int, backed_up: datetime | None, *, is_writable: bool) -> None:
+        """Show how the ledger's file stands."""
+        self.ledger_writable.set(is_writable)
+        self.ledger_bytes.set(size_bytes)
+        self.ledger_disk_free.set(free_bytes)
+        self.backup_timestamp.set(backed_up.timestamp() if backed_up else 0)
 
     def see_charge(self, workload: str, market: str, tenure: Tenure, amount: Usd) -> None:
         """Count money spent; a correction downwards shows in the ledger only, a counter never falls."""

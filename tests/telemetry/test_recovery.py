@@ -1,0 +1,94 @@
+"""Recovery phase by phase: each counted from the loss, each once, naming the intent that brought the slot back."""
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics import exposition
+
+from agent.decide import match
+from agent.domain import money
+from agent.domain.decision import Hold, Reason, Rebid
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, LeaseState
+from agent.telemetry import metrics, recovery
+from tests.support import builders
+from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
+
+SOON = timedelta(seconds=10)
+LOST = dataclasses.replace(LEASE, state=LeaseState.PAUSED, bills=Bills.DISK, run_since=None, state_since=NOW)
+RAISED = Rebid(LOST, money.per_hour("0.40"), Reason("raise_bid", "why"))
+SENT = Intent("i9", IntentKind.REBID, IntentState.CONFIRMED, "vast", SLOT, NOW + 2 * SOON, "raise_bid")
+SENT = dataclasses.replace(SENT, sent_at=NOW + 2 * SOON, lease_id="l1")
+BACK = dataclasses.replace(LEASE, state=LeaseState.RUNNING, run_since=NOW + 5 * SOON)
+
+
+def test_a_loss_is_followed_until_its_slot_is_useful_again() -> None:
+    seen = recovery.Recoveries()
+    at_first = seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [Hold(SLOT, Reason("wait", "why"))], [])
+    acting = seen.see(fleet(now=NOW + 2 * SOON, leases=(LOST,)), [], [RAISED], [SENT])
+    again = seen.see(fleet(now=NOW + 3 * SOON, leases=(LOST,)), [], [RAISED], [])
+    back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
+    after = seen.see(fleet(now=NOW + 7 * SOON, leases=(BACK,)), [], [], [])
+    assert at_first == [recovery.Reached("detected", 10.0)]
+    assert acting == [recovery.Reached("decided", 20.0, "i9"), recovery.Reached("sent", 20.0, "i9")]
+    assert again == []
+    assert back == [recovery.Reached("running", 50.0, "i9"), recovery.Reached("useful", 50.0, "i9")]
+    assert after == []
+
+
+def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
+    seen = recovery.Recoveries()
+    seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [], [])
+    back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
+    assert [each.phase for each in back] == ["running", "useful"]
+    assert {each.intent_id for each in back} == {""}
+
+
+def test_a_lease_that_still_shows_its_old_run_is_not_back() -> None:
+    stale = dataclasses.replace(LEASE, run_since=NOW - SOON)
+    seen = recovery.Recoveries()
+    assert [each.phase for each in seen.see(fleet(leases=(stale,)), [LOST], [], [])] == ["detected"]
+
+
+def test_a_workload_that_left_is_forgotten() -> None:
+    seen = recovery.Recoveries()
+    seen.see(fleet(leases=(LOST,)), [LOST], [], [])
+    seen.see(fleet(leases=(LOST,), workloads=()), [], [], [])
+    assert seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], []) == []
+
+
+def test_the_exemplar_names_the_intent() -> None:
+    registry = CollectorRegistry()
+    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    figures.see_recovery([recovery.Reached("running", 42.0, "i9"), recovery.Reached("useful", 43.0)])
+    page = exposition.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
+    assert '# {intent_id="i9"} 42.0' in page
+    assert registry.get_sample_value("gpubid_recovery_seconds_count", {"phase": "useful"}) == 1
+    assert registry.get_sample_value("gpubid_recovery_seconds_count", {"phase": "sent"}) == 0
+
+
+@pytest.mark.parametrize(("losses", "flapping"), [(2, 0), (3, 1)])
+def test_a_host_flaps_that_interrupts_three_times_within_a_day(losses: int, flapping: int) -> None:
+    registry = CollectorRegistry()
+    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    for _ in range(losses):
+        figures.see_interruption("vast", "h1", Cause.OUTBID, NOW)
+    figures.see_flapping(NOW + timedelta(hours=23))
+    assert registry.get_sample_value("gpubid_hosts_flapping", {"market": "vast"}) == flapping
+    figures.see_flapping(NOW + timedelta(hours=24))
+    assert registry.get_sample_value("gpubid_hosts_flapping", {"market": "vast"}) == 0
+
+
+def test_the_cheapest_fitting_offers_are_shown_and_kept() -> None:
+    registry = CollectorRegistry()
+    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    fits = builders.offer(ask=builders.per_hour("0.50"), floor=builders.per_hour("0.20"))
+    rows = [fits, builders.offer(2, ask=builders.per_hour("0.40"), floor=builders.per_hour("0.10"), gpus=8)]
+    figures.see_prices("vast", "train", *match.cheapest(rows, WORK, NOW))
+    figures.see_prices("vast", "train", None, None)
+    at = {"market": "vast", "workload": "train"}
+    assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) == pytest.approx(0.2)
+    assert registry.get_sample_value("gpubid_market_ask_dollars_per_hour", at) == pytest.approx(0.5)
