@@ -23,7 +23,7 @@ from agent.ledger.errors import Code, LedgerError
 from agent.telemetry import recovery
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
-from agent.web.operator import OperatorSocket
+from agent.web import operator
 from agent.web.server import Server
 
 log = structlog.get_logger("gpubid.daemon")
@@ -58,7 +58,8 @@ class Daemon:
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
-        self._socket = OperatorSocket(app.ledger.path, app, parts.wake.set, app.config.operators)
+        place = operator.path_of(app.ledger.path, app.config.runtime)
+        self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
         self._clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
         self._expect_cycles()

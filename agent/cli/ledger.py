@@ -102,17 +102,38 @@ def prices(
 
 @app.command()
 def backup(
-    to: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    to: Annotated[Path, typer.Argument(help="The file to write, which must not exist, or a folder to write one into.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
+    keep: Annotated[
+        int, typer.Option(min=0, max=10_000, help="In a folder, keep so many copies, the newest; 0 keeps all.")
+    ] = 0,
 ) -> None:
     """Write a whole, checked copy of the ledger."""
     from agent.clock import SystemClock
+    from agent.ledger import backup as copies
 
     settings, _ = session.read(config)
-    if to.exists():
-        exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
-    _read(settings, lambda reader: reader.backup(to, at=SystemClock().now()))
-    session.say(f"{settings.ledger} is backed up to {to}")
+    at = SystemClock().now()
+    folder = to if to.is_dir() else None
+    if keep and folder is None:
+        exits.stop(exits.BAD_INPUT, [f"--keep: {to} is no folder; name one, or leave --keep out"])
+    file = to if folder is None else folder / copies.name(at)
+    if file.exists():
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
+    _read(settings, lambda reader: reader.backup(file, at=at))
+    session.say(f"{settings.ledger} is backed up to {file}")
+    for old in _drop_old(folder, keep) if folder is not None and keep else ():
+        session.say(f"{old} is deleted: {keep} newer ones are kept")
+
+
+def _drop_old(folder: Path, keep: int) -> list[Path]:
+    from agent.ledger import backup as copies
+    from agent.ledger.errors import LedgerError
+
+    try:
+        return copies.drop_old(folder, keep)
+    except LedgerError as error:
+        exits.refused(error)
 
 
 @app.command()

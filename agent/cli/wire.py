@@ -29,7 +29,7 @@ async def _asked(config: "Config", method: str, route: str, **more: Any) -> Any:
 
     from agent.web import operator
 
-    path = operator.path_of(config.ledger)
+    path = operator.path_of(config.ledger, config.runtime)
     timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
     try:
         if not path.exists():

@@ -43,7 +43,7 @@ def load(
         strategies: the names of the strategies that are installed; files in the strategies directory add theirs.
         climates: the names of the simulator's climates; None leaves that name unchecked.
         check_query: raises ValueError for a `query` that the market's search grammar does not know.
-        environment: where STATE_DIRECTORY is looked up; by default the process's own.
+        environment: where STATE_DIRECTORY and RUNTIME_DIRECTORY are looked up; by default the process's own.
 
     Raises:
         ConfigError: with every mistake found.
@@ -117,7 +117,7 @@ def _bad_queries(read: source.Source, check_query: Callable[[str], object] | Non
 
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
-    state = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    state, runtime = (environment.get(name, "").split(":")[0] for name in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY"))
     host, _, port = parsed.web.listen.rpartition(":")
     return Config(
         file=place,
@@ -132,6 +132,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         operators=Operators(
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
         ),
+        runtime=Path(runtime) if runtime else None,
     )
 
 

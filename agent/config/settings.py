@@ -49,7 +49,10 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole agent.toml. `digest` names its bytes, `file` says where it was read."""
+    """A whole agent.toml. `digest` names its bytes, `file` says where it was read.
+
+    `runtime` is the service manager's directory for what ends with the daemon; None when nobody gave one.
+    """
 
     file: Path
     digest: str
@@ -61,6 +64,7 @@ class Config:
     listen: Listen
     strategies: Path | None
     operators: Operators = Operators()
+    runtime: Path | None = None
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None when the configuration has none of that name."""

@@ -1,5 +1,6 @@
 """Copies of a ledger that are whole, checked and never half there."""
 
+import datetime as dt
 import os
 import sqlite3
 from contextlib import closing
@@ -7,6 +8,29 @@ from pathlib import Path
 
 from agent.ledger import beside, connection
 from agent.ledger.errors import Code, LedgerError
+
+NAME = "ledger-*.sqlite"
+"""What the copies that are kept in a folder are called; nothing else there is ever touched."""
+
+
+def name(at: dt.datetime) -> str:
+    """Return the name of a copy made at an instant: names sort as the copies were made."""
+    return f"ledger-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}.sqlite"
+
+
+def drop_old(folder: Path, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` copies of a folder and return what was deleted.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    dropped = sorted(folder.glob(NAME))[:-keep]
+    for old in dropped:
+        try:
+            old.unlink()
+        except OSError as error:
+            raise beside.unwritable(old, error) from error
+    return dropped
 
 
 def copy(path: Path, to: Path) -> None:

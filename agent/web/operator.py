@@ -34,9 +34,10 @@ MOST_EVENTS = 10_000
 VERBS = ("release", "kill", "lift")
 
 
-def path_of(ledger: Path) -> Path:
-    """Return where the socket of a ledger's daemon is."""
-    return ledger.with_name(ledger.name + ".sock")
+def path_of(ledger: Path, runtime: Path | None = None) -> Path:
+    """Return where the socket of a ledger's daemon is: in systemd's runtime directory, else beside the ledger."""
+    name = ledger.name + ".sock"
+    return ledger.with_name(name) if runtime is None else runtime / name
 
 
 class Orders(Protocol):
@@ -70,13 +71,13 @@ class OperatorSocket:
     """Serves orders and reading on a socket that the daemon's user and one group may open."""
 
     def __init__(
-        self, ledger: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
+        self, path: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
     ) -> None:
-        """Serve beside `ledger`; `wake` starts a cycle at once, `operators` says who may what."""
+        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may what."""
         self._orders = orders
         self._operators = operators or Operators()
         self._wake = wake
-        self._path = path_of(ledger)
+        self._path = path
         made = web.Application(client_max_size=MOST_BODY)
         made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)

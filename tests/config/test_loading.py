@@ -111,6 +111,11 @@ def test_where_the_ledger_lies(tmp_path: Path, state: str, written: str, expecte
     assert load(tmp_path, text, STATE_DIRECTORY=state).ledger == Path(expected)
 
 
+def test_where_what_ends_with_the_daemon_lies(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD, RUNTIME_DIRECTORY="").runtime is None
+    assert load(tmp_path, GOOD, RUNTIME_DIRECTORY="/run/gpubid:/run/second").runtime == Path("/run/gpubid")
+
+
 def test_files_are_named_relative_to_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "night.toml").write_text('strategy = "patient"\n')
