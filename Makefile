@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(BIN)/python
 STAMP := $(VENV)/.installed
-TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml)
+TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml agent/baselines/*.toml)
 TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2

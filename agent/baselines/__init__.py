@@ -1,0 +1,1 @@
+"""What GPUs cost elsewhere: dated, sourced figures to compare with."""

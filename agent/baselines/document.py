@@ -1,0 +1,93 @@
+"""The tables and keys of a file of baselines."""
+
+from decimal import Decimal
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from agent.config.kinds import Dollars, Line, Whole, refused
+
+Name = Annotated[Line, Field(min_length=1, max_length=64)]
+_LAST_MONTH = 12
+
+
+def _dated(value: str) -> str:
+    parts = value.split("-")
+    lengths = [len(part) for part in parts]
+    is_number = all(part.isascii() and part.isdecimal() for part in parts)
+    if not is_number or lengths not in ([4, 2], [4, 2, 2]) or not 1 <= int(parts[1]) <= _LAST_MONTH:
+        raise refused("bad_date", 'must be a month or a day; write for example dated = "2025-04"')
+    return value
+
+
+class Table(BaseModel):
+    """A table of the file: every key known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class FigureTable(Table):
+    """One published price."""
+
+    cloud: Annotated[Name, Field(pattern=r"^[a-z0-9_]+$", examples=["aws"])]
+    """Who sells it."""
+    tier: Annotated[Line, Field(max_length=64)] = ""
+    """Which of its classes, where it has several."""
+    gpu: Annotated[Name, Field(examples=["RTX 4090"])]
+    """The model, or the family where the source tells no more."""
+    published_as: Annotated[Name, Field(examples=["A100 80GB SXM"])]
+    """What the source calls it."""
+    tenure: Literal["on_demand", "interruptible"] = "on_demand"
+    """On which terms."""
+    gpus: Annotated[Whole, Field(ge=1, le=1024)] = 1
+    """How many GPUs the price is for."""
+    sold_in: Annotated[Whole, Field(ge=1, le=1024)] = 1
+    """Of how many GPUs the smallest sale is."""
+    per_hour: Annotated[Dollars, Field(gt=0, le=10_000, examples=[12.3])]
+    """Dollars per hour, the least of a range."""
+    per_hour_most: Annotated[Dollars, Field(gt=0, le=10_000)] | None = None
+    """The most of a range."""
+    dated: Annotated[Line, AfterValidator(_dated), Field(examples=["2025-04"])]
+    """Of when it is."""
+    source: Annotated[Name, Field(examples=["comparison"])]
+    """Which of [sources] says it."""
+    note: Annotated[Line, Field(max_length=120)] = ""
+    """What a reader must know of it."""
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.most < self.per_hour:
+            raise refused("out_of_range", "per_hour_most is less than per_hour; write the least first")
+        return self
+
+    @property
+    def most(self) -> Decimal:
+        """The upper end; the price itself where no range was published."""
+        return self.per_hour if self.per_hour_most is None else self.per_hour_most
+
+
+class SourceTable(Table):
+    """Who published figures."""
+
+    title: Annotated[Line, Field(min_length=10, max_length=200, examples=["published comparison, April 2025"])]
+    """What stands beside every price of it."""
+
+
+class ModelTable(Table):
+    """A model that is known under several names."""
+
+    family: Annotated[Line, Field(max_length=64)] = ""
+    """What people call all its forms."""
+    also: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Other spellings of it."""
+
+
+class Document(Table):
+    """The whole file."""
+
+    figures: Annotated[tuple[FigureTable, ...], Field(max_length=10_000)]
+    """Published prices."""
+    sources: dict[str, SourceTable]
+    """Who published them."""
+    models: dict[str, ModelTable] = {}
+    """Models under several names."""
