@@ -12,6 +12,8 @@ TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/c
 TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2
+# command:package
+TOOLS := promtool:prometheus
 MUTANT_SECONDS ?= 1200
 # What decides and what pays.
 COVERED := agent/domain/*,agent/decide/*,agent/act/*
@@ -46,10 +48,21 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
 	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 27
 
-.PHONY: check
-check: style types contracts toml pure ## Style, types, import contracts and the pure tests; under a minute
+.PHONY: tools
+tools: ## Install Debian's tools that some tests ask real things of; where that cannot be, they say that they skipped
+	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
+	[ -z "$$missing" ] && exit 0; \
+	as_root=; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \
+	echo "installing$$missing"; \
+	{ $$as_root apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1 \
+		|| { $$as_root apt-get update -qq && $$as_root apt-get install -qq -y --no-install-recommends $$missing; } \
+			>/dev/null 2>&1; } \
+		|| echo "NOT INSTALLED:$$missing; the tests that need them skip" >&2
 
-.PHONY: style types contracts toml pure
+.PHONY: check
+check: style types contracts toml rules pure ## Style, types, import contracts and the pure tests; under a minute
+
+.PHONY: style types contracts toml rules pure
 style: setup
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
@@ -64,11 +77,16 @@ toml: setup
 	@RUST_LOG=error $(BIN)/taplo fmt --check $(TAPLO_FORMAT) $(TOML)
 	@RUST_LOG=error $(BIN)/taplo lint $(TOML)
 
+rules:
+	@if command -v promtool >/dev/null; then cd deploy/prometheus \
+		&& promtool check rules --lint=all recording.yml alerts.yml >/dev/null && promtool test rules alerts_test.yml >/dev/null; \
+	else echo "promtool is not here: the Prometheus rules are NOT checked (make tools)" >&2; fi
+
 pure: setup
 	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
 
 .PHONY: test
-test: style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
+test: tools style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
 	@rm -f .coverage .coverage.*
 	@$(PYTHON) -m coverage run -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal -m "not nightly"
 	@$(PYTHON) -m coverage combine --quiet
