@@ -1,6 +1,7 @@
 """`gpubid explain`: why, in terms: candidates with their reckoning, every refusal, the last decisions."""
 
 import asyncio
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agent.config.settings import Config
-    from agent.decide.explain import Explanation
     from agent.ledger.decisions import RecordedDecision
 
 
@@ -25,37 +25,27 @@ def explain(
 ) -> None:
     """Say why the next cycle would do what it would, and what was decided last."""
     from agent.cli.preview import preview
-    from agent.decide import explain as explaining
     from agent.ledger.errors import LedgerError
+    from agent.web import views
 
     settings, tuned = session.read(config)
     names = [work.name for work in settings.workloads]
     if workload is not None and workload not in names:
         exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    shown = None
     if not session.may_read(settings.ledger):
+        # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
         shown = asyncio.run(wire.get(settings, "/explain", {"workload": workload} if workload else None))
-        if shown is not None:
-            # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
-            session.print_json(shown)
-            return
-    seen = preview(settings, tuned)
-    chosen = [work for work in settings.workloads if workload in {None, work.name}]
-    told = [explaining.explain(seen.fleet, seen.plan, work) for work in chosen]
-    try:
-        last = asyncio.run(_last(settings))
-    except LedgerError as error:
-        exits.refused(error)
+    if shown is None:
+        seen = preview(settings, tuned)
+        try:
+            shown = views.explained(seen, asyncio.run(_last(settings)), workload)
+        except LedgerError as error:
+            exits.refused(error)
     if as_json:
-        decided = [_decided(made) for made in last if workload in {None, made.slot.workload}]
-        session.print_json({"now": _explained(told), "last": decided})
+        session.print_json(shown)
         return
-    _print(told, [made for made in last if workload in {None, made.slot.workload}])
-
-
-def _explained(told: "list[Explanation]") -> list[dict[str, Any]]:
-    from agent.decide import explain as explaining
-
-    return [explaining.explanation_json(one) for one in told]
+    _print(shown)
 
 
 async def _last(config: "Config") -> "list[RecordedDecision]":
@@ -70,49 +60,32 @@ async def _last(config: "Config") -> "list[RecordedDecision]":
         await reader.close()
 
 
-def _decided(made: "RecordedDecision") -> dict[str, Any]:
-    return {
-        "at": made.at.isoformat(),
-        "slot": str(made.slot),
-        "kind": made.kind,
-        "code": made.reason.code,
-        "sentence": made.reason.sentence,
-        "strategy": made.strategy,
-        "strategy_file": made.strategy_file,
-        "params_digest": made.params_digest,
-        "options": [{"name": option.name, "dollars": option.dollars} for option in made.reason.options],
-    }
-
-
-def _print(told: "list[Explanation]", last: "list[RecordedDecision]") -> None:
+def _print(shown: dict[str, Any]) -> None:
     from agent.decide import explain as explaining
 
-    for one in told:
-        session.say(f"{one.workload}: {one.offers} offers seen")
-        for made in one.decisions:
-            session.say(f"  now: {explaining.sentence(made)}")
-        if one.candidates:
-            session.show(_candidates(one))
-        for refused in one.refused[:MOST_REFUSED]:
-            session.say(f"  refused {refused.why.code}: host {refused.offer.host_id} {refused.why.sentence}")
-        if len(one.refused) > MOST_REFUSED:
-            session.say(f"  {len(one.refused) - MOST_REFUSED} more refused; --json names them all")
-    for row in last:
-        digest = f"{row.strategy} {row.params_digest[:12]}" if row.strategy else ""
-        why = f"{row.reason.code}: {row.reason.sentence}"
-        session.say(f"last: {row.at:%Y-%m-%d %H:%M:%S} {row.slot} {row.kind}, {why} [{digest}]")
+    for one in shown["now"]:
+        session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
+        for made in one["decisions"]:
+            session.say(f"  now: {explaining.told(made)}")
+        if one["candidates"]:
+            session.show(_candidates(one["candidates"]))
+        for refused in one["refused"][:MOST_REFUSED]:
+            session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
+        if len(one["refused"]) > MOST_REFUSED:
+            session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+    for row in shown["last"]:
+        digest = f"{row['strategy']} {row['params_digest'][:12]}" if row["strategy"] else ""
+        at = f"{datetime.fromisoformat(row['at']):%Y-%m-%d %H:%M:%S}"
+        session.say(f"last: {at} {row['slot']} {row['kind']}, {row['code']}: {row['sentence']} [{digest}]")
 
 
-def _candidates(one: "Explanation") -> "Table":
+def _candidates(rows: list[dict[str, Any]]) -> "Table":
     """Return the terms of the best candidates side by side, best first."""
-    table = session.table("term", *(f"{row.offer.gpu} on {row.offer.host_id}" for row in one.candidates))
-    session.add(table, "tenure", *(row.way.tenure.value for row in one.candidates))
-    session.add(table, "price", *(str(row.way.rate) for row in one.candidates))
-    session.add(table, "reliability", *(f"{row.offer.reliability:.4f}" for row in one.candidates))
-    for rows in zip(*(row.reckoning.terms() for row in one.candidates), strict=True):
-        session.add(
-            table,
-            f"{rows[0].name} [{rows[0].unit}]".replace("[", "(").replace("]", ")"),
-            *(f"{term.figure:.4f}" for term in rows),
-        )
+    table = session.table("term", *(f"{row['gpu']} on {row['host']}" for row in rows))
+    session.add(table, "tenure", *(row["tenure"] for row in rows))
+    session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
+    session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
+    for terms in zip(*(row["terms"] for row in rows), strict=True):
+        name = f"{terms[0]['name']} ({terms[0]['unit']})"
+        session.add(table, name, *(f"{term['figure']:.4f}" for term in terms))
     return table

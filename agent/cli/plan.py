@@ -9,18 +9,14 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     """Say what the next cycle would do, and do nothing."""
     from agent.cli.preview import preview
     from agent.decide import explain
+    from agent.web import views
 
     settings, tuned = session.read(config)
     shown = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, "/plan"))
-    if shown is not None:
-        # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+    # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+    shown = shown if shown is not None else views.plan(preview(settings, tuned))
+    if as_json:
         session.print_json(shown)
         return
-    seen = preview(settings, tuned)
-    if as_json:
-        session.print_json(
-            {"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]}
-        )
-        return
-    for made in seen.plan.decisions:
-        session.say(explain.sentence(made))
+    for made in shown["decisions"]:
+        session.say(explain.told(made))

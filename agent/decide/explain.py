@@ -89,9 +89,13 @@ def _refused(book: match.Book, work: Workload, fleet: Fleet, taken: match.Taken)
 
 def sentence(decision: Decision) -> str:
     """Return a decision as one line for a person."""
-    verb = "hold" if isinstance(decision, Hold) else type(decision).__name__.lower()
-    struck = f" (limit {decision.reason.limit})" if decision.reason.limit else ""
-    return f"{slot_of(decision)}: {verb}, {decision.reason.code}{struck}: {decision.reason.sentence}"
+    return told(as_json(decision))
+
+
+def told(said: Mapping[str, Any]) -> str:
+    """Return what `as_json` made of a decision as one line for a person."""
+    struck = f" (limit {said['limit']})" if said["limit"] else ""
+    return f"{said['slot']}: {said['kind']}, {said['code']}{struck}: {said['sentence']}"
 
 
 def as_json(decision: Decision) -> dict[str, Any]:

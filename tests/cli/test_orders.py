@@ -158,3 +158,7 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             ran = await asyncio.to_thread(CliRunner().invoke, main.app, [*verb, "--json"])
             assert ran.exit_code == 0, ran.output
             assert json.loads(ran.stdout)
+            told = await asyncio.to_thread(CliRunner().invoke, main.app, verb)
+            assert told.exit_code == 0, told.output
+            assert "train" in told.stdout
+            assert not told.stdout.startswith(("{", "[")), "asked for sentences, not for JSON"

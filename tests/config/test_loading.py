@@ -151,22 +151,6 @@ def test_the_digest_names_the_bytes(tmp_path: Path) -> None:
     assert load(tmp_path, GOOD + "\n").digest != first
 
 
-def test_a_broken_file_does_not_lose_the_running_configuration(tmp_path: Path) -> None:
-    path = tmp_path / "agent.toml"
-    path.write_text(GOOD)
-    kept = config.LastGood(lambda: config.load(path, strategies=STRATEGIES))
-    running = kept.current
-    path.write_text(changed("0.45", "-1"))
-    (problem,) = kept.reload()
-    assert (problem.line, problem.code) == (13, "out_of_range")
-    assert kept.current is running
-    assert not kept.is_up_to_date
-    path.write_text(changed("0.45", "0.5"))
-    assert kept.reload() == ()
-    assert kept.is_up_to_date
-    assert kept.current.workloads[0].max_price == money.per_hour("0.5")
-
-
 def test_no_repr_shows_the_environment(tmp_path: Path) -> None:
     loaded = load(tmp_path, added("env = { TOKEN = 'hunter2' }"))
     assert "hunter2" not in repr(loaded) + repr(loaded.workloads)
