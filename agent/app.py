@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import structlog
 
+from agent import schedule
 from agent.act import orders, terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
@@ -108,7 +109,7 @@ class App:
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
-            await app._know_accounts()
+            await app._know_accounts(schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
             await app.close()
             raise
@@ -309,28 +310,42 @@ class App:
                 tx.lift_cooldown(old.scope, old.key)
                 tx.add_cooldown(new.scope, new.key, new.until, new.code)
 
-    async def _know_accounts(self) -> None:
-        for name, market in self.markets.items():
-            try:
-                account = await market.account()
-            except errors.MarketError as error:
-                log.warning("account.unread", market=name, code=error.code, reason=str(error)[:200])
+    async def _know_accounts(self, patience: float | None = None) -> None:
+        """Learn whose account each key is of, all markets at once; one that is silent longer is asked by the cycles."""
+        names = tuple(self.markets)
+        found = await asyncio.gather(*(self._account(name, patience) for name in names))
+        for name, (account, charges) in zip(names, found, strict=True):
+            if account is None:
                 continue
             self.clock.heed(name, account.market_time)
-            is_new = self._bound(name) == ""
+            if charges is None and not self._bound(name):
+                # Unbound it pays for nothing: what this month has cost is not known yet.
+                continue
             await self.ledger.bind_account(name, account.account_id)
-            if is_new or self.ledger.was_lost:
-                await self._seed_month(name, market)
+            if charges is not None:
+                await self._seed_month(name, charges)
 
-    async def _seed_month(self, name: str, market: port.Market) -> None:
-        """Count what the market charged this month before this ledger existed: an empty ledger knows no spend."""
-        now = self.clock.now()
+    async def _account(
+        self, name: str, patience: float | None
+    ) -> tuple[port.Account | None, Sequence[port.Charge] | None]:
+        """Return whose the key is and, where the ledger knows no spend of it, what this month has cost there."""
+        now, market = self.clock.now(), self.markets[name]
         first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        account: port.Account | None = None
         try:
-            charges = await market.charges(first, now)
-        except errors.MarketError as error:
-            log.warning("charges.unread", market=name, code=error.code, reason=str(error)[:200])
-            return
+            async with asyncio.timeout(patience):
+                account = await market.account()
+                if self._bound(name) and not self.ledger.was_lost:
+                    return account, None
+                return account, await market.charges(first, now)
+        except (errors.MarketError, TimeoutError) as error:
+            what = "charges.unread" if account is not None else "account.unread"
+            code = error.code if isinstance(error, errors.MarketError) else "silent"
+            log.warning(what, market=name, code=code, reason=str(error)[:200])
+            return account, None
+
+    async def _seed_month(self, name: str, charges: Sequence[port.Charge]) -> None:
+        """Count what the market charged this month before this ledger existed: an empty ledger knows no spend."""
         async with self.ledger.transaction() as tx:
             for charge in charges:
                 day = charge.day.date()

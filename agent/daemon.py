@@ -54,6 +54,7 @@ class Daemon:
         self._parts = parts
         self._health = Health(app.clock.monotonic)
         self._must_tidy = False
+        self._is_ready = False
         self._recoveries = recovery.Recoveries()
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
@@ -138,24 +139,30 @@ class Daemon:
     def _expect_cycles(self) -> None:
         self._health.expect("cycle", self._app.config.poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
 
+    def _be_ready(self, url: str) -> None:
+        """Say once that the daemon listens; whether it has seen the market is for /readyz to say."""
+        if self._is_ready or self._parts.stop.is_set():
+            return
+        self._is_ready = True
+        self._parts.notifier.ready("running")
+        self._parts.on_ready(url)
+
     def _stopping(self) -> None:
         self._health.stopping()
         self._parts.notifier.stopping("stopping; leases go on billing")
 
     async def _loop(self, url: str) -> None:
         parts = self._parts
-        is_first = True
+        soon = asyncio.get_running_loop().call_later(schedule.READY_AFTER_SECONDS, self._be_ready, url)
         while True:
             await parts.wake.wait()
             parts.wake.clear()
             if parts.stop.is_set():
+                soon.cancel()
                 return
             done = await self._cycle()
-            if is_first:
-                is_first = False
-                self._health.started()
-                parts.notifier.ready("running")
-                parts.on_ready(url)
+            self._health.started()
+            self._be_ready(url)
             if done is not None and done.is_busy:
                 asyncio.get_running_loop().call_later(SOON_SECONDS, parts.wake.set)
             if self._must_tidy:

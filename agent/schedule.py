@@ -13,6 +13,11 @@ CYCLE_DEADLINE_POLLS = 20
 """A cycle that has not ended after so many polls is stuck: writes have deadlines of their own, far shorter."""
 
 
+OPEN_PATIENCE_SECONDS = 5.0
+"""How long a start waits to learn whose account a key is of; after that the cycles go on asking."""
+READY_AFTER_SECONDS = 5.0
+"""The service manager is told that the daemon is ready after the first cycle, or so long after it began: a market that
+is silent is no start that failed, and a manager's patience is 90 seconds."""
 STOP_PATIENCE_SECONDS = 5.0
 """How long a stop waits for a cycle that reads: a market that hangs would outlast a service manager's patience."""
 CYCLE = "cycle"

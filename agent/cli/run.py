@@ -39,14 +39,26 @@ def run(
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
     # Until the daemon listens, a reload asks for nothing; unheard it would end the start.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     logging.configure(session.REDACTOR, SystemClock().now, level=level)
     settings, tuned = session.read(config)
     try:
-        asyncio.run(_run(settings, tuned, config, is_dry=dry_run))
+        asyncio.run(_until_told(settings, tuned, config, is_dry=dry_run))
     except (CredentialError, ListenError) as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
         exits.refused(error)
+
+
+async def _until_told(settings: "Config", tuned: "Mapping[str, Tuned]", config: Path, *, is_dry: bool) -> None:
+    """Run the daemon; told to stop before it listens itself, end in order: nothing was begun."""
+    loop, mine = asyncio.get_running_loop(), asyncio.current_task()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, mine.cancel if mine is not None else sys.exit)
+    try:
+        await _run(settings, tuned, config, is_dry=is_dry)
+    except asyncio.CancelledError:
+        _tell("stopped before it was ready; nothing was sent")
 
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 from pathlib import Path
 
 from tests.support import programs
@@ -89,4 +90,17 @@ async def test_a_reload_during_the_start_does_not_end_it(tmp_path: Path) -> None
             assert again is True, "the signal ended it"
             (await heard.get()).close()
             assert daemon.process.returncode is None
-            assert await daemon.stop() == -signal.SIGTERM, "before it is ready there is nothing to stop in order"
+            assert await daemon.stop() == 0
+            assert daemon.out == ["gpubid: stopped before it was ready; nothing was sent"]
+    assert (await programs.gpubid(tmp_path, "ledger", "verify")).code == 0
+
+
+async def test_a_market_that_is_silent_delays_no_start(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=f"http://127.0.0.1:{port}"))
+        async with programs.daemon(tmp_path) as daemon:
+            await daemon.until_told("READY=1")
+            assert daemon.logs("account.unread")[0]["code"] == "silent"
+            assert (await programs.gpubid(tmp_path, "fleet")).code == 0
+            assert await daemon.stop() == 0
