@@ -38,8 +38,7 @@ class Explanation:
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
-    view = fleet.markets.get(work.market)
-    book = match.Book(view.offers if view is not None else ())
+    book = match.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host_id for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host_id for lease in fleet.leases if lease.is_open} - rented
     taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from agent.decide import price
-from agent.domain import money, offer, workload
+from agent.domain import host, money, offer, workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
 """What a workload that says nothing asks of a host's time on the market."""
@@ -76,7 +76,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
 
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
-    if candidate.host_id in taken.hosts:
+    if candidate.host_id in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     if taken.cooling:
         for key in _resting_keys(candidate):
@@ -123,7 +123,7 @@ def cheapest(
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:
     """Tell whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
-    if row.host_id in taken.hosts:
+    if row.host_id in taken.hosts and not host.is_pool(row.host_id):
         return False
     cooling = taken.cooling
     return not cooling or not any(key in cooling for key in _resting_keys(row))
@@ -159,3 +159,19 @@ class Book:
             found = sorted(row for model in models for row in self._groups.get((model, wants.gpus), ()))
             self._rising[asked] = tuple((bound, self.offers[place]) for bound, place in found)
         return self._rising[asked]
+
+
+class Library:
+    """The offers of all markets at one instant: one book for each choice of markets that workloads make."""
+
+    def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
+        """Take the offers by market; books are arranged when they are first asked for."""
+        self._offers = offers
+        self._books: dict[tuple[str, ...], Book] = {}
+
+    def of(self, work: workload.Workload) -> Book:
+        """Return the offers of the markets on which a workload may run."""
+        markets = tuple(name for name in sorted(self._offers) if work.may_use(name))
+        if markets not in self._books:
+            self._books[markets] = Book(row for name in markets for row in self._offers[name])
+        return self._books[markets]

@@ -18,12 +18,12 @@ class Need:
     """A workload that has to choose.
 
     `key` changes when there is a new choice to make; `held_hosts` are those of its paused leases, whose own price
-    decides whether to stay.
+    decides whether to stay, as (market, host).
     """
 
     workload: Workload
     key: tuple[str, ...]
-    held_hosts: tuple[str, ...]
+    held_hosts: tuple[tuple[str, str], ...]
 
 
 def needs(fleet: Fleet) -> tuple[Need, ...]:
@@ -46,7 +46,7 @@ def dear(fleet: Fleet) -> frozenset[str]:
 
 def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:
     key: list[str] = []
-    hosts: list[str] = []
+    hosts: list[tuple[str, str]] = []
     for place in work.places:
         if words.standstill(fleet, place, cooling) is not None:
             continue
@@ -57,7 +57,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
         ):
             continue
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
-        hosts += [lease.host_id for lease in leases if lease.state is LeaseState.PAUSED]
+        hosts += [(lease.market, lease.host_id) for lease in leases if lease.state is LeaseState.PAUSED]
     return Need(work, tuple(key), tuple(hosts)) if key else None
 
 

@@ -6,7 +6,7 @@ slot in the order of the configuration, what each workload's strategy proposes a
 Invariants:
 1. Same fleet, same numbers, same `now`: same plan, byte for byte.
 2. At most one paying decision a slot, and none while the slot has an open paying intent.
-3. No host gets a second lease.
+3. No host gets a second lease; a pool of hosts may.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ from agent.decide import (
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostRecord
+from agent.domain.host import HostRecord, is_pool
 from agent.domain.intent import IntentKind
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
@@ -48,9 +48,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all workloads of one plan share: arranged offers by market, hosts in use, what rests, and searches begun."""
+    """What all workloads of one plan share: arranged offers, hosts in use, what rests, and searches begun."""
 
-    books: Mapping[str, match.Book]
+    books: match.Library
     used_hosts: set[str]
     cooling: Mapping[str, str]
     market_hazard: float
@@ -103,7 +103,7 @@ def _ground(fleet: Fleet) -> Ground:
     listed = {row.host_id for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
     return Ground(
-        books={name: match.Book(view.offers) for name, view in fleet.markets.items()},
+        books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
         market_hazard=learning.market_hazard(fleet.hosts.values(), fleet.now),
@@ -121,12 +121,11 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             views.append(_renewed(answer, work))
     if not views:
         return
-    market = fleet.markets.get(work.market)
     view = View(
         workload=work,
         slots=tuple(views),
         now=fleet.now,
-        has_offers=market is not None and bool(market.offers),
+        has_offers=bool(ground.books.of(work).offers),
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
         hosts=ground.hosts,
@@ -151,7 +150,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     owners = spread.owners(fleet, work)
     for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host_id
-        is_taken = host in yielded or host in ground.used_hosts
+        is_taken = host in yielded or (host in ground.used_hosts and not is_pool(host))
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner_id, owners)
         if not is_taken and not endings.is_avoided(work, host, ground.cooling):
             yielded.add(host)
@@ -161,10 +160,8 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
 
 
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
-    """Return the market's candidates; the set of used hosts only grows, so what was found once stays in order."""
-    book = ground.books.get(work.market)
-    if book is None:
-        return ()
+    """Return the candidates of its markets; the set of used hosts only grows, so what was found once stays in order."""
+    book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
         taken = match.Taken(ground.used_hosts, ground.cooling)

@@ -5,7 +5,7 @@ A price that gets lost on the way rents on demand at full price; only the instan
 
 from dataclasses import dataclass
 
-from agent.domain import money
+from agent.domain import host, money
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
@@ -16,8 +16,8 @@ PREFIX = "mismatch: "
 """How the end reason of a lease begins that is not what was asked for."""
 PRICE_STEP = money.per_hour("0.0001")
 """Markets keep a price to four decimals and round it up."""
-DISK_STEP_GB = 0.5
-"""Markets count disks in whole gigabytes."""
+DISK_STEP_GB = 1.0
+"""Markets count disks in whole gigabytes, and some round up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ def difference(asked: Asked, row: Instance) -> str:
     """Return how an instance differs from what was asked for, or an empty text; cheaper is no difference."""
     if asked.tenure is not None and row.tenure is not asked.tenure:
         return f"it is {row.tenure.value}, asked for was {asked.tenure.value}"
-    if asked.host_id and row.host_id != asked.host_id:
+    if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):
         return f"it is on host {row.host_id}, asked for was {asked.host_id}"
     if asked.price is not None and row.gpu_rate > asked.price + PRICE_STEP:
         return f"it costs {row.gpu_rate}, asked for was {asked.price}"
-    if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) > DISK_STEP_GB:
+    if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) >= DISK_STEP_GB:
         return f"its disk has {row.disk_gb:g} GB, asked for were {asked.disk_gb:g}"
     return ""

@@ -217,7 +217,7 @@ def _kind(held: Lease, target: LeaseState) -> str:
 def _bills(row: Instance) -> Bills:
     if row.state is InstanceState.OFFLINE:
         return Bills.NOTHING
-    return Bills.GPU_AND_DISK if row.state is InstanceState.RUNNING else Bills.DISK
+    return Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK
 
 
 def _metered(
@@ -231,8 +231,8 @@ def _metered(
     if paid.micros:
         charges.append(meter.Charge(held.lease_id, fleet.now.date(), traffic=paid))
     turned = turns[-1][0] if turns else between[1]
-    run_since = held.run_since if held.bills is Bills.GPU_AND_DISK else turned
-    if held.bills is Bills.GPU_AND_DISK and bills is not Bills.GPU_AND_DISK and held.run_since is not None:
+    runs = row.state is InstanceState.RUNNING
+    if not runs and held.run_since is not None:
         is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
         charges.append(stretch_end(fleet, held, turned, is_lost=is_lost))
     after = replace(
@@ -247,9 +247,9 @@ def _metered(
         bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
         host_floor=row.floor or held.host_floor,
         ends_at=row.ends_at or held.ends_at,
-        run_since=run_since if bills is Bills.GPU_AND_DISK else None,
-        ready_since=held.ready_since if bills is Bills.GPU_AND_DISK else None,
-        idle_since=held.idle_since if bills is Bills.GPU_AND_DISK else None,
+        run_since=(held.run_since or turned) if runs else None,
+        ready_since=held.ready_since if runs else None,
+        idle_since=held.idle_since if runs else None,
         traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
         traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
     )

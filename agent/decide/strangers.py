@@ -113,7 +113,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         disk_gb=row.disk_gb,
         opened_at=created,
         state_since=created,
-        bills=Bills.GPU_AND_DISK if runs else Bills.DISK,
+        bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK,
         accrued_until=since,
         intent_id=intent.intent_id if intent else "",
         host_floor=row.floor,

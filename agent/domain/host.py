@@ -1,5 +1,8 @@
 """A host: the physical machine behind offers, as our own record knows it.
 
+Some markets name no machine before it is rented, only a pool of like ones: the pool stands in the host's place, under
+an id that begins with `POOL`. A pool has room for many leases; "pool/a" holds "pool/a/b".
+
 What a host did long ago says little of what it does now, so every count halves in `HALF_LIFE`, by timestamps alone: a
 restart changes nothing, and looking often is the same as looking once.
 """
@@ -10,6 +13,21 @@ from datetime import datetime, timedelta
 
 HALF_LIFE = timedelta(days=10)
 """Counts halve in this time: inside the one to two weeks that bidding theory asks for. Assumed."""
+
+
+POOL = "pool/"
+
+
+def is_pool(host_id: str) -> bool:
+    """Tell whether an id names a pool of like hosts instead of one."""
+    return host_id.startswith(POOL)
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Tell whether two ids may mean the same host: they are equal, or both are pools and one holds the other."""
+    if one == other:
+        return True
+    return is_pool(one) and is_pool(other) and (f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,11 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a market's complete listing.
 
     `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
-    it), `disk_rate` what the disk costs per hour in every state. `floor` is the host's floor on the instance's own
-    record. `traffic_*_gb` is what the market has billed so far. `message` is untrusted text, bounded by the adapter;
-    `has_trouble` tells that it reads like an error, `is_image_refused` that the image is what cannot be had. `ports` is
-    as in a lease.
+    it), `disk_rate` what the disk costs per hour in every state. `bills_while_loading` tells that the GPUs are charged
+    from the rent on, not only from when they run. `host_id` is empty where the market does not tell it yet. `floor` is
+    the host's floor on the instance's own record. `traffic_*_gb` is what the market has billed so far. `message` is
+    untrusted text, bounded by the adapter; `has_trouble` tells that it reads like an error, `is_image_refused` that the
+    image is what cannot be had. `ports` is as in a lease.
     """
 
     market: str
@@ -72,6 +73,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     ports: str = ""
     has_trouble: bool = False
     is_image_refused: bool = False
+    bills_while_loading: bool = False
 
     @property
     def bid(self) -> UsdPerHour | None:
@@ -79,8 +81,14 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
         return self.gpu_rate if self.tenure is Tenure.INTERRUPTIBLE else None
 
     @property
+    def bills_gpu(self) -> bool:
+        """Whether its GPUs are charged for in its present state."""
+        is_loading = self.state in {InstanceState.PENDING, InstanceState.LOADING}
+        return self.state is InstanceState.RUNNING or (is_loading and self.bills_while_loading)
+
+    @property
     def billing_rate(self) -> UsdPerHour:
-        """What it costs per hour in its present state: GPU only while running, nothing while the host is offline."""
+        """What it costs per hour in its present state: GPU while it is charged, nothing while the host is offline."""
         if self.state is InstanceState.OFFLINE:
             return FREE
-        return self.disk_rate + self.gpu_rate if self.state is InstanceState.RUNNING else self.disk_rate
+        return self.disk_rate + self.gpu_rate if self.bills_gpu else self.disk_rate

@@ -105,7 +105,7 @@ class Workload:
     says so. After `max_fast_exits` exits right after the start, on as many hosts, or `max_failed_starts` failed starts
     in a day, it is held: what fails everywhere is not the hosts' fault. `env_from` gives variables the value of a
     credential by its name. At most `max_per_owner` of its slots stand on hosts of one owner. `was` is its old name;
-    of two workloads the one of higher `priority` is paused last.
+    of two workloads the one of higher `priority` is paused last. It may run on `markets`, on any where that is empty.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Workload:
     max_price: UsdPerHour
     strategy: str
     requirements: Requirements
-    market: str = "vast"
+    markets: tuple[str, ...] = ()
     slots: int = 1
     disk_gb: float = 20.0
     image_gb: float = 5.0
@@ -137,6 +137,10 @@ class Workload:
     was: str = ""
     priority: int = 0
     ready: Readiness = field(default_factory=Readiness)
+
+    def may_use(self, market: str) -> bool:
+        """Tell whether it may run on a market."""
+        return not self.markets or market in self.markets
 
     @property
     def credentials(self) -> tuple[str, ...]:

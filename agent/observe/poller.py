@@ -116,14 +116,15 @@ class Poller:
         now = self._clock.monotonic()
         fresh: list[Offer] = []
         for need in needs:
-            if need.workload.market == self.market.name and self._is_due(need, now):
+            if need.workload.may_use(self.market.name) and self._is_due(need, now):
                 fresh += await self._search(need.workload, (), ROWS)
-                if need.held_hosts:
-                    fresh += await self._search(need.workload, need.held_hosts, ROWS)
+                held_here = tuple(host for market, host in need.held_hosts if market == self.market.name)
+                if held_here:
+                    fresh += await self._search(need.workload, held_here, ROWS)
         asked = {need.workload.name for need in needs}
         self._asked = {name: kept for name, kept in self._asked.items() if name in asked}
         for work in workloads:
-            is_mine = work.market == self.market.name and work.name not in asked
+            is_mine = work.may_use(self.market.name) and work.name not in asked
             if is_mine and self._is_survey_due(work, now, work.name in dear):
                 fresh += await self._search(work, (), ROWS_OF_SURVEY)
         self.seen_offers = tuple(fresh)

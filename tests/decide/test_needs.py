@@ -47,7 +47,7 @@ def test_the_hosts_of_paused_leases_are_asked_for_by_name() -> None:
         builders.lease(2, state=LeaseState.OFFLINE, slot=builders.slot("train", 1)),
     )
     need = needs.needs(builders.fleet(workloads=(work,), leases=leases))[0]
-    assert need.held_hosts == ("h1",)
+    assert need.held_hosts == (("vast", "h1"),)
 
 
 def test_a_need_is_new_when_what_is_down_changes() -> None:

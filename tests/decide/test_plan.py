@@ -90,7 +90,7 @@ def test_an_on_demand_rent_has_no_bid() -> None:
 
 def test_a_market_nobody_asked_holds() -> None:
     assert isinstance(only(planned(markets={"vast": builders.view()})), Hold)
-    assert isinstance(only(planned(workloads=(builders.workload(market="runpod"),), markets=market())), Hold)
+    assert isinstance(only(planned(workloads=(builders.workload(markets=("runpod",)),), markets=market())), Hold)
 
 
 def test_slots_of_one_plan_get_different_hosts() -> None:

@@ -7,9 +7,8 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.money import Usd
-from agent.markets import errors
+from agent.markets import errors, text
 from agent.markets.port import Charge
-from agent.markets.vast import text
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
 _MOST = 1e7

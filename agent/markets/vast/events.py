@@ -11,8 +11,7 @@ import msgspec
 from agent.domain import money
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
-from agent.markets import errors
-from agent.markets.vast import text
+from agent.markets import errors, text
 
 MARKET = "vast"
 MAX_WEBHOOK_AGE_SECONDS = 300.0

@@ -16,9 +16,9 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, pace, transport
+from agent.markets import errors, hints, pace, text, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search, text
+from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search
 
 MOST_PAGES = 400
 """Pages after which a listing or a bill is endless: 10,000 instances."""
@@ -133,7 +133,7 @@ class VastMarket:
         """Return the account."""
         reply = await self._client.account()
         account_id, credit = bill.holder(reply.body)
-        return Account(account_id, credit, refusals.market_time(reply))
+        return Account(account_id, credit, hints.market_time(reply))
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
         """Return the market's bill by instance and UTC day."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent.domain import gpu
 from agent.domain.gpu import GpuModel
-from agent.markets.vast import text
+from agent.markets import text
 
 # Spellings that upper case, or the loss of a maker's name, would hide; then the plain ones asked for most.
 # fmt: off

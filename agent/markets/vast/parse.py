@@ -21,8 +21,8 @@ from agent.domain.instance import Instance
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, labels
-from agent.markets.vast import reach, states, text
+from agent.markets import errors, labels, text
+from agent.markets.vast import reach, states
 
 MARKET = "vast"
 HOURS_A_MONTH = 720

@@ -6,7 +6,7 @@ Addresses are untrusted: what is no address or port is left out.
 import ipaddress
 from typing import Any
 
-from agent.markets.vast import text
+from agent.markets import text
 
 MOST_PORTS = 64
 _HIGHEST = 65_535

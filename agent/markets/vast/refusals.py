@@ -7,17 +7,15 @@ Invariants:
 3. A 429 in any of its shapes proves that nothing was done.
 """
 
-import email.utils
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
 import msgspec
 
-from agent.markets import errors, transport
-from agent.markets.vast import text
+from agent.markets import errors, hints, text, transport
 
 AUTH = "auth_error"
 QUOTA = "search_quota_exceeded"
@@ -26,7 +24,6 @@ _TOO_MANY = 429
 _OK = 200
 _UNAUTHORIZED = 401
 _NOT_FOUND = 404
-_LONGEST_SECONDS = 25 * 3600.0
 
 
 class Route(Enum):
@@ -122,12 +119,12 @@ def is_throttled(reply: transport.Reply) -> bool:
 def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
     """Return when the market says to call again, the latest of its hints, or None when it gives none."""
     fields = answer(reply).fields
-    hints = (
-        _after(reply.headers.get("Retry-After"), now),
-        _after(fields.get("retry_after"), now),
-        _at(reply.headers.get("X-RateLimit-Reset"), now),
+    told = (
+        hints.after(reply.headers.get("Retry-After"), now),
+        hints.after(fields.get("retry_after"), now),
+        hints.at(reply.headers.get("X-RateLimit-Reset"), now),
     )
-    return max((hint for hint in hints if hint is not None), default=None)
+    return max((hint for hint in told if hint is not None), default=None)
 
 
 def check_write(route: Route, reply: transport.Reply) -> Answer:
@@ -200,39 +197,3 @@ def instance_id(said: Answer) -> str:
 def _is_session_over(said: Answer) -> bool:
     words = said.message.casefold()
     return said.status == _NOT_FOUND and words.startswith(("invalid user key", "session expired"))
-
-
-def _after(hint: object, now: datetime) -> datetime | None:
-    if isinstance(hint, bool) or not isinstance(hint, int | float | str):
-        return None
-    try:
-        seconds = float(hint)
-    except ValueError:
-        return _date(str(hint))
-    if not seconds >= 0:
-        return None
-    return now + timedelta(seconds=min(seconds, _LONGEST_SECONDS))
-
-
-def _at(hint: str | None, now: datetime) -> datetime | None:
-    try:
-        seconds = float(hint or "nan")
-    except ValueError:
-        return None
-    # Some markets put seconds to go where the moment is documented; a moment is far larger.
-    if not now.timestamp() - 60 <= seconds <= now.timestamp() + _LONGEST_SECONDS:
-        return None
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def _date(stamp: str) -> datetime | None:
-    try:
-        return email.utils.parsedate_to_datetime(stamp).astimezone(UTC)
-    except (ValueError, TypeError):
-        return None
-
-
-def market_time(reply: transport.Reply) -> datetime | None:
-    """Return the market's own clock, as the answer's Date header tells it."""
-    stamp = reply.headers.get("Date")
-    return _date(stamp) if stamp else None

@@ -1,0 +1,46 @@
+"""What the headers and bodies of answers hint at: when to call again, and what the market's own clock says."""
+
+import email.utils
+from datetime import UTC, datetime, timedelta
+
+from agent.markets import transport
+
+_LONGEST_SECONDS = 25 * 3600.0
+
+
+def after(hint: object, now: datetime) -> datetime | None:
+    """Return when a number of seconds from now, or a date, is over; None for what is neither."""
+    if isinstance(hint, bool) or not isinstance(hint, int | float | str):
+        return None
+    try:
+        seconds = float(hint)
+    except ValueError:
+        return _date(str(hint))
+    if not seconds >= 0:
+        return None
+    return now + timedelta(seconds=min(seconds, _LONGEST_SECONDS))
+
+
+def at(hint: str | None, now: datetime) -> datetime | None:
+    """Return the moment that epoch seconds name, if it is near enough to be one to wait for."""
+    try:
+        seconds = float(hint or "nan")
+    except ValueError:
+        return None
+    # Some markets put seconds to go where the moment is documented; a moment is far larger.
+    if not now.timestamp() - 60 <= seconds <= now.timestamp() + _LONGEST_SECONDS:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _date(stamp: str) -> datetime | None:
+    try:
+        return email.utils.parsedate_to_datetime(stamp).astimezone(UTC)
+    except (ValueError, TypeError):
+        return None
+
+
+def market_time(reply: transport.Reply) -> datetime | None:
+    """Return the market's own clock, as the answer's Date header tells it."""
+    stamp = reply.headers.get("Date")
+    return _date(stamp) if stamp else None

@@ -1,0 +1,69 @@
+"""Pools of hosts, several markets, and GPUs that are charged from the rent on."""
+
+from dataclasses import replace
+from typing import Any
+
+from agent.decide import plan, readback, reconcile
+from agent.decide.facts import LeaseChanged
+from agent.decide.limits import Limits
+from agent.decide.memory import Memory
+from agent.domain import host
+from agent.domain.decision import Rent
+from agent.domain.instance import InstanceState
+from agent.domain.lease import Bills, LeaseState
+from agent.domain.tenure import Tenure
+from strategies.ondemand import OnDemand, OnDemandParams
+from tests.support import builders
+
+TUNED = {"ondemand": builders.tuned(OnDemand(), OnDemandParams(), "ondemand")}
+POOL = "pool/SECURE/A40/EU-RO-1"
+
+
+def rents(**changes: Any) -> list[Rent]:
+    made = plan.plan(builders.fleet(**changes), TUNED, Limits())
+    return [decision for decision in made.decisions if isinstance(decision, Rent)]
+
+
+def test_a_pool_holds_what_lies_in_it_and_nothing_else() -> None:
+    assert host.is_same_place(POOL, "pool/SECURE/A40")
+    assert host.is_same_place("pool/SECURE/A40", POOL)
+    assert not host.is_same_place(POOL, "pool/SECURE/A4")
+    assert not host.is_same_place("5101", "5101/1")
+    assert host.is_same_place("5101", "5101")
+
+
+def test_a_pool_gets_a_second_lease_where_a_host_does_not() -> None:
+    work = builders.workload(strategy="ondemand", slots=2)
+    for host_id, wanted in ((POOL, 1), ("h1", 0)):
+        held = builders.lease(1, host_id=host_id, tenure=Tenure.ON_DEMAND)
+        view = builders.view(offers=(builders.offer(host_id=host_id),))
+        assert len(rents(workloads=(work,), leases=(held,), markets={"vast": view})) == wanted
+
+
+def test_a_workload_goes_to_the_better_of_its_markets() -> None:
+    there = builders.offer(9, market="runpod", host_id=POOL, ask=builders.per_hour("0.30"), floor=None)
+    markets = {
+        "vast": builders.view(offers=(builders.offer(floor=None),)),
+        "runpod": replace(builders.view(offers=(there,)), market="runpod"),
+    }
+    for names, wanted in (((), "runpod"), (("vast",), "vast"), (("vast", "runpod"), "runpod")):
+        work = builders.workload(strategy="ondemand", markets=names)
+        assert [rent.offer.market for rent in rents(workloads=(work,), markets=markets)] == [wanted]
+
+
+def test_a_rent_that_landed_elsewhere_in_its_pool_is_what_was_asked_for() -> None:
+    asked = readback.of_lease(builders.lease(host_id=POOL))
+    assert readback.difference(asked, builders.instance(host_id="pool/SECURE/A40")) == ""
+    assert readback.difference(asked, builders.instance(host_id="")) == ""
+    assert readback.difference(asked, builders.instance(host_id="pool/SECURE/A40/EU-SE-1")).startswith("it is on host")
+
+
+def test_loading_is_charged_where_the_market_does_and_runs_for_nobody() -> None:
+    held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, run_since=None, has_run=False)
+    for bills_while_loading, bills in ((True, Bills.GPU_AND_DISK), (False, None)):
+        row = builders.instance(state=InstanceState.LOADING, bills_while_loading=bills_while_loading)
+        fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(instances=(row,))})
+        changes = [fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged)]
+        assert [change.after.bills for change in changes] == ([bills] if bills else [])
+        assert all(change.after.run_since is None for change in changes)
+        assert row.billing_rate == (row.gpu_rate + row.disk_rate if bills_while_loading else row.disk_rate)
