@@ -1,0 +1,50 @@
+"""What is estimated: a job, and how often it must be run until it succeeds."""
+
+import math
+from dataclasses import dataclass
+
+from agent.decide.estimate.spread import NINE_IN_TEN
+from agent.domain.gpu import GpuModel
+from agent.domain.workload import CheckpointPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Reruns:
+    """How many times the cost of one run the whole costs: from `least` to `most`; `mean` only where odds were given."""
+
+    least: float = 1.0
+    most: float = 1.0
+    mean: float | None = 1.0
+
+
+def by_odds(success: float) -> Reruns:
+    """Return how often a run is made that succeeds with this chance, each try as dear as a whole run.
+
+    Tries are geometric: 1 / p in the mean, and nine in ten jobs need at most ln(0.1) / ln(1 - p) of them, rounded up.
+    """
+    if success >= 1.0:
+        return Reruns()
+    most = math.ceil(math.log1p(-NINE_IN_TEN) / math.log1p(-success) - 1e-9)
+    return Reruns(1.0, float(max(most, 1)), 1.0 / success)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What must be done, in hours of useful work on these GPUs, and how its checkpoints are made.
+
+    None means that nobody said: `interval` then follows from `write`, or is the assumed one. `deadline` counts from the
+    start. `checkpoint_gb` and `image_gb` are fetched when it comes to a host.
+    """
+
+    gpu: GpuModel
+    gpus: int
+    work: float
+    interval: float | None = None
+    write: float | None = None
+    restore: float = 60.0 / 3600
+    place: CheckpointPlace = CheckpointPlace.REMOTE
+    checkpoint_gb: float = 0.0
+    image_gb: float = 5.0
+    disk_gb: float = 20.0
+    deadline: float | None = None
+    reruns: Reruns = Reruns()

@@ -1,0 +1,239 @@
+"""A way to get a job done, and what it would cost.
+
+Price and hazard are uncertain, so both come as equally likely cases; every price meets every hazard: they are taken as
+independent. A hazard read from a record is a Gamma posterior: over it lifetimes are Lomax, their hazard falling with
+age, which is the shape of recorded interruptions. Expectation and 90th percentile: see spread.py.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.decide.estimate import checkpoints, spread
+from agent.decide.estimate.gamma import Gamma
+from agent.decide.estimate.job import Job
+from agent.decide.estimate.run import NOTHING, Losses, Run, losses
+from agent.domain.baseline import Baseline
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import CheckpointPlace
+
+CELLS = 16
+"""Cases of an uncertain hazard. Twice as many move no figure by a per cent."""
+
+ASSUMED_INTERVAL = 0.25
+"""Hours between checkpoints where nobody says how often, nor how long one takes. Assumed, as for workloads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """Interruptions per running hour: a part by the market, as uncertain as its record is short, and the host's own.
+
+    `scale` is the share of the market's that is left at the bid.
+    """
+
+    market: Gamma | float
+    scale: float = 1.0
+    host: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean, per hour."""
+        market = self.market.mean if isinstance(self.market, Gamma) else self.market
+        return market * self.scale + self.host
+
+    @property
+    def cases(self) -> tuple[float, ...]:
+        """Equally likely rates."""
+        market = self.market.cells(CELLS) if isinstance(self.market, Gamma) else (self.market,)
+        return tuple(rate * self.scale + self.host for rate in market)
+
+    @property
+    def longest(self) -> float:
+        """Hours from which on a stretch has no finite expectation: the record is too short to rule the worst out."""
+        return self.market.weight / self.scale if isinstance(self.market, Gamma) and self.scale > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Capacity a job may be run on. `rates` are equally likely prices of all GPUs together; hours of loading and down.
+
+    `storage` is dollars per hour, `per_gb` dollars per gigabyte fetched, None where not known; `cited` says where each
+    figure is from, `unknown` what is missing.
+    """
+
+    name: str
+    tenure: Tenure
+    rates: tuple[UsdPerHour, ...]
+    hazard: Hazard
+    storage: float | None
+    per_gb: float | None
+    loading: float
+    down: float
+    cited: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an option would cost: dollars and hours; None where it is not known or has no end.
+
+    `dollars_least` is the run without an interruption at the mean price. Storage and transfer are part of the dollars.
+    """
+
+    name: str
+    tenure: Tenure
+    dollars_per_hour: float
+    dollars_least: float
+    dollars: float | None
+    dollars_p90: float | None
+    hours: float | None
+    hours_p90: float | None
+    interruptions: float | None
+    interval: float | None
+    young: float | None
+    daly: float | None
+    storage_dollars: float | None
+    transfer_dollars: float | None
+    late: float | None
+    cited: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    dollars: spread.Case
+    hours: spread.Case
+    interruptions: float
+
+
+def estimate(job: Job, option: Option) -> Estimate:
+    """Return what a job would cost this way."""
+    run, unknown = _run(job, option.hazard)
+    fetched = job.image_gb + (job.checkpoint_gb if job.place is CheckpointPlace.REMOTE else 0.0)
+    found = list(_cases(run, option, 0.0 if job.place is CheckpointPlace.DISK else fetched, job.image_gb))
+    dollars = [one.dollars if one else None for one in found]
+    hours = [one.hours if one else None for one in found]
+    is_bounded = run.stretch + run.restore < option.hazard.longest
+    if not is_bounded:
+        unknown = (*unknown, _endless(run, option.hazard))
+    number = None if None in found or not is_bounded else math.fsum(one.interruptions for one in found if one)
+    number = None if number is None else number / len(found)
+    hours_mean = spread.mean(hours) if is_bounded else None
+    write, between = job.write, option.hazard.mean
+    knows = bool(write) and between > 0 and job.place is not CheckpointPlace.NONE
+    rate = math.fsum(rate.dollars for rate in option.rates) / len(option.rates)
+    moves = number if job.place is not CheckpointPlace.DISK else 0.0
+    least = rate * run.least_hours + (option.storage or 0.0) * (run.least_hours + option.loading)
+    return Estimate(
+        name=option.name,
+        tenure=option.tenure,
+        dollars_per_hour=rate,
+        dollars_least=least + (option.per_gb or 0.0) * job.image_gb,
+        dollars=spread.mean(dollars) if is_bounded else None,
+        dollars_p90=spread.quantile(dollars),
+        hours=hours_mean,
+        hours_p90=spread.quantile(hours),
+        interruptions=number,
+        interval=None if job.place is CheckpointPlace.NONE else run.interval,
+        young=checkpoints.young(write, 1 / between) if write and knows else None,
+        daly=checkpoints.daly(write, 1 / between) if write and knows else None,
+        storage_dollars=_times(option.storage, hours_mean),
+        transfer_dollars=_times(option.per_gb, None if moves is None else job.image_gb + moves * fetched),
+        late=None if job.deadline is None else 1.0 - spread.at_most(hours, job.deadline),
+        cited=option.cited,
+        unknown=(*option.unknown, *unknown),
+    )
+
+
+def of_baseline(job: Job, figure: Baseline) -> Estimate:
+    """Return what a job would cost at a published price: on demand by arithmetic alone, no interruption assumed.
+
+    Where a range was published its least is expected and its most is the 90th percentile. How often interruptible
+    capacity was interrupted there is not known, so that has only the dollars of a run that never is.
+    """
+    quote = figure.quote(job.gpus)
+    is_held = figure.tenure is Tenure.ON_DEMAND
+    hours = job.work
+    unknown = [
+        "storage and transfer there",
+        "interruptions: none assumed" if is_held else "how often it is interrupted",
+    ]
+    if quote.most > quote.least:
+        unknown.append("where in the published range it is: expected at its least, nine in ten at its most")
+    if quote.billed_gpus > job.gpus:
+        unknown.append(f"sold in nodes: {quote.billed_gpus} GPUs are billed")
+    return Estimate(
+        name=figure.name,
+        tenure=figure.tenure,
+        dollars_per_hour=quote.least.dollars,
+        dollars_least=quote.least.over(hours * 3600).dollars,
+        dollars=quote.least.over(hours * 3600).dollars if is_held else None,
+        dollars_p90=quote.most.over(hours * 3600).dollars if is_held else None,
+        hours=hours if is_held else None,
+        hours_p90=hours if is_held else None,
+        interruptions=0.0 if is_held else None,
+        interval=None,
+        young=None,
+        daly=None,
+        storage_dollars=None,
+        transfer_dollars=None,
+        late=float(hours > job.deadline) if is_held and job.deadline is not None else None,
+        cited=(quote.cited,),
+        unknown=tuple(unknown),
+    )
+
+
+def _run(job: Job, hazard: Hazard) -> tuple[Run, tuple[str, ...]]:
+    """Return the run, and what had to be assumed for it."""
+    write = job.write or 0.0
+    if job.place is CheckpointPlace.NONE:
+        return Run(job.work, job.work, 0.0, job.restore), ()
+    if job.interval is not None:
+        unknown = () if job.write is not None else ("how long a checkpoint takes: counted as nothing",)
+        return Run(job.work, min(job.interval, job.work), write, job.restore), unknown
+    if write and hazard.mean:
+        best = checkpoints.daly(write, 1.0 / hazard.mean)
+        return Run(job.work, min(best, job.work), write, job.restore), ()
+    unknown = (
+        () if job.write is not None else ("how long a checkpoint takes and how often: every 15 minutes for nothing",)
+    )
+    return Run(job.work, min(ASSUMED_INTERVAL, job.work), write, job.restore), unknown
+
+
+def _endless(run: Run, hazard: Hazard) -> str:
+    return (
+        f"the expected dollars: {run.stretch + run.restore:.2f} h without a checkpoint are more than the record of "
+        f"{hazard.longest:.2f} h behind the rate of interruptions bears"
+    )
+
+
+def _cases(run: Run, option: Option, moved_gb: float, first_gb: float) -> Iterator[_Case | None]:
+    storage, per_gb = option.storage or 0.0, option.per_gb or 0.0
+    for hazard in option.hazard.cases:
+        found = losses(run, hazard) if hazard > 0 else NOTHING
+        for rate in option.rates:
+            if found is None:
+                yield None
+                continue
+            wall = run.least_hours + option.loading
+            each = found.hours_each * rate.dollars + storage * (found.hours_each + option.down) + per_gb * moved_gb
+            hourly = rate.dollars + storage
+            yield _Case(
+                _compound(rate.dollars * run.least_hours + storage * wall + per_gb * first_gb, found, each, hourly),
+                _compound(wall, found, found.hours_each + option.down, 1.0),
+                found.number,
+            )
+
+
+def _compound(least: float, found: Losses, each: float, per_hour: float) -> spread.Case:
+    """Return a sum that grows by `each` with every interruption, of which the hours lost vary, at `per_hour`.
+
+    Source: mean and variance of a compound sum (Ross, Introduction to Probability Models, section 3.4).
+    """
+    variance = found.number * per_hour**2 * found.hours_each_variance + found.number_variance * each**2
+    return spread.Case(least, found.number * each, variance, found.none)
+
+
+def _times(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one * other
