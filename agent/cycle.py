@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 
@@ -83,6 +84,7 @@ class Cycle:
         self._is_stopped = False
         self._refused: tuple[Intent, ...] = ()
         self._started_at = clock.now()
+        self._known_since: dict[str, datetime] = {}
 
     async def run(self) -> Pass:
         """Do one pass.
@@ -158,7 +160,9 @@ class Cycle:
 
     async def _fleet(self, rules: Rules) -> Fleet:
         views = [poller.view for poller in self._pollers]
-        instant = snapshot.Instant(self._clock.now(), self._clock.monotonic(), self._started_at)
+        now = self._clock.now()
+        self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
+        instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since)
         known = self._ledger.recollection(instant.now)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(instances, intents) if instances else snapshot.Past()

@@ -22,7 +22,11 @@ from agent.config.lines import Lines
 from agent.decide.strategy import Params, Strategy, Tuned
 
 GROUP = "gpubid.strategies"
-BUILT_IN = {"ondemand": "strategies.ondemand:OnDemand", "patient": "strategies.patient:Patient"}
+BUILT_IN = {
+    "hedged": "strategies.hedged:Hedged",
+    "ondemand": "strategies.ondemand:OnDemand",
+    "patient": "strategies.patient:Patient",
+}
 MAX_FILES = 256
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

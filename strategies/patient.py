@@ -1,23 +1,17 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import islice
 from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import bidding, price, recovery
+from agent.decide import bidding, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
-from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-
-LEAST_GAP = 0.03
-"""A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
 
 
 class PatientParams(Params):
@@ -58,7 +52,7 @@ class Patient:
         """Return a rent for an empty slot, a way out for a lost lease, and now and then a lower bid for a calm one."""
         if not isinstance(params, PatientParams):
             raise TypeError("patient runs on PatientParams")
-        shortlist = Shortlist(view.ranking(_Ways(view.workload.max_price, view.workload.disk_gb, params)))
+        shortlist = Shortlist(view.ranking(_ways(view, params)))
         return [shortlist.used(self._decide(slot, view, shortlist, params)) for slot in view.slots]
 
     def _decide(self, slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
@@ -78,6 +72,13 @@ class Patient:
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
 
 
+def _ways(view: View, params: PatientParams) -> ways.Ways:
+    """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
+    work = view.workload
+    asks = ways.Asks(work.max_price, work.disk_gb) if params.on_demand_if_cheaper else None
+    return ways.Ways(ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling), asks)
+
+
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
     """Return the best offer on another host and, where that is a bid, the best on demand beside it.
 
@@ -88,55 +89,8 @@ def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[
         return []
     if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:
         return [best]
-    asks = view.ranking(_Asks(view.workload.max_price, view.workload.disk_gb))
+    asks = view.ranking(ways.Asks(view.workload.max_price, view.workload.disk_gb))
     return [best, *islice((ask for ask in asks if ask.offer.host_id != best.offer.host_id), 1)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asks:
-    """How an offer would be paid on demand."""
-
-    max_price: UsdPerHour
-    disk_gb: float
-
-    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
-        """Return the ask where it is affordable."""
-        ask = candidate.ask
-        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.max_price:
-            return ()
-        return (price.Way(Tenure.ON_DEMAND, ask),)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """How an offer would be paid: a value, so that workloads that would pay alike share one search."""
-
-    max_price: UsdPerHour
-    disk_gb: float
-    params: PatientParams
-
-    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
-        """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed and affordable."""
-        disk, ask, params = candidate.disk_rate(self.disk_gb), candidate.ask, self.params
-        found: list[price.Way] = []
-        if candidate.floor is not None:
-            most = bidding.ceiling(self.max_price, disk, ask, params.ceiling)
-            found += _bids(candidate.floor, most, params.headroom)
-        if params.on_demand_if_cheaper:
-            found += _Asks(self.max_price, self.disk_gb)(candidate)
-        return found
-
-
-def _bids(floor: UsdPerHour, most: UsdPerHour, headroom: float) -> Iterator[price.Way]:
-    """Yield bids from the floor up: which of them is cheapest depends on what an interruption costs there."""
-    last = None
-    for share in bidding.ladder(headroom):
-        bid = bidding.opening(floor, share, most)
-        if bid is None or bid == last:
-            return
-        last = bid
-        over = bid.micros / floor.micros - 1.0 if floor.micros else share
-        yield price.Way(Tenure.INTERRUPTIBLE, bid, bidding.losing_share(over))
 
 
 def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
@@ -177,24 +131,9 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
     """Hold, or lower a bid that was raised: a premium is paid every hour, a rival seldom stays."""
-    lower = _lower(held, params)
+    lower = bidding.lowered(held, params.headroom, params.lower_step)
     calm_since = max(held.state_since, held.bid_since or held.state_since)
     if lower is None or held.state is not LeaseState.RUNNING or view.now - calm_since < params.lower_after:
         return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
     reason = Reason("lower_bid", f"calm for {params.lower_after}; lower the bid from {held.gpu_rate} to {lower}")
     return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
-
-
-def _lower(held: Lease, params: PatientParams) -> UsdPerHour | None:
-    """Return a lower bid for a raised one, or None.
-
-    The aim is the host's own floor plus headroom: it stands on the instance's record, which never echoes our bid.
-    """
-    if held.tenure is not Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
-        return None
-    aim = bidding.opening(held.host_floor, params.headroom, held.gpu_rate)
-    if aim is None or held.gpu_rate - aim < max(bidding.LEAST_STEP, held.gpu_rate.scaled(LEAST_GAP)):
-        return None
-    gap = held.gpu_rate - aim
-    step = max(gap.scaled(params.lower_step), bidding.LEAST_STEP)
-    return max(aim, bidding.rounded(held.gpu_rate - step))

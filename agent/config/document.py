@@ -219,6 +219,10 @@ class WorkloadTable(Table):
     """The most one slot may cost per hour in dollars, disk included."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
+    markets: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
+    ] = ()
+    """Markets it may be rented on; without this key any that is configured."""
     command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """What the container runs instead of its own entry point."""
     onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""

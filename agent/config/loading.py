@@ -55,6 +55,7 @@ def load(
         *_unknown_climate(read, climates),
         *_unknown_strategies(read, {*strategies, *_stems(directory)}),
         *_bad_queries(read, check_query),
+        *_unknown_markets(read),
     ]
     try:
         parsed = document.Document.model_validate(read.values)
@@ -116,6 +117,20 @@ def _bad_queries(read: source.Source, check_query: Callable[[str], object] | Non
             yield read.problem(path, "bad_query", str(error))
 
 
+def _unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
+    """Yield the markets that a workload names and no table configures."""
+    configured = read.values.get("markets")
+    workloads = read.values.get("workloads")
+    if not isinstance(configured, dict) or not isinstance(workloads, dict):
+        return
+    for name, table in workloads.items():
+        named = table.get("markets") if isinstance(table, dict) else None
+        for market in named if isinstance(named, list) else ():
+            if isinstance(market, str) and market not in configured:
+                sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
+                yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)
+
+
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
     state, runtime = (environment.get(name, "").split(":")[0] for name in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY"))
     host, _, port = parsed.web.listen.rpartition(":")
@@ -164,6 +179,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         max_price=money.per_hour(table.max_price),
         strategy=table.strategy,
         requirements=_requirements(table),
+        markets=table.markets,
         slots=table.slots,
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,

@@ -8,7 +8,7 @@ Invariants:
 import math
 from collections.abc import Iterable
 
-from agent.domain import lease, money
+from agent.domain import lease, money, tenure
 
 BID_PLACES = 4
 """Markets keep a standing bid to four decimals of a dollar; a bid is rounded up to that."""
@@ -19,6 +19,8 @@ ECHO_TOLERANCE = money.per_hour("0.0006")
 LEAST_STEP = money.per_hour("0.001")
 """The smallest raise that can change anything: quotes carry three decimals."""
 
+LEAST_GAP = 0.03
+"""A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
 
 RIVAL_BID = (2.76, 0.46)
 """Rivals' bids over the floor, as (median, log deviation). The median is the recorded jump of 2.3 over bids of 1.2
@@ -92,3 +94,17 @@ def rounded(rate: money.UsdPerHour) -> money.UsdPerHour:
     """Return the rate rounded down to the places a market keeps: for bids that may be lower, never higher."""
     step = 10 ** (6 - BID_PLACES)
     return money.UsdPerHour(rate.micros // step * step)
+
+
+def lowered(held: lease.Lease, headroom: float, step_share: float) -> money.UsdPerHour | None:
+    """Return a lower bid for a raised one, `step_share` of the way down to the host's own floor plus headroom, or None.
+
+    That floor stands on the instance's record, which never echoes our bid.
+    """
+    if held.tenure is not tenure.Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
+        return None
+    aim = opening(held.host_floor, headroom, held.gpu_rate)
+    if aim is None or held.gpu_rate - aim < max(LEAST_STEP, held.gpu_rate.scaled(LEAST_GAP)):
+        return None
+    step = max((held.gpu_rate - aim).scaled(step_share), LEAST_STEP)
+    return max(aim, rounded(held.gpu_rate - step))

@@ -118,7 +118,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         if isinstance(answer, Proposal):
             yield answer
         else:
-            views.append(_renewed(answer, work))
+            views.append(_dated(_renewed(answer, work), fleet))
     if not views:
         return
     view = View(
@@ -129,6 +129,9 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
         hosts=ground.hosts,
+        markets=tuple(name for name in fleet.markets if work.may_use(name)),
+        leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
+        losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     for seen in views:
@@ -142,6 +145,14 @@ def _renewed(seen: SlotView, work: Workload) -> SlotView:
     if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
         return seen
     return SlotView(seen.slot, None)
+
+
+def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
+    """Return a slot without a lease with when it was left, or first asked for by this run."""
+    if seen.lease is not None:
+        return seen
+    asked_since = fleet.known_since.get(seen.slot.workload, fleet.started_at)
+    return replace(seen, empty_since=fleet.vacated.get(seen.slot, asked_since))
 
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:

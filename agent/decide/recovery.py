@@ -182,7 +182,7 @@ def _raised_to(
 def _move(
     slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
-    if not numbers.may_move or not may_leave(held, work) or not _has_moves_left(slot, held, best):
+    if not numbers.may_move or not may_go(slot, work, best):
         return []
     reckoning = best.reckoning
     option = _over_horizon(
@@ -196,10 +196,24 @@ def _move(
         once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
     )
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
-    if held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us and held.interrupted_by is not Cause.HOST_OFFLINE:
-        reason = Reason("cancel_start", f"{sentence}; first make sure that the old lease cannot start by itself")
-        return [(option, Proposal(slot.slot, IntentKind.PAUSE, reason, candidate=best, lease=held))]
-    return [(option, Proposal(slot.slot, IntentKind.RENT, Reason("move", sentence), candidate=best))]
+    return [(option, go(slot, best, Reason("move", sentence)))]
+
+
+def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
+    """Return the move of a slot to `best`; before a lost lease is left, whatever could start it again is cancelled."""
+    held = slot.lease
+    may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
+    if held is None or not may_start or held.paused_by_us or held.interrupted_by is Cause.HOST_OFFLINE:
+        return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
+    sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"
+    cancel = Reason("cancel_start", sentence, reason.options)
+    return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=held)
+
+
+def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
+    """Tell whether a slot may leave its lease for `best`: its disk may be given up, and it has moves left today."""
+    held = slot.lease
+    return held is None or (may_leave(held, work) and _has_moves_left(slot, held, best))
 
 
 def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
@@ -208,12 +222,14 @@ def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
     return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
 
 
-def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: float) -> Proposal | None:
+def go_back(
+    slot: SlotView, work: Workload, best: Candidate | None, least_gain: float, horizon_hours: float = RETURN_HOURS
+) -> Proposal | None:
     """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
 
     A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid
     twice and idles nobody; the restore and half a checkpoint interval are done again. Both are priced in dollars for
-    the useful hours of `RETURN_HOURS`, as offers are when a slot is filled; the gain must be `least_gain` of staying's
+    the useful hours of the horizon, as offers are when a slot is filled; the gain must be `least_gain` of staying's
     cost.
     """
     held = slot.lease
@@ -222,17 +238,17 @@ def go_back(slot: SlotView, work: Workload, best: Candidate | None, least_gain: 
     if slot.runs >= MOST_RETURNS:
         return None
     rate = (held.gpu_rate + held.disk_rate).dollars
-    stay = RETURN_HOURS * rate
+    stay = horizon_hours * rate
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
     once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
-    move = RETURN_HOURS * best.reckoning.per_useful_hour + once
+    move = horizon_hours * best.reckoning.per_useful_hour + once
     scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
     if stay - move * min(scale, 1.0) <= least_gain * stay:
         return None
     options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
     sentence = (
         f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {RETURN_HOURS:g} h against ${stay:.3f}"
+        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {horizon_hours:g} h against ${stay:.3f}"
     )
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 

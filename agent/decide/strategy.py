@@ -12,6 +12,7 @@ from agent.decide import price
 from agent.domain.decision import Reason
 from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
+from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
@@ -63,7 +64,8 @@ class Down:
 class SlotView:
     """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is.
 
-    `runs` is on how many leases it began to run within the last day.
+    `runs` is on how many leases it began to run within the last day. `empty_since` is when a slot without a lease was
+    last left or first asked for.
     """
 
     slot: Slot
@@ -71,6 +73,7 @@ class SlotView:
     arriving: Lease | None = None
     down: Down | None = None
     runs: int = 0
+    empty_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,9 @@ class View:
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
-    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by.
+    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by. `markets` are those
+    it may be rented on now, `leases` all open ones of the workload, also of slots not for the strategy now; `losses`
+    its interruptions of the last day.
     """
 
     workload: Workload
@@ -89,6 +94,9 @@ class View:
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
     market_hazard: float
     hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+    markets: tuple[str, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 class Pricing(Protocol):

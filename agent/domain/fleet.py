@@ -12,7 +12,7 @@ from agent.domain.cooldown import Cooldown
 from agent.domain.host import HostRecord
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
-from agent.domain.interruption import MarketEvent
+from agent.domain.interruption import Loss, MarketEvent
 from agent.domain.label import Label
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
@@ -83,7 +83,9 @@ class Spend:
 class Fleet:
     """Everything known at `now`; `monotonic` is the same instant in seconds that never go back.
 
-    `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names.
+    `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names. `losses`
+    are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended;
+    `known_since` is since when a workload, by name, has been in the configuration of this run.
     """
 
     fleet_id: str
@@ -99,6 +101,9 @@ class Fleet:
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
     past_intents: Mapping[str, Intent] = field(default_factory=dict)
     hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+    losses: tuple[Loss, ...] = ()
+    vacated: Mapping[Slot, datetime] = field(default_factory=dict)
+    known_since: Mapping[str, datetime] = field(default_factory=dict)
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None when the configuration has none."""

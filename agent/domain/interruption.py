@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 
 from agent.domain.money import UsdPerHour
+from agent.domain.workload import Slot
 
 
 class Cause(Enum):
@@ -44,6 +45,17 @@ class Evidence:
     rule: str
     sentence: str
     floor: UsdPerHour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """That a slot lost a running lease on a host, and to what."""
+
+    at: datetime
+    slot: Slot
+    market: str
+    host_id: str
+    cause: Cause | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.event import Event
+from agent.domain.interruption import Loss
+from agent.domain.workload import Slot
 from agent.ledger import schema
 from agent.ledger.types import Query
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Event))
 
 APPENDED = sa.insert(schema.events)
+INTERRUPTED = "lease.interrupted"
 
 
 def row(event: Event) -> dict[str, Any]:
@@ -24,6 +27,13 @@ def row(event: Event) -> dict[str, Any]:
 def event_of(columns: Mapping[str, Any]) -> Event:
     """Return the event of a row."""
     return Event(**{name: columns[name] for name in _FIELDS})
+
+
+def loss_of(event: Event) -> Loss | None:
+    """Return the loss that an event tells of, or None."""
+    if event.kind != INTERRUPTED or event.slot is None:
+        return None
+    return Loss(event.at, Slot(event.workload, event.slot), event.market, event.host_id, event.cause)
 
 
 def between(

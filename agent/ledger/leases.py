@@ -17,6 +17,12 @@ OPENED = sa.insert(schema.leases)
 UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindparam("this_lease"))
 OPEN = sa.select(schema.leases).where(schema.leases.c.state != LeaseState.ENDED)
 
+LAST_ENDED = (
+    sa.select(schema.leases.c.workload, schema.leases.c.slot, sa.func.max(schema.leases.c.ended_at).label("ended_at"))
+    .where(schema.leases.c.ended_at.is_not(None), schema.leases.c.has_run)
+    .group_by(schema.leases.c.workload, schema.leases.c.slot)
+)
+
 
 def row(lease: Lease) -> dict[str, Any]:
     """Return the columns of a lease."""

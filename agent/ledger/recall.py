@@ -4,11 +4,15 @@ import datetime as dt
 
 import sqlalchemy as sa
 
+from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
-from agent.ledger import decisions, hosts, intents, leases, schema, spend
+from agent.ledger import decisions, events, hosts, intents, leases, schema, spend
 from agent.ledger.connection import rows
-from agent.ledger.recollection import Memory
+from agent.ledger.events import INTERRUPTED
+from agent.ledger.recollection import LOSSES_KEPT, Memory
 from agent.ledger.transaction import ACCOUNT
+
+MOST_LOSSES = 10_000
 
 
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
@@ -27,8 +31,17 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_host(hosts.host_of(row))
     for row in rows(link, decisions.last_per_slot()):
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
+    for row in rows(link, leases.LAST_ENDED):
+        memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"])
+    memory.losses = _losses(link, now)
     memory.accounts = accounts(link)
     return memory
+
+
+def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:
+    told = rows(link, events.between(now - LOSSES_KEPT, None, None, (INTERRUPTED,), MOST_LOSSES))
+    found = (events.loss_of(events.event_of(row)) for row in reversed(list(told)))
+    return [loss for loss in found if loss is not None]
 
 
 def accounts(link: sa.Connection) -> dict[str, str]:

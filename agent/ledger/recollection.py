@@ -8,6 +8,7 @@ from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent
+from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.workload import Slot
@@ -17,13 +18,17 @@ from agent.ledger.types import EPOCH
 _PRICE_KEYS = 20_000
 """The last prices kept at hand: more than a day's quota of rows can name, so the bound is for safety only."""
 
+LOSSES_KEPT = dt.timedelta(days=1)
+"""How far interruptions are remembered: as far as any strategy may look back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The ledger at one instant: open leases and intents, spend of this UTC day and month, cooldowns not over.
 
     `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `hosts` is by
-    market, then by host.
+    market, then by host. `losses` are the interruptions of the last day; `vacated` is when the last lease of a slot
+    that ever ran ended.
     """
 
     leases: tuple[Lease, ...]
@@ -33,6 +38,8 @@ class Recollection:
     cooldowns: tuple[Cooldown, ...]
     hosts: Mapping[str, Mapping[str, HostRecord]]
     accounts: Mapping[str, str]
+    losses: tuple[Loss, ...] = ()
+    vacated: Mapping[Slot, dt.datetime] = field(default_factory=dict)
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -52,6 +59,8 @@ class Memory:
     accounts: dict[str, str] = field(default_factory=dict)
     decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
     prices: dict[Key, Pair] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    vacated: dict[Slot, dt.datetime] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -77,6 +86,12 @@ class Memory:
             self.leases[lease.lease_id] = lease
         else:
             self.leases.pop(lease.lease_id, None)
+            if lease.has_run and lease.ended_at is not None:
+                self.put_vacated(lease.slot, lease.ended_at)
+
+    def put_vacated(self, place: Slot, at: dt.datetime) -> None:
+        """Remember when a lease of a slot ended, the last one only."""
+        self.vacated[place] = max(at, self.vacated.get(place, at))
 
     def put_intent(self, intent: Intent) -> None:
         """Remember an intent as it is now; a resolved one is forgotten."""
@@ -103,8 +118,12 @@ class Memory:
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         cooling = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
+        recent = [loss for loss in self.losses if loss.at >= now - LOSSES_KEPT]
+        self.losses = sorted(recent, key=lambda loss: loss.at)
         self._made_from = now
-        self._made_until = min([midnight + dt.timedelta(days=1), *(rest.until for rest in cooling.values())])
+        forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in self.losses[:1]]
+        ends = [*forgotten, *(rest.until for rest in cooling.values())]
+        self._made_until = min([midnight + dt.timedelta(days=1), *ends])
         today = self.days.get(midnight.date(), {})
         month = self.months.get((midnight.year, midnight.month), {})
         return Recollection(
@@ -115,4 +134,6 @@ class Memory:
             cooldowns=tuple(cooling[key] for key in sorted(cooling)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
+            losses=tuple(self.losses),
+            vacated=dict(self.vacated),
         )

@@ -16,6 +16,7 @@ from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent, IntentState
+from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.price import PriceSample
@@ -48,6 +49,7 @@ class Transaction:
         self._decisions: dict[Slot, tuple[object, ...]] = {}
         self._prices: dict[prices.Key, prices.Pair] = {}
         self._accounts: dict[str, str] = {}
+        self._losses: list[Loss] = []
         self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
@@ -123,6 +125,9 @@ class Transaction:
     def append_event(self, event: Event) -> None:
         """Write down what happened."""
         self._write(events.APPENDED, events.row(event))
+        loss = events.loss_of(event)
+        if loss is not None:
+            self._losses.append(loss)
 
     def add_spend(  # noqa: PLR0913 - one line of a bill
         self,
@@ -259,6 +264,7 @@ class Transaction:
             memory.cooldowns.pop(key_, None)
         memory.cooldowns.update(self._cooldowns)
         memory.accounts.update(self._accounts)
+        memory.losses += self._losses
         memory.decisions.update(self._decisions)
         memory.forget_made()
 

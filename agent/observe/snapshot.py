@@ -21,11 +21,12 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """The same instant on both clocks, and when the program began."""
+    """The same instant on both clocks, when the program began, and since when it knows each workload."""
 
     now: datetime
     monotonic: float
     started_at: datetime
+    known_since: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def fleet(
@@ -52,6 +53,9 @@ def fleet(
         hosts={host_id: record for market in markets for host_id, record in known.hosts_on(market).items()},
         past_leases=past.leases,
         past_intents=past.intents,
+        losses=known.losses,
+        vacated=known.vacated,
+        known_since=instant.known_since,
     )
 
 

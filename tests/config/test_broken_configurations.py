@@ -42,6 +42,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("gpu named twice", added("gpu = ['RTX 4090', 'rtx_4090']"), 15, ".gpu", "duplicate", "RTX 4090"),
     ("reliability in percent", added("min_reliability = 98"), 15, ".min_reliability", "out_of_range", "at most 1"),
     ("unknown strategy", changed('"patient"', '"pateint"'), 14, ".strategy", "unknown_strategy", "mean patient?"),
+    ("unmade market", added("markets = ['vats']"), 15, ".markets", "unknown_market", "mean vast?"),
     ("unknown climate", changed('"calm"', '"clam"'), 2, "markets.vast.simulated", "unknown_climate", "mean calm?"),
     ("bad query", added("query = 'gpu_nam = x'"), 15, ".query", "bad_query", "gpu_name"),
     ("place of checkpoints", added("checkpoint = { at = 'moon' }"), 15, ".checkpoint.at", "unknown_value", '"remote"'),

@@ -36,6 +36,7 @@ def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
         'template = "a1b2"',
         'min_end_ahead = "1d"',
         "max_per_owner = 2",
+        'markets = ["vast"]',
         'on_change = "move"',
         'was = "old"',
         "priority = 3",
@@ -52,6 +53,7 @@ def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
     assert work.ready.within == dt.timedelta(minutes=5)
     assert (work.ports, work.runtype, work.ssh_keys) == ((8000, 22), Runtype.SSH_DIRECT, (KEY,))
     assert (work.template, work.max_per_owner, work.on_change) == ("a1b2", 2, OnChange.MOVE)
+    assert work.markets == ("vast",)
     assert (work.was, work.priority) == ("old", 3)
     assert work.requirements.min_end_ahead == dt.timedelta(days=1)
     assert work.image_login == ImageLogin("ghcr.io", "me", "ghcr_token")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
+from agent.domain.event import Event
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
@@ -30,11 +31,14 @@ moves = st.one_of(
     st.tuples(st.just("spend"), few, st.integers(0, 40), st.integers(0, 10**9)),
     st.tuples(st.just("cool"), few, st.integers(-3600, 7200)),
     st.tuples(st.just("host"), few, st.integers(0, 100)),
+    st.tuples(st.just("lose"), few, st.integers(0, 100_000)),
     st.tuples(st.just("wait"), st.integers(1, 100_000)),
 )
 
 
-def apply(tx: Transaction, move: tuple[Any, ...], now: dt.datetime) -> None:
+def apply(  # noqa: C901 - one arm a move
+    tx: Transaction, move: tuple[Any, ...], now: dt.datetime
+) -> None:
     match move:
         case "record", number, slot, kind:
             tx.record_intent(intent(number, slot=Slot("w", slot), kind=kind, recorded_at=now))
@@ -44,7 +48,7 @@ def apply(tx: Transaction, move: tuple[Any, ...], now: dt.datetime) -> None:
             tx.open_lease(lease(number, instance_id=f"i{instance}", opened_at=now, accrued_until=now))
         case "update", number, state:
             ended = now if state is LeaseState.ENDED else None
-            tx.update_lease(lease(number, instance_id=f"i{number}", state=state, ended_at=ended))
+            tx.update_lease(lease(number, instance_id=f"i{number}", state=state, ended_at=ended, has_run=True))
         case "spend", number, days, micros:
             day = (now - dt.timedelta(days=days)).date()
             tx.add_spend(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros))
@@ -52,6 +56,9 @@ def apply(tx: Transaction, move: tuple[Any, ...], now: dt.datetime) -> None:
             tx.add_cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow")
         case "host", number, seconds:
             tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
+        case "lose", number, seconds:
+            at = now - dt.timedelta(seconds=seconds)
+            tx.append_event(Event(at=at, kind="lease.interrupted", workload="w", slot=number, host_id=f"h{number}"))
         case _:
             raise AssertionError(move)
 

@@ -1,0 +1,66 @@
+"""Ways to hold an offer that strategies share: values, so that workloads that would pay alike share one search."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.decide import bidding, price
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """On demand at the listed price."""
+
+    max_price: UsdPerHour
+    disk_gb: float
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return the ask where GPU and disk are within the price."""
+        ask = candidate.ask
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.max_price:
+            return ()
+        return (price.Way(Tenure.ON_DEMAND, ask),)
+
+
+@dataclass(frozen=True, slots=True)
+class Bids:
+    """Bids from the floor up to `headroom` over it, never above the share `ceiling` of the ask."""
+
+    max_price: UsdPerHour
+    disk_gb: float
+    headroom: float
+    ceiling: float
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return the bids worth reckoning: which is cheapest depends on what an interruption costs there."""
+        if candidate.floor is None:
+            return ()
+        disk = candidate.disk_rate(self.disk_gb)
+        most = bidding.ceiling(self.max_price, disk, candidate.ask, self.ceiling)
+        return list(_rising(candidate.floor, most, self.headroom))
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Bids, and the ask too where `asks` is given."""
+
+    bids: Bids
+    asks: Asks | None = None
+
+    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+        """Return every way to hold the offer."""
+        found = list(self.bids(candidate))
+        return found if self.asks is None else [*found, *self.asks(candidate)]
+
+
+def _rising(floor: UsdPerHour, most: UsdPerHour, headroom: float) -> Iterator[price.Way]:
+    last = None
+    for share in bidding.ladder(headroom):
+        bid = bidding.opening(floor, share, most)
+        if bid is None or bid == last:
+            return
+        last = bid
+        over = bid.micros / floor.micros - 1.0 if floor.micros else share
+        yield price.Way(Tenure.INTERRUPTIBLE, bid, bidding.losing_share(over))

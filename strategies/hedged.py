@@ -1,0 +1,228 @@
+"""Slots spread over hosts, owners and markets; on demand by rule when interruptible capacity fails, and back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from agent.decide import bidding, hedging, price, recovery, ways
+from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
+from agent.domain.decision import Option, Reason
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+
+LOOK_AT = 64
+"""So many offers are looked at for one that fits the shares: more slots than that in one workload are rare."""
+CALM_SHARE = 0.5
+"""The way back opens when the rate of losses is below this share of the bound: at the bound itself it would flap."""
+
+
+def _within_a_day(value: timedelta) -> timedelta:
+    if value > timedelta(days=1):
+        raise ValueError('interruptions are remembered for a day; write at most "24h"')
+    return value
+
+
+def _window(value: timedelta) -> timedelta:
+    if value < timedelta(minutes=5):
+        raise ValueError('a rate over less than five minutes is chance; write at least "5m"')
+    return _within_a_day(value)
+
+
+class HedgedParams(Params):
+    """The numbers of `hedged`; hedged.toml says of each what it does at both ends."""
+
+    share_of_owner: float = Field(default=0.5, gt=0, le=1)
+    """At most this share of the slots on hosts of one owner, one at least."""
+    share_of_market: float = Field(default=0.7, gt=0, le=1)
+    """At most this share of the slots on one market, one at least, where there are several."""
+    may_crowd: bool = False
+    """Whether a slot may be placed outside of the shares rather than stay empty."""
+    headroom: float = Field(default=0.1, ge=0, le=4)
+    """Bid above the floor by up to this share of it."""
+    ceiling: float = Field(default=0.9, gt=0, le=1)
+    """Never bid more than this share of the same slice's ask."""
+    raise_headroom: float = Field(default=0.05, ge=0, le=4)
+    """When a rival must be beaten, bid above its price by this share of it."""
+    least_gain: float = Field(default=0.05, ge=0, le=1)
+    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    fallback_after: Duration = duration("20m")
+    """Fall back to on-demand when a slot has been down or empty for so long."""
+    most_losses: float = Field(default=1.0, gt=0, le=100)
+    """Fall back at once while the market takes leases so often, per slot and hour."""
+    pool_window: Annotated[Duration, AfterValidator(_window)] = duration("3h")
+    """How far back interruptions count for `most_losses`."""
+    return_after: Duration = duration("1h")
+    """How long an on-demand lease runs before it may be left."""
+    return_gain: float = Field(default=0.1, ge=0, le=1)
+    """What share of the cost of staying the way back must gain."""
+    return_horizon_hours: float = Field(default=6.0, ge=0.5, le=168)
+    """Over how many hours the way back is reckoned against staying."""
+    host_rest: Annotated[Duration, AfterValidator(_within_a_day)] = duration("3h")
+    """A host that interrupted the workload is not returned to from on-demand for so long."""
+    lower_after: Duration = duration("45m")
+    """After this long without trouble, lower a raised bid."""
+    lower_step: float = Field(default=0.5, ge=0, le=1)
+    """Each time by this share of the way down to the host's floor plus headroom."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What all slots of one view share: the numbers, both rankings, the spread, and how the pool does."""
+
+    view: View
+    params: HedgedParams
+    bids: Sequence[Candidate]
+    asks: Sequence[Candidate]
+    spread: hedging.Spread
+    loss_rate: float
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the market takes leases as often as the bound."""
+        return self.loss_rate >= self.params.most_losses
+
+    def bid(self, slot: SlotView) -> Candidate | None:
+        """Return the best interruptible candidate for a slot."""
+        return self.spread.first(slot.slot, self.bids, may_crowd=self.params.may_crowd)
+
+    def ask(self, slot: SlotView) -> Candidate | None:
+        """Return the best on-demand candidate for a slot."""
+        return self.spread.first(slot.slot, self.asks, may_crowd=self.params.may_crowd)
+
+
+class Hedged:
+    """Spread; fall back when a slot is down too long or the pool too rough; return when that has shown to pay."""
+
+    params: ClassVar[type[Params]] = HedgedParams
+
+    def propose(self, view: View, params: Params) -> Sequence[Proposal]:
+        """Return at most one move for each slot, and none for a slot whose move is under way."""
+        if not isinstance(params, HedgedParams):
+            raise TypeError("hedged runs on HedgedParams")
+        work = view.workload
+        bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+        grounds = _Grounds(
+            view=view,
+            params=params,
+            bids=tuple(islice(view.ranking(bids), LOOK_AT)),
+            asks=tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT)),
+            spread=hedging.Spread(view, params.share_of_owner, params.share_of_market),
+            loss_rate=hedging.loss_rate(view, params.pool_window),
+        )
+        return [_placed(_decide(slot, grounds), grounds.spread) for slot in view.slots]
+
+
+def _placed(proposal: Proposal, spread: hedging.Spread) -> Proposal:
+    if proposal.candidate is not None:
+        spread.put(proposal.slot, proposal.candidate)
+    return proposal
+
+
+def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
+    held, view = slot.lease, grounds.view
+    if held is None:
+        return _fill(slot, grounds)
+    if slot.arriving is not None:
+        return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+    if slot.down is not None:
+        return _fall_back(slot, held, grounds) or _recover(slot, held, grounds)
+    if recovery.ends_soon(held, view.now):
+        leaving = recovery.leave(slot, view.workload, grounds.bid(slot) or grounds.ask(slot), view.now)
+        if leaving is not None:
+            return leaving
+    return _go_back(slot, held, grounds) or _calm(slot, held, grounds)
+
+
+def _fill(slot: SlotView, grounds: _Grounds) -> Proposal:
+    """Rent where it is cheapest within the shares; on demand once the slot has been empty too long."""
+    why = _why_fall_back(slot, grounds)
+    bid, ask = grounds.bid(slot), grounds.ask(slot)
+    best = (ask or bid) if why else bid
+    if best is None:
+        return _nothing(slot, grounds, ask)
+    offer, way = best.offer, best.way
+    is_fallback = bool(why) and way.tenure is Tenure.ON_DEMAND
+    sentence = f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} of {offer.market} at {way.rate} "
+    sentence += f"on demand: {why}" if is_fallback else f"{way.tenure.value}"
+    sentence += f"; {best.reckoning.per_useful_hour:.3f} $ per useful hour"
+    options = (Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    reason = Reason("fallback" if is_fallback else "best_offer", sentence, options)
+    return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
+
+
+def _nothing(slot: SlotView, grounds: _Grounds, ask: Candidate | None) -> Proposal:
+    if not grounds.view.has_offers:
+        return Proposal(slot.slot, None, Reason("no_view", "no market has been asked lately"))
+    if ask is None:
+        within = "" if grounds.params.may_crowd else " within the shares of owners and markets"
+        return Proposal(slot.slot, None, Reason("no_offer", f"no offer fits within the price{within}"))
+    sentence = f"no bid fits; falls back to on-demand after {grounds.params.fallback_after} without a lease"
+    return Proposal(slot.slot, None, Reason("waits_for_fallback", sentence))
+
+
+def _why_fall_back(slot: SlotView, grounds: _Grounds) -> str:
+    """Return why a slot without running capacity should go on demand now, or nothing."""
+    params, view = grounds.params, grounds.view
+    if grounds.is_bad:
+        return f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {params.pool_window}"
+    since = slot.down.since if slot.down is not None else slot.empty_since
+    if since is not None and view.now - since >= params.fallback_after:
+        return f"down since {since:%H:%M} UTC, longer than {params.fallback_after}"
+    return ""
+
+
+def _fall_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
+    """Leave a lost interruptible lease for on-demand by rule; what ended by itself or by hand is left to recovery."""
+    why = _why_fall_back(slot, grounds)
+    is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by is not None
+    is_lost = is_lost and held.interrupted_by not in recovery.NOT_OF_THE_MARKET
+    ask = grounds.ask(slot) if why and is_lost else None
+    if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
+        return None
+    options = (Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms()),)
+    sentence = f"fall back to host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate} on demand: {why}"
+    return recovery.go(slot, ask, Reason("fallback", sentence, options))
+
+
+def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+    view, params = grounds.view, grounds.params
+    best = grounds.bid(slot)
+    numbers = recovery.Numbers(
+        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        raise_headroom=params.raise_headroom,
+        least_gain=params.least_gain,
+        may_move=True,
+        may_raise=True,
+    )
+    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    return recovery.recover(slot, view.workload, [] if best is None else [best], here, numbers, view.now)
+
+
+def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
+    """Leave on-demand only after its dwell, in a calm pool, for a host that did not just interrupt us, at a gain."""
+    params, view = grounds.params, grounds.view
+    if held.tenure is not Tenure.ON_DEMAND or held.state is not LeaseState.RUNNING:
+        return None
+    is_settled = view.now - held.state_since >= params.return_after
+    if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
+        return None
+    resting = hedging.lost_hosts(view, params.host_rest)
+    rested = [candidate for candidate in grounds.bids if candidate.offer.host_id not in resting]
+    best = grounds.spread.first(slot.slot, rested, may_crowd=False)
+    return recovery.go_back(slot, view.workload, best, params.return_gain, params.return_horizon_hours)
+
+
+def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+    params = grounds.params
+    lower = bidding.lowered(held, params.headroom, params.lower_step)
+    calm_since = max(held.state_since, held.bid_since or held.state_since)
+    is_calm = held.state is LeaseState.RUNNING and grounds.view.now - calm_since >= params.lower_after
+    if lower is None or not is_calm:
+        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
+    reason = Reason("lower_bid", f"calm for {params.lower_after}; lower the bid from {held.gpu_rate} to {lower}")
+    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
