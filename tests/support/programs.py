@@ -182,7 +182,7 @@ class Market:
 
 @contextlib.asynccontextmanager
 async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
-    """Start `gpubid simulate` and stop it at the end."""
+    """Start `gpubid simulate` and stop it at the end; of an option that is given twice the last counts."""
     start = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=BEHIND_SECONDS)
     process = await asyncio.create_subprocess_exec(
         *command("simulate", "--climate", "calm", "--hosts", "60", "--start", start.isoformat(), *arguments),
@@ -192,7 +192,7 @@ async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
     )
     assert process.stdout is not None
     try:
-        urls = json.loads(await asyncio.wait_for(process.stdout.readline(), 60))
+        urls = json.loads(await asyncio.wait_for(process.stdout.readline(), 120))
         async with aiohttp.ClientSession() as link:
             yield Market(urls, link)
     finally:
