@@ -62,7 +62,7 @@ class Daemon:
         place = operator.path_of(app.ledger.path, app.config.runtime)
         self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
-        self._clockwork = schedule.scheduler(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
+        self._clockwork = schedule.Clockwork(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
         self._expect_cycles()
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ class Daemon:
             open_parts.push_async_callback(self._socket.close)
             self._listen_to_signals()
             self._clockwork.start()
-            open_parts.callback(self._clockwork.shutdown, wait=False)
+            open_parts.callback(self._clockwork.shutdown)
             parts.metrics.see_reload(self._app.clock.now(), is_good=True)
             parts.wake.set()
             try:
@@ -131,7 +131,7 @@ class Daemon:
             app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
         app.reload(config, tuned)
         if config.poll != before.poll:
-            schedule.repoll(self._clockwork, config.poll)
+            self._clockwork.repoll(config.poll)
             self._expect_cycles()
         # Whole, it would look like a key and be taken out of the log.
         log.info("config.reloaded", digest=config.digest[:16])

@@ -1,5 +1,6 @@
 """Which job runs when. Jobs only wake; work is done by the daemon's own loop, so that a stop never cuts it in half."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, timedelta
 
@@ -20,31 +21,74 @@ READY_AFTER_SECONDS = 5.0
 is silent is no start that failed, and a manager's patience is 90 seconds."""
 STOP_PATIENCE_SECONDS = 5.0
 """How long a stop waits for a cycle that reads: a market that hangs would outlast a service manager's patience."""
-CYCLE = "cycle"
-"""The job that a reload may give another rhythm."""
 
 
-def scheduler(
-    poll: timedelta,
-    wake: Callable[[], None],
-    tidy: Callable[[], None],
-    beat: Callable[[], None],
-    watchdog: float | None,
-) -> AsyncIOScheduler:
-    """Return a scheduler, not started: a cycle each `poll`, tidying once a day, the watchdog while it watches.
+class Pulse:
+    """Beats every so many seconds of the loop's monotonic time.
+
+    A scheduler that reckons by the wall clock waits a day when that is set back a day, and nothing is watched then.
+    """
+
+    def __init__(self, beat: Callable[[], None], every: float) -> None:
+        """Call `beat` each `every` seconds, from `start` on."""
+        self._beat = beat
+        self._every = every
+        self._next: asyncio.TimerHandle | None = None
+
+    def start(self, every: float | None = None) -> None:
+        """Begin, or begin anew in another rhythm."""
+        self.stop()
+        self._every = every or self._every
+        self._wait()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _wait(self) -> None:
+        self._next = asyncio.get_running_loop().call_later(self._every, self._go)
+
+    def _go(self) -> None:
+        self._wait()
+        self._beat()
+
+
+class Clockwork:
+    """A cycle each poll, the watchdog while it watches, and tidying once a day by the wall clock.
 
     Nothing is stored: the ledger says what is due, and a missed wake is made up by the next.
     """
-    made = AsyncIOScheduler(
-        timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-    )
-    made.add_job(wake, "interval", seconds=poll.total_seconds(), id=CYCLE)
-    made.add_job(tidy, "cron", hour=TIDY_HOUR, id="tidy")
-    if watchdog is not None:
-        made.add_job(beat, "interval", seconds=watchdog / WATCHDOG_SHARE, id="watchdog")
-    return made
 
+    def __init__(
+        self,
+        poll: timedelta,
+        wake: Callable[[], None],
+        tidy: Callable[[], None],
+        beat: Callable[[], None],
+        watchdog: float | None,
+    ) -> None:
+        """Start nothing yet."""
+        self._cycle = Pulse(wake, poll.total_seconds())
+        self._watchdog = Pulse(beat, watchdog / WATCHDOG_SHARE) if watchdog is not None else None
+        self._daily = AsyncIOScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
+        self._daily.add_job(tidy, "cron", hour=TIDY_HOUR)
 
-def repoll(clockwork: AsyncIOScheduler, poll: timedelta) -> None:
-    """Give the cycle another rhythm from now on."""
-    clockwork.reschedule_job(CYCLE, trigger="interval", seconds=poll.total_seconds())
+    def start(self) -> None:
+        """Begin."""
+        self._cycle.start()
+        if self._watchdog is not None:
+            self._watchdog.start()
+        self._daily.start()
+
+    def shutdown(self) -> None:
+        """End all of it."""
+        self._cycle.stop()
+        if self._watchdog is not None:
+            self._watchdog.stop()
+        self._daily.shutdown(wait=False)
+
+    def repoll(self, poll: timedelta) -> None:
+        """Give the cycle another rhythm from now on."""
+        self._cycle.start(poll.total_seconds())

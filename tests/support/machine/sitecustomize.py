@@ -1,0 +1,60 @@
+"""The machine of a story, under an unchanged program: its clock runs fast, and jumps when it is told to.
+
+Python imports this at its start wherever this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall
+clock says EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds that stand in FILE, if it is there.
+"""
+
+import asyncio
+import contextlib
+import os
+import selectors
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent import clock
+
+_EPOCH, _SPEED, _FILE = os.environ["STORY_CLOCK"].split(" ", 2)
+EPOCH, SPEED, FILE = float(_EPOCH), float(_SPEED), Path(_FILE)
+
+
+def monotonic() -> float:
+    """Return seconds that run fast and never jump."""
+    return time.monotonic() * SPEED
+
+
+def jumped() -> float:
+    """Return how far the wall clock has been set wrong."""
+    with contextlib.suppress(OSError, ValueError):
+        return float(FILE.read_text())
+    return 0.0
+
+
+class FastSelector(selectors.DefaultSelector):
+    """Waits as long as the machine's seconds last."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait `timeout` of the machine's seconds."""
+        return super().select(timeout / SPEED if timeout else timeout)
+
+
+class FastLoop(asyncio.SelectorEventLoop):
+    """An event loop whose timers run by the machine's clock."""
+
+    def __init__(self) -> None:
+        super().__init__(FastSelector())
+
+    def time(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return monotonic()
+
+
+class Policy(asyncio.DefaultEventLoopPolicy):
+    """Makes such loops."""
+
+    _loop_factory = FastLoop
+
+
+clock.SystemClock.now = lambda _: datetime.fromtimestamp(EPOCH + monotonic() + jumped(), UTC)  # type: ignore[method-assign]
+clock.SystemClock.monotonic = lambda _: monotonic()  # type: ignore[method-assign]
+asyncio.set_event_loop_policy(Policy())
