@@ -49,8 +49,11 @@ class Pass:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the next cycle should follow soon: something was sent whose effect is worth seeing."""
-        return bool(self.done)
+        """Whether the next cycle should follow soon: something was done whose effect is worth seeing.
+
+        What the market refused, or left without an answer, is tried again at the pace of the poll.
+        """
+        return any(intent.state is IntentState.CONFIRMED for intent in self.done)
 
 
 class Cycle:

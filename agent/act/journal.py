@@ -21,7 +21,7 @@ from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, R
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind, IntentState
 from agent.domain.label import Label
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, Workload
 from agent.ledger.errors import LedgerError
@@ -138,10 +138,7 @@ class Journal:
                 and decision.lease.state is not LeaseState.RELEASING
             ):
                 held = decision.lease
-                end_reason = held.end_reason or decision.reason.code
-                tx.update_lease(
-                    replace(held, state=LeaseState.RELEASING, state_since=intent.recorded_at, end_reason=end_reason)
-                )
+                tx.update_lease(_leaving(held, intent.recorded_at, decision.reason.code))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -309,3 +306,13 @@ def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: dat
         reason_code=decision.reason.code,
         reason=said or decision.reason.sentence,
     )
+
+
+def _leaving(held: Lease, now: datetime, code: str) -> Lease:
+    """Return a lease whose release is about to be sent.
+
+    One that bills nothing is taken for released. A silent host bills nothing either: there the disk counts from now on.
+    """
+    if held.bills is Bills.NOTHING:
+        held = replace(held, bills=Bills.DISK, accrued_until=max(now, held.accrued_until))
+    return replace(held, state=LeaseState.RELEASING, state_since=now, end_reason=held.end_reason or code)

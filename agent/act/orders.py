@@ -129,7 +129,14 @@ def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], groun
         decisions = _releases(mine, "done")
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
     rest = Cooldown(order.verb, key, until, who)
-    return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), decisions=decisions)
+    # What is done waits for nobody any more.
+    lifts = tuple((each.scope, each.key) for each in grounds.known.cooldowns if _is_settled_by(order, key, each))
+    return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), lifts=lifts, decisions=decisions)
+
+
+def _is_settled_by(order: Order, key: str, rest: Cooldown) -> bool:
+    is_of_workload = key.startswith("workload:") and rest.key.startswith(f"slot:{_workload_of(key)}/")
+    return order.verb == words.DONE and rest.scope == words.HELD and (rest.key == key or is_of_workload)
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:

@@ -94,7 +94,8 @@ def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
     if change.cause is Cause.CONTAINER_EXIT:
         yield from _of_exit(fleet, work, change)
     elif _is_unexplained(change):
-        why = f"{change.cause.value if change.cause else ''} without evidence of the market or its host: {sentence}"
+        cause = change.cause.value if change.cause else ""
+        why = f"{cause} without evidence of the market or its host, so a person or the work itself: {sentence}"
         yield from _unexplained(fleet, work, held, why)
 
 

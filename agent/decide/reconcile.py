@@ -189,7 +189,7 @@ def _updated(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
     kind = _kind(held, target)
-    bills = _bills(row)
+    bills = _bills(held, row)
     is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
     if held.state is target and bills is held.bills and is_same_price and not is_due:
@@ -214,9 +214,11 @@ def _kind(held: Lease, target: LeaseState) -> str:
     }.get(target, "")
 
 
-def _bills(row: Instance) -> Bills:
+def _bills(held: Lease, row: Instance) -> Bills:
+    """Return what a row bills; a lease that bills nothing is taken for released, which a silent host's must not be."""
     if row.state is InstanceState.OFFLINE:
-        return Bills.NOTHING
+        is_unconfirmed = held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
+        return Bills.DISK if is_unconfirmed else Bills.NOTHING
     return Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK
 
 
@@ -224,7 +226,7 @@ def _metered(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
     """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
-    bills = _bills(row)
+    bills = _bills(held, row)
     turns = _turns(held, view, bills, between, fleet.now)
     charges = list(meter.accrue(held, fleet.now, turns))
     paid = _traffic(held, row)

@@ -61,7 +61,10 @@ OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN})
 NOT_OF_THE_MARKET = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP, Cause.OUT_OF_CREDIT})
 BEYOND_BIDS = frozenset({Cause.DISPLACED, Cause.HOST_OFFLINE, Cause.HOST_GONE, Cause.CONTRACT_END})
 """A higher bid wins nothing back here: on-demand outranks every bid, and a host that is away takes none."""
-OWN_HANDS = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP})
+OWN_HANDS = {
+    Cause.CONTAINER_EXIT: "its container ended",
+    Cause.EXTERNAL_STOP: "a person or the work itself stopped it",
+}
 NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 
@@ -93,7 +96,12 @@ def recover(
     if held is None or slot.down is None:
         raise ValueError("recover needs a slot whose lease is down")
     if held.interrupted_by in OWN_HANDS and now - slot.down.since < COOL_OFF:
-        return _hold(slot, "cool_off", f"stopped by {held.interrupted_by.value}; started again after {COOL_OFF}")
+        minutes = COOL_OFF.total_seconds() / 60
+        sentence = (
+            f"{OWN_HANDS[held.interrupted_by]}: it is left so for {minutes:.0f} minutes; "
+            f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
+        )
+        return _hold(slot, "cool_off", sentence)
     if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
         return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
     ways = [_stay(slot, held, work, now)]

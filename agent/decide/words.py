@@ -50,9 +50,16 @@ def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ..
             if who is not None:
                 name = key.removeprefix("workload:").removeprefix("slot:").removeprefix("lease:")
                 if verb == HELD:
-                    return Reason(HELD, f"{key} is held: {who}; look at it, then `gpubid resume {name}` goes on")
+                    return Reason(HELD, f"{key} is held: {who}; {_way_on(key, name)}")
                 return Reason(PAST[verb], f"{key} is {PAST[verb]} by {who}; `gpubid {LIFT[verb]} {name}` ends that")
     return None
+
+
+def _way_on(key: str, name: str) -> str:
+    # A slot is held where a batch ended in a way that nobody knows; a workload, of either kind, where it only fails.
+    is_slot = key.startswith("slot:")
+    end = f"`gpubid done {name}` if its work is done, " if is_slot else ""
+    return f"look at it, then {end}`gpubid resume {name}` to go on"
 
 
 def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:

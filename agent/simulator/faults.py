@@ -23,6 +23,7 @@
 | pull_failure | world | image pulls fail | `contract_id` (all) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
 | wrong_account | calls | the key belongs to somebody else | |
+| revoked_key | calls | the key is no longer known | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
 
 Every fault takes `route` ("*", "PUT", "/asks", "PUT /asks": a prefix of the path behind /api/vN), `probability`
@@ -62,6 +63,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "pull_failure": {"contract_id": _NUMBER},
     "no_credit": {"credit": _NUMBER},
     "wrong_account": {},
+    "revoked_key": {},
     "clock_skew": {"skew": _NUMBER},
 }
 _COMMON = frozenset({"fault", "route", "probability", "seconds", "at_seconds"})

@@ -217,7 +217,8 @@ def _call(  # noqa: PLR0913 - one call, told apart once
         query=query,
         body=decoded,
         is_body_broken=is_broken,
-        key=key or None,
+        # A revoked key is answered as one that never was.
+        key="revoked" if key and "revoked_key" in struck else key or None,
         peer=request.remote or "",
         base_url=f"http://{request.host}",
         now=now,

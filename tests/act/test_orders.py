@@ -123,6 +123,15 @@ async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
     assert meant.adds[0].until == NOW + orders.FOR_GOOD
 
 
+async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
+    rests = [rest(words.HELD, "slot:train/0"), rest(words.HELD, "slot:train/1"), rest(words.LOCK, "slot:train/0")]
+    assert (await read(desk, Order("done", "train/0"), *rests)).lifts == ((words.HELD, "slot:train/0"),)
+    assert set((await read(desk, Order("done", "train"), leases=())).lifts) == {
+        (words.HELD, "slot:train/0"),
+        (words.HELD, "slot:train/1"),
+    }
+
+
 async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
     rests = [
         rest(words.PAUSE, "workload:train"),

@@ -125,6 +125,14 @@ def test_a_host_that_went_offline_rests_and_bills_nothing() -> None:
     assert lose().cooldown is None
 
 
+def test_a_release_is_not_taken_for_confirmed_because_its_host_fell_silent() -> None:
+    silent = builders.instance(state=InstanceState.OFFLINE)
+    leaving = builders.lease(state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK)
+    after = changed(seen(leaving, silent)).after
+    assert (after.state, after.bills) == (LeaseState.RELEASING, Bills.DISK)
+    assert not seen(replace(leaving, bills=Bills.NOTHING), silent).facts
+
+
 def test_a_stop_of_our_own_is_no_loss() -> None:
     held = builders.lease(state=LeaseState.STARTING, paused_by_us=True)
     fact = changed(seen(held, builders.instance(state=InstanceState.PAUSED)))

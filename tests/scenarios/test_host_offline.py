@@ -43,3 +43,21 @@ async def test_host_offline_then_move(tmp_path: Path) -> None:
         lease = world.lease()
         assert (lease.state, lease.slot) == (LeaseState.RUNNING, held.slot)
         assert lease.host_id != held.host_id
+
+
+async def test_host_offline_in_mid_release(tmp_path: Path) -> None:
+    """A silent host bills nothing, which is no confirmation: the release is asked for until the market says gone."""
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        old = world.contract()
+        world.weather("host_offline", machine_id=old.slice.machine_id)
+        world.weather("server_error_before", route="DELETE /instances")
+        await world.app.obey("release", {held.lease_id}, "a test", keep_disks=False)
+        await world.cycle(minutes=10)
+        assert [lease.state for lease in world.leases() if lease.lease_id == held.lease_id] == [LeaseState.RELEASING]
+        assert len(world.contracts()) == 1
+        # At the pace of the poll, not of what is worth seeing soon.
+        sent = len(world.calls("DELETE", "/instances"))
+        assert 2 <= sent <= 10 * 60 / world.config.poll.total_seconds() + 2
+        world.still()
+        await world.until(lambda: old.ended is not None, minutes=5)

@@ -203,6 +203,14 @@ async def test_3_a_key_of_another_account(market: Market) -> None:
     assert (await market.truth())["billing_now"] == [made]
 
 
+async def test_3_a_revoked_key_is_answered_as_one_that_never_was(market: Market) -> None:
+    (made,) = await rented(market)
+    await market.weather("revoked_key")
+    assert (await market.call("GET", "/users/current")).status == 401
+    assert (await market.call("DELETE", f"/instances/{made}/", {})).body["error"] == "auth_error"
+    assert (await market.truth())["billing_now"] == [made]
+
+
 async def test_3_a_skewed_date(market: Market) -> None:
     await market.weather("clock_skew", skew=90)
     assert (await market.call("GET", "/users/current")).headers["Date"] == "Thu, 05 Nov 2026 00:01:30 GMT"

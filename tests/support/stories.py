@@ -1,0 +1,182 @@
+"""A story's stage: a market, daemons and a person's commands, all processes, on boxes whose clock runs fast."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from agent.simulator.gate import DEFAULT_KEY
+from tests.support import programs
+from tests.support.programs import LIVE, Daemon, Market
+
+MACHINE = Path(__file__).with_name("machine")
+START = "2027-03-02T09:00:00+00:00"
+"""Far from the turn of a day and of a month."""
+SPEED = 20.0
+"""Simulated seconds a second: the two minutes that prove an absence take six, a deadline of 30 s is one and a half."""
+PATIENCE_SECONDS = 120.0
+"""Of our own time: how long a state is waited for, which on an idle machine comes within a few."""
+PAUSE_SECONDS = 0.1
+CONFIG = LIVE.replace('poll = "5s"', 'poll = "10s"')
+LEDGER = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")
+
+Fleet = dict[str, Any]
+
+
+class Box:
+    """A machine with a daemon's files; its clock may be set wrong."""
+
+    def __init__(self, place: Path, market: Market, clock: str) -> None:
+        self.place = place
+        self.market = market
+        self._environment = {"PYTHONPATH": str(MACHINE), "STORY_CLOCK": f"{clock} {place / 'jump'}"}
+        place.mkdir(exist_ok=True)
+        self.write()
+
+    def write(self, *changes: tuple[str, str]) -> None:
+        """Write the live configuration of one workload, with texts in it changed."""
+        text = CONFIG.format(url=self.market.url)
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        (self.place / "agent.toml").write_text(text)
+
+    def jump(self, seconds: float) -> None:
+        """Set the clock wrong by so much."""
+        (self.place / "jump").write_text(str(seconds))
+
+    def lose_ledger(self) -> None:
+        """Delete the ledger; the name of the fleet stands in a file beside it."""
+        for name in LEDGER:
+            (self.place / name).unlink(missing_ok=True)
+
+    @contextlib.asynccontextmanager
+    async def daemon(self) -> AsyncIterator[Daemon]:
+        """Run the daemon, from its first cycle on."""
+        async with programs.daemon(self.place, **self._environment) as daemon:
+            await daemon.until_told("READY=1")
+            yield daemon
+
+    def starting(self) -> contextlib.AbstractAsyncContextManager[Daemon]:
+        """Start the daemon without waiting for anything."""
+        return programs.daemon(self.place, **self._environment)
+
+    async def gpubid(self, *words: str | Path) -> programs.Ran:
+        """Run a verb."""
+        return await programs.gpubid(self.place, *words, **self._environment)
+
+    async def told(self) -> str:
+        """Return what `gpubid fleet` prints."""
+        ran = await self.gpubid("fleet")
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    async def fleet(self) -> Fleet:
+        """Return what the daemon's socket shows, as a member of its group sees it."""
+        connector = aiohttp.UnixConnector(str(self.place / "ledger.sqlite.sock"))
+        async with aiohttp.ClientSession(connector=connector) as link, link.get("http://gpubid/fleet") as reply:
+            assert reply.status == 200, await reply.text()
+            return dict(await reply.json())
+
+    async def until(self, is_so: Callable[[Fleet], Any], what: str) -> Any:
+        """Return the first true answer about what the socket shows."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (answer := is_so(shown := await self.fleet())):
+            assert time.monotonic() < deadline, f"never seen: {what}; but {shown}"
+            await asyncio.sleep(PAUSE_SECONDS)
+        return answer
+
+    async def until_why(self, *parts: str, slot: int = 0) -> str:
+        """Wait until the reason why a slot does not run has these parts; return what `gpubid fleet` prints then."""
+        await self.until(lambda shown: all(part in shown["slots"][slot]["why"] for part in parts), " and ".join(parts))
+        return await self.told()
+
+    async def running(self) -> dict[str, Any]:
+        """Return the lease, once it is known to run."""
+        return dict(
+            await self.until(
+                lambda shown: next((held for held in shown["leases"] if held["state"] == "running"), None),
+                "a running lease",
+            )
+        )
+
+
+class Stage:
+    """One market and the first box."""
+
+    def __init__(self, place: Path, market: Market, clock: str) -> None:
+        self.market = market
+        self._clock = clock
+        self.box = self.another(place)
+
+    def another(self, place: Path) -> Box:
+        """Set up one more box."""
+        return Box(place, self.market, self._clock)
+
+    async def live(self) -> list[dict[str, Any]]:
+        """Return the contracts that exist."""
+        return [row for row in (await self.market.truth())["contracts"] if row["ended"] is None]
+
+    async def ids(self) -> list[str]:
+        """Return the ids of the contracts that exist."""
+        return [str(row["id"]) for row in await self.live()]
+
+    async def rents(self) -> int:
+        """Return how many creates arrived."""
+        return sum("/asks/" in path for _, path in await self.market.writes())
+
+    async def ended(self, instance: str) -> bool:
+        """Tell whether an order to end an instance arrived."""
+        return ("DELETE", instance) in [(method, path.rstrip("/").split("/")[-1]) for method, path in await self.writes()]
+
+    async def writes(self) -> list[tuple[str, str]]:
+        """Return every order that arrived."""
+        return await self.market.writes()
+
+    async def console(self, method: str, instance: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> None:
+        """Do to an instance what a person does in the vendor's console, or who else has a `key`."""
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key or DEFAULT_KEY}"}) as link:
+            url = f"{self.market.url}/api/v0/instances/{instance}/"
+            async with link.request(method, url, json=body or {}) as reply:
+                assert reply.status == 200, await reply.text()
+
+    async def looks(self, times: int) -> None:
+        """Wait until the market's instances have been listed, or asked for in vain, so many times more."""
+        begun = await self._listed()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while await self._listed() < begun + times:
+            assert time.monotonic() < deadline, f"fewer than {times} looks"
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def passes(self, seconds: float) -> None:
+        """Wait until the market's clock is so much further."""
+        until = (await self.market.truth())["now"] + seconds
+        while (await self.market.truth())["now"] < until:
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _listed(self) -> int:
+        calls = (await self.market.truth())["calls"]
+        return sum(call["method"] == "GET" and call["path"].rstrip("/").endswith("/instances") for call in calls)
+
+
+@contextlib.asynccontextmanager
+async def stage(place: Path, speed: float = SPEED) -> AsyncIterator[Stage]:
+    """Start a market whose clock all boxes share."""
+    async with programs.market(place, "--speed", str(speed), "--start", START) as market:
+        before = time.monotonic()
+        now = (await market.truth())["now"]
+        epoch = now - speed * (before + time.monotonic()) / 2
+        yield Stage(place, market, f"{epoch!r} {speed!r}")
+
+
+@contextlib.asynccontextmanager
+async def begun(place: Path, *changes: tuple[str, str], speed: float = SPEED) -> AsyncIterator[tuple[Stage, Daemon, dict[str, Any]]]:
+    """Start a market and a daemon, and wait until its one lease runs."""
+    async with stage(place, speed) as it:
+        it.box.write(*changes)
+        async with it.box.daemon() as daemon:
+            yield it, daemon, await it.box.running()
