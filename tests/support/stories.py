@@ -108,9 +108,10 @@ class Box:
 class Stage:
     """One market and the first box."""
 
-    def __init__(self, place: Path, market: Market, clock: str) -> None:
+    def __init__(self, place: Path, market: Market, epoch: float, speed: float) -> None:
         self.market = market
-        self._clock = clock
+        self.speed = speed
+        self._clock = f"{epoch!r} {speed!r}"
         self.box = self.another(place)
 
     def another(self, place: Path) -> Box:
@@ -131,15 +132,19 @@ class Stage:
 
     async def ended(self, instance: str) -> bool:
         """Tell whether an order to end an instance arrived."""
-        return ("DELETE", instance) in [(method, path.rstrip("/").split("/")[-1]) for method, path in await self.writes()]
+        return ("DELETE", instance) in [
+            (method, path.rstrip("/").split("/")[-1]) for method, path in await self.writes()
+        ]
 
     async def writes(self) -> list[tuple[str, str]]:
         """Return every order that arrived."""
         return await self.market.writes()
 
-    async def console(self, method: str, instance: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> None:
+    async def console(
+        self, method: str, instance: str, body: Mapping[str, Any] | None = None, *, key: str = DEFAULT_KEY
+    ) -> None:
         """Do to an instance what a person does in the vendor's console, or who else has a `key`."""
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key or DEFAULT_KEY}"}) as link:
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as link:
             url = f"{self.market.url}/api/v0/instances/{instance}/"
             async with link.request(method, url, json=body or {}) as reply:
                 assert reply.status == 200, await reply.text()
@@ -154,9 +159,12 @@ class Stage:
 
     async def passes(self, seconds: float) -> None:
         """Wait until the market's clock is so much further."""
-        until = (await self.market.truth())["now"] + seconds
-        while (await self.market.truth())["now"] < until:
-            await asyncio.sleep(PAUSE_SECONDS)
+        until = await self._now() + seconds
+        while (left := until - await self._now()) > 0:
+            await asyncio.sleep(left / self.speed)
+
+    async def _now(self) -> float:
+        return float((await self.market.truth())["now"])
 
     async def _listed(self) -> int:
         calls = (await self.market.truth())["calls"]
@@ -170,11 +178,13 @@ async def stage(place: Path, speed: float = SPEED) -> AsyncIterator[Stage]:
         before = time.monotonic()
         now = (await market.truth())["now"]
         epoch = now - speed * (before + time.monotonic()) / 2
-        yield Stage(place, market, f"{epoch!r} {speed!r}")
+        yield Stage(place, market, epoch, speed)
 
 
 @contextlib.asynccontextmanager
-async def begun(place: Path, *changes: tuple[str, str], speed: float = SPEED) -> AsyncIterator[tuple[Stage, Daemon, dict[str, Any]]]:
+async def begun(
+    place: Path, *changes: tuple[str, str], speed: float = SPEED
+) -> AsyncIterator[tuple[Stage, Daemon, dict[str, Any]]]:
     """Start a market and a daemon, and wait until its one lease runs."""
     async with stage(place, speed) as it:
         it.box.write(*changes)

@@ -55,6 +55,17 @@ class Policy(asyncio.DefaultEventLoopPolicy):
     _loop_factory = FastLoop
 
 
-clock.SystemClock.now = lambda _: datetime.fromtimestamp(EPOCH + monotonic() + jumped(), UTC)  # type: ignore[method-assign]
-clock.SystemClock.monotonic = lambda _: monotonic()  # type: ignore[method-assign]
+class StoryClock(clock.SystemClock):
+    """What the program takes for the machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the wall clock, right or wrong."""
+        return datetime.fromtimestamp(EPOCH + monotonic() + jumped(), UTC)
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return monotonic()
+
+
+clock.SystemClock = StoryClock  # type: ignore[misc]
 asyncio.set_event_loop_policy(Policy())
