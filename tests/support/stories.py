@@ -160,7 +160,9 @@ class Stage:
     async def passes(self, seconds: float) -> None:
         """Wait until the market's clock is so much further."""
         until = await self._now() + seconds
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (left := until - await self._now()) > 0:
+            assert time.monotonic() < deadline, "the market's clock stands still"
             await asyncio.sleep(left / self.speed)
 
     async def _now(self) -> float:
