@@ -119,6 +119,10 @@ format: setup ## Put code and TOML in the shape that check asks for
 schema: setup ## Write the JSON schemas of the configuration files anew
 	@$(PYTHON) deploy/schema/write.py
 
+.PHONY: dashboards
+dashboards: setup ## Write the Grafana dashboards anew from their source
+	@$(PYTHON) deploy/grafana/dashboards.py
+
 .PHONY: lock
 lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions that fit
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \

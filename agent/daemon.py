@@ -9,18 +9,14 @@ from dataclasses import dataclass, field
 import structlog
 from prometheus_client import CollectorRegistry
 
-from agent import schedule, systemd
+from agent import figures, schedule, systemd
 from agent.app import App
 from agent.config import problems, reach
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
-from agent.decide import match
-from agent.decide.facts import LeaseChanged
 from agent.decide.strategy import Tuned
-from agent.domain.fleet import Fleet
 from agent.ledger.errors import Code, LedgerError
-from agent.telemetry import recovery
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator
@@ -55,7 +51,7 @@ class Daemon:
         self._health = Health(app.clock.monotonic)
         self._must_tidy = False
         self._is_ready = False
-        self._recoveries = recovery.Recoveries()
+        self._figures = figures.Figures(parts.metrics)
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
         self._server = Server(listen.host, listen.port, parts.registry, self._health)
@@ -193,38 +189,8 @@ class Daemon:
             self._patience = None
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
-        self._see(done)
+        self._figures.see(self._app, done)
         return done
-
-    def _see(self, done: Pass) -> None:
-        metrics = self._parts.metrics
-        metrics.see_fleet(done.fleet)
-        metrics.see_decisions(done.news)
-        metrics.see_intents(done.done)
-        changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
-        lost = [fact for fact in changes if fact.kind == "lease.interrupted"]
-        for fact in lost:
-            if fact.cause is not None:
-                metrics.see_interruption(fact.after.market, fact.after.host_id, fact.cause, fact.after.state_since)
-        metrics.see_flapping(done.fleet.now)
-        losses = [fact.after for fact in lost]
-        metrics.see_recovery(self._recoveries.see(done.fleet, losses, done.plan.decisions, done.done))
-        for fact in changes:
-            lease = fact.after
-            for charge in fact.charges:
-                amount = charge.gpu + charge.disk + charge.traffic
-                metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
-                metrics.see_useful(lease.slot.workload, charge.useful_seconds)
-        self._see_prices(done.fleet)
-        ledger = self._app.ledger
-        metrics.see_ledger(*ledger.room(), is_writable=ledger.is_writable)
-        caps = self._app.rules.caps
-        metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
-
-    def _see_prices(self, fleet: Fleet) -> None:
-        for work in fleet.workloads:
-            for name, view in fleet.markets.items():
-                self._parts.metrics.see_prices(name, work.name, *match.cheapest(view.offers, work, fleet.now))
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()

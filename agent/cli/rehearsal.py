@@ -15,6 +15,7 @@ from typing import Any
 from agent.app import App, Outside
 from agent.clock import SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
+from agent.cycle import Pass
 from agent.decide import match, meter
 from agent.decide.strategy import Tuned
 from agent.domain import gpu
@@ -62,7 +63,7 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is rehearsed. `on_progress` is told the share done."""
+    """What is rehearsed. `on_progress` is told the share done, `on_pass` every pass as it ends."""
 
     climate: str
     hours: float
@@ -71,6 +72,7 @@ class Scene:
     hosts: int | None = None
     start: datetime = START
     on_progress: Callable[[float], None] = lambda _: None
+    on_pass: Callable[[App, Pass], None] = lambda _app, _done: None
 
 
 async def rehearse(
@@ -125,6 +127,7 @@ async def _run(app: App, clock: SteppedClock, world: World, scene: Scene) -> Tal
         began = clock.monotonic()
         done = await app.cycle()
         tally.cycles += 1
+        scene.on_pass(app, done)
         if clock.monotonic() >= tally.next_sample:
             tally.next_sample = clock.monotonic() + SAMPLE_SECONDS
             _sample(tally, app.rules.workloads, world, clock)

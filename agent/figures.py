@@ -1,0 +1,56 @@
+"""What a pass of the cycle changes in the metrics: the one place that reads a pass for Prometheus."""
+
+from collections.abc import Sequence
+
+from agent.app import App
+from agent.cycle import Pass
+from agent.decide import match
+from agent.decide.facts import LeaseChanged
+from agent.domain.fleet import Fleet
+from agent.telemetry import recovery
+from agent.telemetry.metrics import Metrics
+
+
+class Figures:
+    """Shows each pass on the metrics, and remembers which slots are on their way back."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        """Show on `metrics`."""
+        self._metrics = metrics
+        self._recoveries = recovery.Recoveries()
+
+    def see(self, app: App, done: Pass) -> None:
+        """Show what one pass of `app` saw, found, decided and did."""
+        metrics = self._metrics
+        metrics.see_fleet(done.fleet)
+        metrics.see_decisions(done.news)
+        metrics.see_intents(done.done)
+        changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
+        self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
+        self._see_charges(changes)
+        self._see_prices(done.fleet)
+        metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
+        caps = app.rules.caps
+        metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
+
+    def _see_losses(self, losses: Sequence[LeaseChanged], done: Pass) -> None:
+        for fact in losses:
+            if fact.cause is not None:
+                lease = fact.after
+                self._metrics.see_interruption(lease.market, lease.host_id, fact.cause, lease.state_since)
+        self._metrics.see_flapping(done.fleet.now)
+        lost = [fact.after for fact in losses]
+        self._metrics.see_recovery(self._recoveries.see(done.fleet, lost, done.plan.decisions, done.done))
+
+    def _see_charges(self, changes: Sequence[LeaseChanged]) -> None:
+        for fact in changes:
+            lease = fact.after
+            for charge in fact.charges:
+                amount = charge.gpu + charge.disk + charge.traffic
+                self._metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
+                self._metrics.see_useful(lease.slot.workload, charge.useful_seconds)
+
+    def _see_prices(self, fleet: Fleet) -> None:
+        for work in fleet.workloads:
+            for name, view in fleet.markets.items():
+                self._metrics.see_prices(name, work.name, *match.cheapest(view.offers, work, fleet.now))

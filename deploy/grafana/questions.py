@@ -1,0 +1,314 @@
+"""What the dashboards ask, question by question; dashboards.py draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One figure: `queries` are (PromQL, legend); `kind` is graph, number or list; `unit` is Grafana's name of one."""
+
+    title: str
+    unit: str
+    queries: Sequence[tuple[str, str]]
+    tells: str
+    kind: str = "graph"
+    width: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A row: what a person asks, and the panels that answer it."""
+
+    asks: str
+    panels: Sequence[Panel]
+
+
+def quantile(share: float, buckets: str, by: str = "", over: str = "$__rate_interval") -> str:
+    """Return the PromQL for the bound below which this share of a histogram's observations lie."""
+    labels = f"le, {by}" if by else "le"
+    return f"histogram_quantile({share}, sum by ({labels}) (rate({buckets}[{over}])))"
+
+
+PER_USEFUL_HOUR = (
+    "sum by (workload) (increase(gpubid_spend_dollars_total[1d]))"
+    " / (sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600 > 0)"
+)
+BAD_CALLS = 'sum by (market, outcome) (increase(gpubid_market_requests_total{outcome!="ok"}[$__rate_interval]))'
+CALLS = "sum by (market, operation) (increase(gpubid_market_requests_total[$__rate_interval]))"
+
+FLEET = (
+    Question(
+        "Who runs, and who should?",
+        (
+            Panel(
+                "Slots running of those wanted",
+                "short",
+                (("sum(gpubid_slots_running)", "running"), ("sum(gpubid_slots_wanted)", "wanted")),
+                "Slots with a running lease, beside those the configuration asks for.",
+                "number",
+                6,
+            ),
+            Panel(
+                "Slots by workload",
+                "short",
+                (
+                    ("gpubid_slots_wanted", "{{workload}} wanted"),
+                    ("gpubid_slots_running", "{{workload}} running"),
+                    ("gpubid_slots_ready", "{{workload}} ready"),
+                ),
+                "Running is paid for; ready is useful where the workload tells.",
+                width=9,
+            ),
+            Panel(
+                "Waiting for a person, or idle",
+                "short",
+                (
+                    ("gpubid_slots_held", "{{workload}} held"),
+                    ("gpubid_slots_idle", "{{workload}} idle"),
+                    ("gpubid_orphans", "orphans"),
+                ),
+                "What bills or stands still until somebody decides.",
+                width=9,
+            ),
+        ),
+    ),
+    Question(
+        "Where, and in what state?",
+        (
+            Panel(
+                "Leases now",
+                "short",
+                (("sum by (market, tenure, state) (gpubid_leases) > 0 or sum(gpubid_leases) * 0", ""),),
+                "Open leases by market, tenure and state.",
+                "list",
+            ),
+            Panel(
+                "Leases over time",
+                "short",
+                (("sum by (market, state) (gpubid_leases)", "{{market}} {{state}}"),),
+                "Open leases, on-demand and interruptible together.",
+            ),
+        ),
+    ),
+    Question(
+        "Is the agent well?",
+        (
+            Panel(
+                "Age of the last good cycle",
+                "s",
+                (("time() - gpubid_cycle_last_success_timestamp_seconds", "age"),),
+                "Over three minutes nobody watches what runs.",
+                "number",
+                6,
+            ),
+            Panel(
+                "Length of a cycle",
+                "s",
+                (
+                    (quantile(0.95, "gpubid_cycle_duration_seconds_bucket"), "95 %"),
+                    (quantile(0.5, "gpubid_cycle_duration_seconds_bucket"), "half"),
+                ),
+                "Calls to markets included.",
+                width=9,
+            ),
+            Panel(
+                "In doubt, and what limits forbade",
+                "short",
+                (
+                    ("gpubid_intents_in_doubt", "in doubt"),
+                    ("sum by (limit) (increase(gpubid_limits_struck_total[$__rate_interval]))", "{{limit}}"),
+                ),
+                "Requests nobody knows the outcome of, and decisions that a limit struck.",
+                width=9,
+            ),
+        ),
+    ),
+)
+
+INTERRUPTIONS = (
+    Question(
+        "What took leases away?",
+        (
+            Panel(
+                "Interruptions by cause",
+                "short",
+                (("sum by (cause) (increase(gpubid_interruptions_total[$__rate_interval]))", "{{cause}}"),),
+                "Losses of running leases that nobody asked for.",
+            ),
+            Panel(
+                "In the time shown",
+                "short",
+                (("sum by (market, cause) (increase(gpubid_interruptions_total[$__range]))", ""),),
+                "By market and cause.",
+                "list",
+            ),
+        ),
+    ),
+    Question(
+        "How fast is a slot back?",
+        (
+            Panel(
+                "From loss to each phase, half of them within",
+                "s",
+                ((quantile(0.5, "gpubid_recovery_seconds_bucket", by="phase", over="$__range"), "{{phase}}"),),
+                "Detected, decided, sent, running, useful: each counted from the loss.",
+            ),
+            Panel(
+                "The slowest twentieth",
+                "s",
+                ((quantile(0.95, "gpubid_recovery_seconds_bucket", by="phase", over="$__range"), "{{phase}}"),),
+                "Exemplars carry the intent's id for `gpubid ledger events`.",
+            ),
+        ),
+    ),
+    Question(
+        "Which hosts and models to avoid?",
+        (
+            Panel(
+                "Hosts that flap",
+                "short",
+                (("gpubid_hosts_flapping", "{{market}}"),),
+                "Three losses or more within a day; `gpubid strategy learned` names them.",
+            ),
+            Panel(
+                "Resting by a protection",
+                "short",
+                (("gpubid_protections_resting", "{{protection}}"),),
+                "Models, markets and owners that are left alone for a while; `gpubid fleet` says how to lift that.",
+            ),
+        ),
+    ),
+)
+
+MONEY = (
+    Question(
+        "What does it cost now, and how much is left?",
+        (
+            Panel(
+                "Per hour",
+                "currencyUSD",
+                (("gpubid_spend_dollars_per_hour", "now"), ("gpubid_budget_dollars_per_hour", "cap")),
+                "Doubt included.",
+                width=8,
+            ),
+            Panel(
+                "Budget used",
+                "percentunit",
+                (("gpubid_spent_dollars / (gpubid_budget_dollars > 0)", "{{window}}"),),
+                "At the whole of it everything is paused.",
+                width=8,
+            ),
+            Panel(
+                "Credit",
+                "currencyUSD",
+                (("gpubid_credit_dollars", "{{market}}"),),
+                "What the account can still spend, as the market tells it.",
+                width=8,
+            ),
+        ),
+    ),
+    Question(
+        "What was it spent on?",
+        (
+            Panel(
+                "Spend in the time shown",
+                "currencyUSD",
+                (("sum by (workload, market, tenure) (increase(gpubid_spend_dollars_total[$__range]))", ""),),
+                "By workload, market and tenure, as the ledger counted it.",
+                "list",
+            ),
+            Panel(
+                "Spend per day",
+                "currencyUSD",
+                (("sum by (workload) (increase(gpubid_spend_dollars_total[1d]))", "{{workload}}"),),
+                "Over the day before each point.",
+            ),
+        ),
+    ),
+    Question(
+        "What did a useful hour cost?",
+        (
+            Panel(
+                "Dollars per useful hour",
+                "currencyUSD",
+                ((PER_USEFUL_HOUR, "{{workload}}"),),
+                "All that was paid over the hours that survived to a checkpoint.",
+            ),
+            Panel(
+                "Useful hours per day",
+                "h",
+                (("sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600", "{{workload}}"),),
+                "Running time that survived to its next checkpoint.",
+            ),
+        ),
+    ),
+)
+
+MARKETS = (
+    Question(
+        "What does the market ask, and what do we bid?",
+        (
+            Panel(
+                "Cheapest that fits",
+                "currencyUSD",
+                (
+                    ("gpubid_market_floor_dollars_per_hour", "{{market}} floor for {{workload}}"),
+                    ("gpubid_market_ask_dollars_per_hour", "{{market}} on demand for {{workload}}"),
+                ),
+                "Per hour, among the offers seen last.",
+            ),
+            Panel(
+                "Headroom of our bids",
+                "percentunit",
+                (("gpubid_bid_headroom_ratio", "{{workload}}"),),
+                "Bid over floor, less one, mean over running interruptible leases.",
+            ),
+        ),
+    ),
+    Question(
+        "Does it answer?",
+        (
+            Panel(
+                "Listing read",
+                "short",
+                (("gpubid_market_available", "{{market}}"),),
+                "1 where the complete listing was read in the last cycle.",
+                width=8,
+            ),
+            Panel(
+                "Calls that ended badly",
+                "short",
+                ((BAD_CALLS, "{{market}} {{outcome}}"),),
+                "Throttled, unavailable, refused or in doubt.",
+                width=8,
+            ),
+            Panel(
+                "Time of a call",
+                "s",
+                ((quantile(0.95, "gpubid_market_request_duration_seconds_bucket", by="market"), "{{market}} 95 %"),),
+                "Its turn in the queue included.",
+                width=8,
+            ),
+        ),
+    ),
+    Question(
+        "How much do we ask of it?",
+        (
+            Panel(
+                "Calls by operation",
+                "short",
+                ((CALLS, "{{market}} {{operation}}"),),
+                "Searches are rationed by the day.",
+            ),
+            Panel(
+                "Its clock less ours",
+                "s",
+                (("gpubid_clock_skew_seconds", "{{market}}"),),
+                "Beyond a minute nothing is paid for.",
+            ),
+        ),
+    ),
+)
+
+BOARDS = {"fleet": FLEET, "interruptions": INTERRUPTIONS, "money": MONEY, "markets": MARKETS}
