@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, doubt, endings, meter, readback, readiness, strangers
+from agent.decide import cause, cooldown, dearer, doubt, endings, meter, readback, readiness, strangers
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
 from agent.domain import money
@@ -66,8 +66,8 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
-    idle = tuple(readiness.idle_alerts(fleet))
-    return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + idle)
+    alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet))
+    return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + alerts)
 
 
 def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:
@@ -188,7 +188,7 @@ def _rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldo
 def _updated(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
-    kind = _kind(held, target)
+    kind = _kind(held, target) or dearer.kind(held, row)
     bills = _bills(held, row)
     is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate

@@ -22,11 +22,16 @@ class Cause(Enum):
     UNKNOWN = "unknown"
 
 
+PRICE_RISE = "price_rise"
+"""The kind of an event that tells what a host asks more from some day on, unless it is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class MarketEvent:
     """A row of a market's own record about one of our instances: evidence, never a state.
 
-    `kind` is one of outbid, started, resumed, stopped, offline, online, low_credit, other.
+    `kind` is one of outbid, started, resumed, stopped, offline, online, low_credit, price_rise, other. `new_rate`
+    is, of a rise, what one GPU would cost.
     """
 
     event_id: str
@@ -36,6 +41,7 @@ class MarketEvent:
     at: datetime
     your_bid: UsdPerHour | None = None
     new_floor: UsdPerHour | None = None
+    new_rate: UsdPerHour | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from agent.decide.needs import Need
 from agent.decide.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.instance import Instance
-from agent.domain.interruption import MarketEvent
+from agent.domain.interruption import PRICE_RISE, MarketEvent
 from agent.domain.label import Label
 from agent.domain.offer import Offer
 from agent.domain.workload import Workload
@@ -79,6 +79,7 @@ class Poller:
             self._see(rows)
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._read_account()
+                await self._read_rises()
         except errors.MarketError as error:
             self._failed(error)
         else:
@@ -160,7 +161,16 @@ class Poller:
     async def _read_events(self) -> None:
         since = self._clock.now() - EVENTS_KEPT
         events: Sequence[MarketEvent] = await self.market.events(since)
-        self.view = replace(self.view, events=tuple(events))
+        self.view = replace(self.view, events=tuple(events), rises=_rises(events))
+
+    async def _read_rises(self) -> None:
+        """Read what hosts ask more, where anything is held; that it cannot be read makes no listing stale."""
+        if not self.view.instances:
+            return
+        try:
+            self.view = replace(self.view, rises=_rises(await self.market.events(self._clock.now() - EVENTS_KEPT)))
+        except errors.MarketError as error:
+            log.warning("rises.unread", market=self.market.name, code=error.code)
 
     async def _probe(self, instance_id: str) -> None:
         """Ask for one instance by its id: a listing may lie, two endpoints seldom lie alike."""
@@ -223,6 +233,10 @@ class Poller:
         if self._is_down:
             log.info("market.available", market=self.market.name)
         self._is_down = False
+
+
+def _rises(events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:
+    return tuple(event for event in events if event.kind == PRICE_RISE)
 
 
 def _labels(rows: Iterable[Instance]) -> dict[str, Label]:

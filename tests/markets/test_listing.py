@@ -186,7 +186,28 @@ async def test_without_an_inbox_the_capability_is_off_and_nobody_asks_again(cloc
     async with vast_saying(Says(b"", 404), clock) as (vast, wire):
         assert list(await vast.events(DAY)) == list(await vast.events(DAY)) == []
         assert vast.capabilities() == {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
-    assert len(wire.seen) == 1
+    assert len({seen.path for seen in wire.seen}) == len(wire.seen) == 2
+
+
+async def test_pending_rises_are_read_beside_the_inbox(clock: SteppedClock) -> None:
+    rows = [
+        {
+            "pending_price_increase_id": 8,
+            "contract_id": 52000001,
+            "new_gpu_costpersec": 0.0001,
+            "created_at": 1793842000.0,
+        },
+        {"pending_price_increase_id": 7, "contract_id": 52000002, "new_gpu_costpersec": None, "created_at": None},
+        {"contract_id": "no row"},
+    ]
+    says = Says({"success": True, "count": 3, "pending_price_increases": rows, "notifications": []})
+    async with vast_saying(says, clock) as (vast, wire):
+        found = await vast.events(DAY)
+        assert [(event.kind, event.instance_id, event.new_rate) for event in found] == [
+            ("price_rise", "52000002", None),
+            ("price_rise", "52000001", money.per_hour("0.36")),
+        ]
+        assert wire.seen[-1].path == "/api/v0/instances/pending-price-increases/"
 
 
 async def test_an_inbox_that_refuses_the_key_is_still_there(clock: SteppedClock) -> None:

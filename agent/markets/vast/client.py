@@ -33,6 +33,7 @@ LANES: Mapping[str, pace.Lane] = {
     "charges": pace.Lane(1.0, penalty=5.0),
     "account": pace.Lane(0.0, penalty=5.0),
     "inbox": pace.Lane(0.0, penalty=5.0),
+    "rises": pace.Lane(0.0, penalty=60.0),
     "logs": pace.Lane(2.0, penalty=10.0),
     "names": pace.Lane(0.0, penalty=60.0),
 }
@@ -72,6 +73,14 @@ class VastClient:
         reply = await self._link.read(transport.Call("inbox", "GET", "/api/v0/notifications/inbox/"))
         self._refuse_throttled("inbox", reply)
         # An unknown key is answered 404 too, but with its code.
+        if reply.status in _NO_SUCH_ROUTE and refusals.answer(reply).code != refusals.AUTH:
+            return None
+        return refusals.check_read(reply)
+
+    async def pending_rises(self) -> bytes | None:
+        """Return the price increases that hosts have asked for, or None when the market has no such list."""
+        reply = await self._link.read(transport.Call("rises", "GET", "/api/v0/instances/pending-price-increases/"))
+        self._refuse_throttled("rises", reply)
         if reply.status in _NO_SUCH_ROUTE and refusals.answer(reply).code != refusals.AUTH:
             return None
         return refusals.check_read(reply)

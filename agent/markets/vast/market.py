@@ -18,7 +18,7 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets import errors, hints, pace, text, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, search
+from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, rises, search
 
 MOST_PAGES = 400
 """Pages after which a listing or a bill is endless: 10,000 instances."""
@@ -50,6 +50,7 @@ class VastMarket:
         self._names = names.GpuNames()
         self._has_asked_names = False
         self._has_inbox = True
+        self._has_rises = True
         self._dropped_rows = 0
 
     @property
@@ -151,7 +152,13 @@ class VastMarket:
         raise errors.Malformed("vast's bill does not end; it is refused.")
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the inbox says about our instances; the inbox is undocumented and may be gone."""
+        """Return what the inbox says about our instances and which price rises are pending, however old those are.
+
+        The inbox is undocumented and may be gone; so may the list of rises.
+        """
+        return (*await self._inbox(since), *await self._rises())
+
+    async def _inbox(self, since: datetime) -> Sequence[MarketEvent]:
         if not self._has_inbox:
             return ()
         raw = await self._client.inbox()
@@ -159,6 +166,15 @@ class VastMarket:
             self._has_inbox = False
             return ()
         return events.inbox(raw, since)
+
+    async def _rises(self) -> Sequence[MarketEvent]:
+        if not self._has_rises:
+            return ()
+        raw = await self._client.pending_rises()
+        if raw is None:
+            self._has_rises = False
+            return ()
+        return rises.rises(raw, self._clock.now())
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the last lines that the container printed; the market writes them to a file, which takes a moment."""

@@ -1,0 +1,65 @@
+"""Pending price increases: what a host asks more for an instance that is held, as the vendor's own client reads it.
+
+Nothing is accepted or rejected here: a rise that nobody accepts leaves the price and ends the contract at its old date,
+by which the workload is moved.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.interruption import PRICE_RISE, MarketEvent
+from agent.markets import errors, text
+
+MARKET = "vast"
+_MOST = 100_000.0
+"""Dollars per GPU and hour above which a price is no price."""
+_LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+
+
+class _Row(msgspec.Struct):
+    pending_price_increase_id: int
+    contract_id: int
+    new_gpu_costpersec: float | None = None
+    created_at: float | None = None
+
+
+class _Envelope(msgspec.Struct):
+    pending_price_increases: list[msgspec.Raw] | None = None
+
+
+_ENVELOPE = msgspec.json.Decoder(_Envelope)
+_ROW = msgspec.json.Decoder(_Row, strict=False)
+
+
+def rises(raw: bytes, now: datetime) -> Sequence[MarketEvent]:
+    """Return what is pending, in the order of its ids; a row that cannot be read is no rise.
+
+    Raises:
+        Malformed: the body is no such list.
+    """
+    try:
+        rows = _ENVELOPE.decode(raw).pending_price_increases or []
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The pending rises are no list of vast's: {text.clean(str(error))}") from None
+    return sorted(_readable(rows, now), key=lambda event: event.event_id)
+
+
+def _readable(rows: Iterable[msgspec.Raw], now: datetime) -> Iterable[MarketEvent]:
+    for raw in rows:
+        try:
+            row = _ROW.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        hourly = None if row.new_gpu_costpersec is None else row.new_gpu_costpersec * 3600
+        created = row.created_at
+        yield MarketEvent(
+            event_id=f"rise-{row.pending_price_increase_id}",
+            market=MARKET,
+            kind=PRICE_RISE,
+            instance_id=str(row.contract_id),
+            at=datetime.fromtimestamp(created, UTC) if created is not None and 0 < created < _LATEST else now,
+            new_rate=money.per_hour(hourly) if hourly is not None and 0.0 <= hourly <= _MOST else None,
+        )
