@@ -6,7 +6,22 @@ import sys
 import typer
 
 from agent import __version__
-from agent.cli import check, exits, explain, fleet, kill, ledger, orders, plan, reach, rehearse, run, simulate, strategy
+from agent.cli import (
+    check,
+    estimate,
+    exits,
+    explain,
+    fleet,
+    kill,
+    ledger,
+    orders,
+    plan,
+    reach,
+    rehearse,
+    run,
+    simulate,
+    strategy,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,6 +35,7 @@ app.command()(rehearse.rehearse)
 app.command()(check.check)
 app.command()(plan.plan)
 app.command()(explain.explain)
+app.command()(estimate.estimate)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")

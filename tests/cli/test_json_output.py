@@ -14,6 +14,11 @@ VERBS: dict[str, tuple[str, ...]] = {
     "check": ("check",),
     "plan": ("plan",),
     "explain": ("explain",),
+    # Seven GPUs of one host are nowhere for sale: the floor is not known.
+    "estimate": (
+        *("estimate", "train", "--gpu", "A100", "--gpus", "7", "--hours", "10", "--price", "0.4", "--deadline", "1d"),
+        *("--checkpoint-takes", "30s", "--storage-price", "0.2", "--traffic-price", "0.01"),
+    ),
     "fleet": ("fleet",),
     "ledger events": ("ledger", "events"),
     "ledger prices": ("ledger", "prices"),

@@ -59,7 +59,7 @@ class Option:
     """Capacity a job may be run on. `rates` are equally likely prices of all GPUs together; hours of loading and down.
 
     `storage` is dollars per hour, `per_gb` dollars per gigabyte fetched, None where not known; `cited` says where each
-    figure is from, `unknown` what is missing.
+    figure is from, `unknown` what is missing, `as_of` of when the price is.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Option:
     down: float
     cited: tuple[str, ...]
     unknown: tuple[str, ...] = ()
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Estimate:
     storage_dollars: float | None
     transfer_dollars: float | None
     late: float | None
+    as_of: str
     cited: tuple[str, ...]
     unknown: tuple[str, ...]
 
@@ -141,6 +143,7 @@ def estimate(job: Job, option: Option) -> Estimate:
         storage_dollars=_times(option.storage, hours_mean),
         transfer_dollars=_times(option.per_gb, None if moves is None else job.image_gb + moves * fetched),
         late=None if job.deadline is None else 1.0 - spread.at_most(hours, job.deadline),
+        as_of=option.as_of,
         cited=option.cited,
         unknown=(*option.unknown, *unknown),
     )
@@ -156,11 +159,11 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
     is_held = figure.tenure is Tenure.ON_DEMAND
     hours = job.work
     unknown = [
-        "storage and transfer there",
-        "interruptions: none assumed" if is_held else "how often it is interrupted",
+        "storage and transfer there are not known and not counted",
+        "no interruption is assumed" if is_held else "how often it is interrupted there is not known",
     ]
     if quote.most > quote.least:
-        unknown.append("where in the published range it is: expected at its least, nine in ten at its most")
+        unknown.append("a range was published: expected at its least, nine in ten at its most")
     if quote.billed_gpus > job.gpus:
         unknown.append(f"sold in nodes: {quote.billed_gpus} GPUs are billed")
     return Estimate(
@@ -179,6 +182,7 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
         storage_dollars=None,
         transfer_dollars=None,
         late=float(hours > job.deadline) if is_held and job.deadline is not None else None,
+        as_of=figure.dated,
         cited=(quote.cited,),
         unknown=tuple(unknown),
     )
@@ -190,21 +194,23 @@ def _run(job: Job, hazard: Hazard) -> tuple[Run, tuple[str, ...]]:
     if job.place is CheckpointPlace.NONE:
         return Run(job.work, job.work, 0.0, job.restore), ()
     if job.interval is not None:
-        unknown = () if job.write is not None else ("how long a checkpoint takes: counted as nothing",)
+        unknown = () if job.write is not None else ("how long a checkpoint takes is not known, taken as nothing",)
         return Run(job.work, min(job.interval, job.work), write, job.restore), unknown
     if write and hazard.mean:
         best = checkpoints.daly(write, 1.0 / hazard.mean)
         return Run(job.work, min(best, job.work), write, job.restore), ()
     unknown = (
-        () if job.write is not None else ("how long a checkpoint takes and how often: every 15 minutes for nothing",)
+        ()
+        if job.write is not None
+        else ("how often checkpoints are made is not known, taken as every 15 minutes and for nothing",)
     )
     return Run(job.work, min(ASSUMED_INTERVAL, job.work), write, job.restore), unknown
 
 
 def _endless(run: Run, hazard: Hazard) -> str:
     return (
-        f"the expected dollars: {run.stretch + run.restore:.2f} h without a checkpoint are more than the record of "
-        f"{hazard.longest:.2f} h behind the rate of interruptions bears"
+        f"the expectation is not known: {run.stretch + run.restore:.2f} h without a checkpoint, and the rate of "
+        f"interruptions rests on a record of {hazard.longest:.2f} h"
     )
 
 

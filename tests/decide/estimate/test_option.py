@@ -125,7 +125,7 @@ def test_a_published_range_and_an_unknown_rate_of_interruptions_are_said() -> No
     assert (found.dollars, found.dollars_p90) == (30.60, 73.50)
     spot = option.of_baseline(job(1, 10), BASELINES.cheapest("aws", "A100", Tenure.INTERRUPTIBLE))
     assert (spot.dollars, spot.dollars_p90, spot.dollars_least, spot.interruptions) == (None, None, 15.0, None)
-    assert "how often it is interrupted" in spot.unknown
+    assert "how often it is interrupted there is not known" in spot.unknown
 
 
 def test_every_estimate_of_a_baseline_carries_its_date_and_source() -> None:

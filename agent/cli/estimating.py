@@ -1,0 +1,166 @@
+"""What an estimate is made from: the job, the ledger's prices and record, the strategies, and the baselines."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.baselines.catalogue import Catalogue
+from agent.config import job as jobs
+from agent.decide import learning
+from agent.decide.estimate import history, option, weigh
+from agent.decide.estimate.job import Job, Reruns, by_odds
+from agent.decide.strategy import Tuned
+from agent.domain import gpu, money
+from agent.domain.gpu import GpuModel
+from agent.domain.host import HostRecord
+from agent.domain.workload import CheckpointPlace, Workload
+
+if TYPE_CHECKING:
+    from agent.ledger.reader import Reader
+
+ROWS = 100_000
+"""The most price rows read a model and market."""
+_WHOLLY_KNOWN = frozenset({"ondemand", "patient"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every option of one model, the cheapest first, and those that cannot be estimated."""
+
+    gpu: GpuModel
+    options: tuple[option.Estimate, ...]
+    missing: tuple[weigh.Missing, ...]
+
+
+def of_workload(work: Workload) -> dict[str, Any]:
+    """Return what a workload says of its job, as a job file would."""
+    wants, checkpoint = work.requirements, work.checkpoint
+    said: dict[str, Any] = {
+        "gpus": wants.gpus,
+        "image_gb": work.image_gb,
+        "disk_gb": work.disk_gb,
+        "max_price": work.max_price.dollars,
+        "checkpoint": {
+            "interval": checkpoint.interval,
+            "restore_seconds": checkpoint.restore.total_seconds(),
+            "size_gb": checkpoint.size_gb,
+            "at": checkpoint.place.value,
+        },
+    }
+    optional = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
+    said |= {key: value for key, value in optional.items() if value is not None}
+    return said | ({"gpu": list(wants.gpu_models)} if wants.gpu_models else {})
+
+
+async def find(
+    table: jobs.JobTable,
+    markets: Sequence[str],
+    ledger: Path | None,
+    tuned: Mapping[str, Tuned],
+    baselines: Catalogue,
+    now: datetime,
+) -> list[Found]:
+    """Return every option of every model the job names.
+
+    Raises:
+        LedgerError: there is a ledger, and it cannot be read.
+    """
+    from agent.ledger.reader import open_reader
+
+    reader = await open_reader(ledger) if ledger is not None and await asyncio.to_thread(ledger.exists) else None
+    try:
+        return [await _of_model(table, gpu.model(name), markets, reader, tuned, baselines, now) for name in table.gpu]
+    finally:
+        if reader is not None:
+            await reader.close()
+
+
+async def _of_model(
+    table: jobs.JobTable,
+    model: GpuModel,
+    markets: Sequence[str],
+    reader: "Reader | None",
+    tuned: Mapping[str, Tuned],
+    baselines: Catalogue,
+    now: datetime,
+) -> Found:
+    job = job_of(table, model)
+    found: list[option.Estimate | weigh.Missing] = []
+    for market in markets:
+        place = await _place(table, model, market, reader, now)
+        found += weigh.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
+    found += [option.of_baseline(job, figure) for figure in baselines.find(model)]
+    options = [one for one in found if isinstance(one, option.Estimate)]
+    options.sort(key=lambda one: (one.dollars is None, one.dollars_least if one.dollars is None else one.dollars))
+    return Found(model, tuple(options), tuple(one for one in found if isinstance(one, weigh.Missing)))
+
+
+def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
+    """Return the job of a model, as the arithmetic wants it."""
+    checkpoint = table.checkpoint
+    ends = table.reruns
+    reruns = Reruns(ends[0], ends[-1], ends[0] if ends[0] == ends[-1] else None)
+    return Job(
+        gpu=model,
+        gpus=table.gpus,
+        work=table.hours,
+        interval=jobs.hours(checkpoint.interval),
+        write=jobs.hours(checkpoint.takes),
+        restore=checkpoint.restore_seconds / 3600,
+        place=CheckpointPlace(checkpoint.at),
+        checkpoint_gb=checkpoint.size_gb,
+        image_gb=table.image_gb,
+        disk_gb=table.disk_gb,
+        deadline=jobs.hours(table.deadline),
+        reruns=reruns if table.odds is None else by_odds(table.odds),
+    )
+
+
+def _bidder(tuned: Tuned) -> weigh.Bidder:
+    headroom = getattr(tuned.params, "headroom", None)
+    known = type(tuned.strategy).__module__.rpartition(".")[2] in _WHOLLY_KNOWN
+    return weigh.Bidder(tuned.name, float(headroom) if headroom is not None else None, known)
+
+
+async def _place(
+    table: jobs.JobTable, model: GpuModel, market: str, reader: "Reader | None", now: datetime
+) -> weigh.Place:
+    samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
+    hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
+    records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
+    asks = history.least_asks(samples, hours, table.gpus)
+    floors = history.least_floors(samples, hours, table.gpus)
+    of = f"of {table.gpus}x {model} on {market} in the ledger"
+    given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
+    return weigh.Place(
+        market=market,
+        asks=given[0] or history.cases(asks),
+        floors=given[1] or history.cases(floors),
+        asks_from=f"given: ${table.price} per GPU and hour" if given[0] else _from(asks, "asks", of, "--price"),
+        floors_from=f"given: floor ${table.floor} per GPU and hour"
+        if given[1]
+        else _from(floors, "floors", of, "--floor"),
+        record=learning.total(records, now) if records else HostRecord(market, ""),
+        hazard=table.hazard,
+        storage=None if table.storage_price is None else float(table.storage_price),
+        per_gb=None if table.traffic_price is None else float(table.traffic_price),
+        reliability=table.reliability,
+        inet_down=table.inet_down,
+        down=jobs.hours(table.down),
+        max_price=None if table.max_price is None else money.per_hour(table.max_price),
+        asks_as_of="given" if given[0] else _until(asks),
+        floors_as_of="given" if given[1] else _until(floors),
+    )
+
+
+def _from(hourly: Mapping[datetime, money.UsdPerHour], what: str, of: str, mend: str) -> str:
+    if not hourly:
+        return f"there are no {what} {of}; let the daemon watch that model, or give {mend}"
+    return f"least {what} {of}, {len(hourly)} hours from {min(hourly):%Y-%m-%d} to {max(hourly):%Y-%m-%d}"
+
+
+def _until(hourly: Mapping[datetime, money.UsdPerHour]) -> str:
+    return f"{max(hourly):%Y-%m-%d}" if hourly else ""

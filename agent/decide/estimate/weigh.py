@@ -1,0 +1,165 @@
+"""The options a job has on one market: a bid by each strategy, and on demand; what is not known is said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.decide import bidding, price
+from agent.decide.estimate.gamma import Gamma
+from agent.decide.estimate.job import Job
+from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
+from agent.domain.host import HostRecord
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import CheckpointPlace
+
+REACTION_HOURS = 1.0 / 60
+"""From an interruption to the order that mends it: a poll and a second look. Assumed."""
+
+RESUME_HOURS = 1.2
+"""From a stop to the same lease running again: the time by which half had, between the recorded 38 % within 45 minutes
+and 59 % within 90 (103 stopped episodes of July 2026)."""
+
+HOURS_A_MONTH = 720.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bidder:
+    """A strategy as far as it is estimated: it bids over the floor by up to `headroom`; None never bids.
+
+    `is_known` says that this is nearly all there is to it.
+    """
+
+    name: str
+    headroom: float | None
+    is_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A market and what is known of it: equally likely prices of all GPUs together, and our own record of its hosts.
+
+    `hazard` stands instead of the record. `storage` is dollars per gigabyte and month, `per_gb` per gigabyte fetched.
+    `reliability` and `inet_down` are what its hosts have at least, `down` hours from an interruption to running again.
+    """
+
+    market: str
+    asks: tuple[UsdPerHour, ...]
+    floors: tuple[UsdPerHour, ...]
+    asks_from: str
+    floors_from: str
+    record: HostRecord
+    hazard: float | None = None
+    storage: float | None = None
+    per_gb: float | None = None
+    reliability: float = 0.95
+    inet_down: float = 100.0
+    down: float | None = None
+    max_price: UsdPerHour | None = None
+    asks_as_of: str = ""
+    floors_as_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An option that cannot be estimated, and why."""
+
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    name: str
+    tenure: Tenure
+    rates: tuple[UsdPerHour, ...]
+    hazard: Hazard
+    priced: str
+    unknown: tuple[str, ...] = ()
+
+
+def weigh(job: Job, place: Place, bidders: Sequence[Bidder]) -> list[Estimate | Missing]:
+    """Return what a job would cost on one market, by each strategy."""
+    return [_on_demand(job, place, one) if one.headroom is None else _bid(job, place, one) for one in bidders]
+
+
+def _on_demand(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
+    name = f"{place.market}, {bidder.name}"
+    if not place.asks:
+        return Missing(name, f"no on-demand price is known: {place.asks_from}")
+    hazard = Hazard(0.0, host=_host(place))
+    way = _Way(name, Tenure.ON_DEMAND, place.asks, hazard, place.asks_from, _dear(place, place.asks))
+    return estimate(job, _option(job, place, way))
+
+
+def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
+    """Return the cheapest of the bids the strategy may open with, as the strategy itself would choose."""
+    name = f"{place.market}, {bidder.name}"
+    if not place.floors:
+        return Missing(name, f"no floor is known: {place.floors_from}")
+    shares = bidding.ladder(bidder.headroom or 0.0)
+    tried = [estimate(job, _option(job, place, _at(place, bidder, name, share))) for share in shares]
+    return min(tried, key=lambda one: (one.dollars is None, one.dollars or one.dollars_least))
+
+
+def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
+    losses, hours = price.MARKET_HAZARD_PRIOR
+    posterior = Gamma(losses + place.record.market_losses, hours + place.record.bid_seconds / 3600)
+    hazard = Hazard(posterior if place.hazard is None else place.hazard, bidding.losing_share(share), host=_host(place))
+    rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
+    rest = () if bidder.is_known else ("what this strategy does besides bidding near the floor is not counted",)
+    priced = f"{place.floors_from}; bid {share:.0%} over it"
+    return _Way(name, Tenure.INTERRUPTIBLE, rates, hazard, priced, (*rest, *_dear(place, rates)))
+
+
+def _dear(place: Place, rates: Sequence[UsdPerHour]) -> tuple[str, ...]:
+    if place.max_price is None:
+        return ()
+    share = sum(rate > place.max_price for rate in rates) / len(rates)
+    return (
+        (f"prices are above max_price {share:.0%} of the time; waiting for lower ones is not counted",) if share else ()
+    )
+
+
+def _option(job: Job, place: Place, way: _Way) -> Option:
+    loading = price.loading_hours(job.image_gb, place.inet_down, place.record) / price.start_success(place.record)
+    down = _down(job, place, loading)
+    gaps = {"storage": place.storage, "traffic": place.per_gb}
+    return Option(
+        name=way.name,
+        tenure=way.tenure,
+        rates=way.rates,
+        hazard=way.hazard,
+        storage=None if place.storage is None else place.storage * job.disk_gb / HOURS_A_MONTH,
+        per_gb=place.per_gb,
+        loading=loading,
+        down=down,
+        as_of=place.asks_as_of if way.tenure is Tenure.ON_DEMAND else place.floors_as_of,
+        cited=(way.priced, _told(place, way), f"{down * 60:.0f} min from an interruption until it runs again"),
+        unknown=(
+            *(f"{what} is not counted, its price is not known" for what, known in gaps.items() if known is None),
+            *way.unknown,
+        ),
+    )
+
+
+def _down(job: Job, place: Place, loading: float) -> float:
+    if place.down is not None:
+        return place.down
+    return REACTION_HOURS + (RESUME_HOURS if job.place is CheckpointPlace.DISK else loading)
+
+
+def _host(place: Place) -> float:
+    return price.host_hazard(place.reliability, place.record)
+
+
+def _told(place: Place, way: _Way) -> str:
+    """Say how often interruptions are expected, and where that is from."""
+    told = f"{way.hazard.mean:.3f} interruptions per running hour, {way.hazard.host:.3f} of them the host's own"
+    if way.tenure is Tenure.ON_DEMAND:
+        return f"{told} (reliability {place.reliability:g} and our record)"
+    if place.hazard is not None:
+        return f"{told} (given: {place.hazard:g} at the floor)"
+    hours = place.record.bid_seconds / 3600
+    if not hours:
+        return f"{told} (assumed: 0.15 an hour at the floor, no record of our own)"
+    return f"{told} (our record: {place.record.market_losses:.1f} losses in {hours:.1f} h, with 1.8 in 12 h assumed)"

@@ -1,0 +1,121 @@
+"""`gpubid estimate`: the published scenarios as an operator types them, dates beside prices, and bad input."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.baselines import loading
+from agent.cli import main
+from tests.support.configs import GOOD
+
+JOB = """\
+gpu = ["A100"]
+gpus = 16
+hours = 500
+price = 2.75
+reruns = [2, 3]
+[checkpoint]
+takes = "2m"
+"""
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    ran = CliRunner().invoke(main.app, ["estimate", *arguments], env={"COLUMNS": "200"})
+    assert ran.exit_code == code, ran.output
+    return ran.output
+
+
+def options(*arguments: str) -> list[dict[str, Any]]:
+    import json
+
+    return [one for model in json.loads(run(*arguments, "--json"))["models"] for one in model["options"]]
+
+
+def test_eight_a100_for_a_day_without_a_configuration() -> None:
+    found = options("--gpu", "A100", "--gpus", "8", "--hours", "24", "--price", "0.80")
+    # 24 h x 32.80 = 787.20; 24 h x 8 x 0.80 = 153.60 and the minute of restoring before it.
+    assert 787.2 in [one["dollars"] for one in found if one["name"] == "aws"]
+    (given,) = [one for one in found if one["name"] == "market, ondemand"]
+    assert given["dollars_least"] == pytest.approx(153.60 + 6.40 / 60)
+
+
+def test_a_job_file_with_reruns(somewhere: Path) -> None:
+    (somewhere / "job.toml").write_text(JOB)
+    (given,) = [one for one in options("--job", "job.toml") if one["name"] == "market, ondemand"]
+    assert given["dollars_least"] == pytest.approx(22_000 * (1 + 2 / 94.2 + 1 / 30_000), rel=2e-3)  # 2 min of each 94
+    assert given["with_reruns_least_dollars"] == pytest.approx(2 * given["dollars"])
+    assert given["with_reruns_most_dollars"] == pytest.approx(3 * given["dollars"])
+    assert given["with_reruns_dollars"] is None
+    (other,) = [one for one in options("--job", "job.toml", "--gpus", "1") if one["name"] == "market, ondemand"]
+    assert other["dollars_per_hour"] == 2.75
+
+
+def test_odds_stand_for_reruns() -> None:
+    (given,) = options("--gpu", "H200", "--hours", "1", "--price", "1", "--odds", "0.5")
+    assert given["with_reruns_dollars"] == pytest.approx(2 * given["dollars"])
+    assert given["with_reruns_most_dollars"] == pytest.approx(4 * given["dollars"])
+
+
+def test_no_price_from_elsewhere_is_shown_without_its_date_and_source() -> None:
+    shown = run("--gpu", "A100", "--hours", "10")
+    rows = [line for line in shown.splitlines() if "(on demand)" in line or "(bid)" in line]
+    assert len(rows) == len(loading.load().find("A100"))
+    assert all("2025-04" in row or "2026-11" in row for row in rows)
+    assert "published comparison of cloud GPU prices, April 2025" in shown
+    assert "not estimated: market, ondemand: no on-demand price is known" in shown
+
+
+def test_csv_holds_the_same_figures() -> None:
+    arguments = ("--gpu", "L4", "--hours", "3")
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv"))))
+    assert [(row["name"], float(row["dollars"])) for row in rows] == [("aws", 3.0)]
+    assert rows[0]["cited"].startswith("2025-04: ")
+
+
+def test_a_workload_says_what_it_is(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GOOD)
+    import tomllib
+
+    name, table = next(iter(tomllib.loads(GOOD)["workloads"].items()))
+    found = options(name, "--gpu", "RTX 4090", "--hours", "5", "--floor", "0.2", "--price", "0.4", "--hazard", "0.3")
+    by_name = {one["name"]: one for one in found}
+    assert by_name["vast, patient"]["tenure"] == "interruptible"
+    assert by_name["vast, patient"]["interruptions"] > by_name["vast, ondemand"]["interruptions"]
+    assert table["strategy"] in {"patient", "ondemand"}
+    assert "there is no workload 'nobody'" in run("nobody", "--hours", "5", code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--gpu", "L4"), "hours: is missing"),
+        (("--hours", "5"), "gpu: is missing"),
+        (("--gpu", "L4", "--hours", "0"), "hours: must be more than 0"),
+        (("--gpu", "L4", "--hours", "1", "--reruns", "lots"), "--reruns: 'lots' is no factor"),
+        (("--gpu", "L4", "--hours", "1", "--reruns", "3-2"), "reruns: must be one factor"),
+        (("--gpu", "L4", "--hours", "1", "--reruns", "2", "--odds", "0.5"), "odds does not go with reruns"),
+        (("--gpu", "L4", "--hours", "1", "--price", "cheap"), "--price: 'cheap' is no amount"),
+        (("--gpu", "L4", "--hours", "1", "--checkpoint-every", "often"), "checkpoint.interval: must be a duration"),
+        (("--gpu", "L4", "--hours", "1", "--checkpoint-at", "moon"), "checkpoint.at: must be"),
+        (("--gpu", "L4", "--hours", "1", "--job", "none.toml"), "none.toml:1: (file): there is no such file"),
+        (("--gpu", "L4", "--hours", "1", "--baselines", "none.toml"), "none.toml:1: (file): there is no such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_named_and_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
+    assert said in run(*arguments, code=2)
+
+
+def test_a_mistake_in_a_job_file_is_named_with_its_line(somewhere: Path) -> None:
+    (somewhere / "job.toml").write_text(JOB.replace("gpus = 16", "gpu_count = 16"))
+    assert "job.toml:2: gpu_count: is not a key here; " in run("--job", "job.toml", code=2)
