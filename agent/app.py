@@ -28,9 +28,9 @@ from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.markets import errors, instrumented, pace, port, transport
-from agent.markets.vast import client
-from agent.markets.vast.market import VastMarket
+from agent.markets import errors, instrumented, port, transport
+from agent.markets.runpod import market as runpod
+from agent.markets.vast import market as vast
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
@@ -381,11 +381,16 @@ def _no_spend(settings: MarketSettings) -> str:
 
 
 def _market(settings: MarketSettings, outside: Outside) -> port.Market:
-    lanes = pace.Pace(outside.clock, client.LANES)
-    rows = pace.RowBudget(outside.clock)
     url = outside.urls.get(settings.name, settings.url)
-    link = transport.Transport(url, lambda: outside.secret(settings), outside.clock, lanes, outside.jitter)
-    market = VastMarket(client.VastClient(link, lanes, rows, outside.clock), rows, outside.clock)
+    connect = _CONNECT[settings.name]
+    market = connect(url, lambda: outside.secret(settings), outside.clock, outside.jitter)
     if outside.observer is None:
         return market
     return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)
+
+
+_CONNECT: Mapping[str, Callable[[str, transport.Key, Clock, Callable[[], float]], port.Market]] = {
+    "vast": vast.connect,
+    "runpod": runpod.connect,
+}
+"""Every market there is, by the name of its table."""

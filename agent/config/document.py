@@ -28,6 +28,7 @@ from agent.config.kinds import (
 from agent.domain import gpu
 
 VAST_URL = "https://console.vast.ai"
+RUNPOD_URL = "https://api.runpod.io"
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 _KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
 
@@ -108,12 +109,12 @@ class AgentTable(Table):
     """Time between two looks at the market, 5s to 10m."""
 
 
-class VastTable(Table):
-    """The Vast.ai market, simulated or live."""
+class MarketTable(Table):
+    """One market, simulated or live; both have the same keys."""
 
     simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
     """Name of the climate of the embedded simulator; a live market has none."""
-    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = VAST_URL
+    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)]
     """Where the market's API answers."""
     credential: Annotated[Line, AfterValidator(_credential), Field(examples=["vast_api_key"])] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
@@ -128,15 +129,44 @@ class VastTable(Table):
         if self.simulated is not None and live:
             raise refused("conflict", f"simulated does not go with {' and '.join(live)}; take out one or the other")
         if self.simulated is None and (self.credential is None) == (self.credential_file is None):
-            sentence = 'a live market needs one key; write either credential = "vast_api_key" or credential_file'
+            sentence = 'a live market needs one key; write either credential = "NAME_OF_THE_KEY" or credential_file'
             raise refused("no_credential", sentence)
         return self
 
 
-class MarketsTable(Table):
-    """The markets gpubid rents on."""
+class VastTable(MarketTable):
+    """The Vast.ai market, simulated or live."""
 
-    vast: VastTable
+    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = VAST_URL
+    """Where the market's API answers."""
+
+
+class RunPodTable(MarketTable):
+    """The RunPod market, simulated or live."""
+
+    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = RUNPOD_URL
+    """Where the market's REST v2 (under /v2) and GraphQL (/graphql) answer."""
+    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["runpod_api_key"])] | None = None
+    """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
+
+
+class MarketsTable(Table):
+    """The markets gpubid rents on, at least one."""
+
+    vast: VastTable | None = None
+    runpod: RunPodTable | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if not self.named:
+            raise refused("no_market", "no market is configured; write [markets.vast], [markets.runpod] or both")
+        return self
+
+    @property
+    def named(self) -> dict[str, MarketTable]:
+        """The tables that are given, by the market's name."""
+        found: dict[str, MarketTable | None] = {"vast": self.vast, "runpod": self.runpod}
+        return {name: table for name, table in found.items() if table is not None}
 
 
 class LimitsTable(Table):
@@ -279,7 +309,7 @@ class WorkloadTable(Table):
     max_per_owner: Annotated[Whole, Field(ge=1, le=1_000, examples=[2])] | None = None
     """The most slots on hosts of one owner; never two on one host."""
     query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
-    """Further filters, in the grammar of `vastai search offers`."""
+    """Further filters for Vast.ai alone, in the grammar of `vastai search offers`."""
     kind: Literal["batch", "service"] = "service"
     """Whether it ends by itself some day; a service runs until told."""
     done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
@@ -316,6 +346,12 @@ class WorkloadTable(Table):
         if self.command and self.onstart:
             sentence = "command and onstart are both set; keep one: onstart replaces the entry point by a shell"
             raise refused("conflict", sentence)
+        return self
+
+    @model_validator(mode="after")
+    def _names_each_market_once(self) -> Self:
+        if len(set(self.markets)) < len(self.markets):
+            raise refused("duplicate", "a market is named twice; keep one")
         return self
 
     @model_validator(mode="after")

@@ -62,6 +62,7 @@ def load(
     except pydantic.ValidationError as error:
         found += verdict.problems_of(error, read, document.Document)
         raise problems.ConfigError(found) from None
+    found += _misplaced(read, parsed)
     if found:
         raise problems.ConfigError(found)
     return _config(place, read, parsed, os.environ if environment is None else environment)
@@ -86,11 +87,12 @@ def _stems(directory: Path | None) -> set[str]:
 
 
 def _unknown_climate(read: source.Source, climates: Collection[str] | None) -> Iterator[problems.Problem]:
-    path = ("markets", "vast", "simulated")
-    climate = _text_at(read.values, *path)
-    if climate is not None and climates is not None and climate not in climates:
-        sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
-        yield read.problem(path, "unknown_climate", sentence)
+    for name in ("vast", "runpod"):
+        path = ("markets", name, "simulated")
+        climate = _text_at(read.values, *path)
+        if climate is not None and climates is not None and climate not in climates:
+            sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
+            yield read.problem(path, "unknown_climate", sentence)
 
 
 def _workload_texts(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], str]]:
@@ -131,13 +133,24 @@ def _unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
                 yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)
 
 
+def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
+    """Yield what a workload asks of a market that it cannot tell."""
+    configured = parsed.markets.named
+    for name, table in parsed.workloads.items():
+        path = ("workloads", name)
+        may_use_runpod = "runpod" in (table.markets or configured)
+        if may_use_runpod and table.kind == "batch" and table.done_line is None:
+            sentence = "runpod starts a container that ends again, so only its log tells; write done_line or markets"
+            yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
+
+
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
     state, runtime = (environment.get(name, "").split(":")[0] for name in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY"))
     host, _, port = parsed.web.listen.rpartition(":")
     return Config(
         file=place,
         digest=read.digest,
-        markets=(_market(place, parsed.markets.vast),),
+        markets=tuple(_market(place, name, table) for name, table in parsed.markets.named.items()),
         limits=_limits(parsed.limits),
         workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
         poll=parsed.agent.poll,
@@ -151,9 +164,9 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
     )
 
 
-def _market(place: Path, table: document.VastTable) -> MarketSettings:
+def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettings:
     return MarketSettings(
-        name="vast",
+        name=name,
         url=table.url,
         simulated=table.simulated or "",
         credential=table.credential or "",

@@ -98,9 +98,9 @@ def _mend(model: type[pydantic.BaseModel], path: lines.Path) -> str:
 def _table(inner: type[pydantic.BaseModel], path: lines.Path, *, is_named: bool) -> str:
     """Return the mend for a key that must be a table: the header to write."""
     header = [*path, "NAME"] if is_named and len(path) == 1 else [*path]
-    fields = list(inner.model_fields.items())
-    if len(fields) == 1 and fields[0][1].annotation in [*_models(fields[0][1].annotation)]:
-        header.append(fields[0][0])
+    tables = [name for name, field in inner.model_fields.items() if any(_models(field.annotation))]
+    if tables and len(tables) == len(inner.model_fields):
+        header.append(tables[0])
     return f"write it as a table, [{problems.dotted(header)}]"
 
 

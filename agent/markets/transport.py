@@ -8,6 +8,7 @@ Invariants:
 4. The key stands in one header; it is in no repr, log line or error.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +24,9 @@ DEADLINE_SECONDS = 30.0
 ATTEMPTS = 3
 BACKOFF_SECONDS = 0.25
 """The first wait before a read is tried again, doubled each time; small, since a decision waits for the answer."""
+
+SILENCE_SECONDS = 1.5
+"""A stream that says nothing for so long has told what there is."""
 
 MAX_BYTES = 64 * 2**20
 """The whole market of 13,000 full rows is 31 MB; twice that is no answer, it is an attack or a mistake."""
@@ -147,6 +151,25 @@ class Transport:
             raise errors.Unavailable(f"a file of the market cannot be fetched ({type(error).__name__})") from None
         return Reply(response.status, response.headers, content)
 
+    async def tail(self, call: Call, most_bytes: int) -> Reply:
+        """Return what a stream that never ends has to say now: it is left when it falls silent or says too much.
+
+        Raises: Unavailable, Throttled (a closed lane), Unauthorized (no usable key).
+        """
+        await self._pace.turn(call.lane, is_urgent=call.is_urgent)
+        url = yarl.URL(self._base_url + call.path, encoded=True)
+        headers = self._headers(None, has_body=False) | {"Accept": "text/event-stream"}
+        content = b""
+        try:
+            async with self._session_for_reads().get(url, headers=headers, allow_redirects=False) as response:
+                status, told = response.status, response.headers
+                while len(content) < most_bytes and (more := await _soon(response)):
+                    content += more
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            if not content:
+                raise errors.Unavailable(f"{_place(call)}: no answer ({type(error).__name__})") from None
+        return Reply(status, told, content)
+
     async def write(self, call: Call) -> Reply:
         """Send an order once and return the answer, whatever its status.
 
@@ -241,6 +264,15 @@ def _is_web(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.host) and parts.user is None
+
+
+async def _soon(response: aiohttp.ClientResponse) -> bytes:
+    """Return what a stream says next, or nothing when it ends or falls silent."""
+    try:
+        async with asyncio.timeout(SILENCE_SECONDS):
+            return await response.content.readany()
+    except TimeoutError:
+        return b""
 
 
 async def _single_use(body: bytes) -> AsyncIterator[bytes]:

@@ -31,12 +31,14 @@ def test_the_shipped_configuration_cannot_spend() -> None:
 
 def test_the_live_block_of_the_shipped_configuration_is_right_once_uncommented(tmp_path: Path) -> None:
     lines = (ROOT / "agent.toml").read_text().splitlines()
-    live_keys = ("# url = ", "# credential = ", "# spend = ")
+    live_keys = ("# url = ", "# credential = ", "# spend = ", "# [markets.runpod]")
     text = "\n".join(line[2:] if line.startswith(live_keys) else line for line in lines)
-    (market,) = load(tmp_path, text.replace('simulated = "calm"', "")).markets
-    assert (market.url, market.credential) == ("https://console.vast.ai", "vast_api_key")
-    assert market.spend
-    assert market.may_spend
+    markets = load(tmp_path, text.replace('simulated = "calm"', "")).markets
+    assert [(market.name, market.url, market.credential) for market in markets] == [
+        ("vast", "https://console.vast.ai", "vast_api_key"),
+        ("runpod", "https://api.runpod.io", "runpod_api_key"),
+    ]
+    assert all(market.spend and market.may_spend for market in markets)
 
 
 def test_a_live_market_spends_only_when_told(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ PROGRAM = [path for path in FILES if path.relative_to(ROOT).parts[0] in OURS]
 CLOCKS = ("agent/clock.py", "agent/simulator/clock.py")  # the simulator shares no code with the agent
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
-VENDOR_WORDS = re.compile(
-    r"dph_(total|base)|min_bid|(cur|next|actual|intended)_(state|status)|status_msg|gpu_ram|inet_(down|up)_cost|reliability2"
-    r"|storage_(total_)?cost|ask_contract_id|podId|desiredStatus|image_uuid"
-)
+VENDOR_WORDS = {
+    "vast": r"dph_(total|base)|min_bid|(cur|next|actual|intended)_(state|status)|status_msg|gpu_ram|inet_(down|up)_cost"
+    r"|reliability2|storage_(total_)?cost|ask_contract_id|image_uuid",
+    "runpod": r"podId|desiredStatus|lastStatusChange|dataCenterId|clientBalance|bidPerGpu|minimumBidPrice|podRent",
+}
 
 
 def name(path: Path) -> str:
@@ -34,8 +35,10 @@ def matches(pattern: str | re.Pattern[str], *allowed: str) -> Iterator[str]:
                 yield f"{name(path)}:{number}: {line.strip()}"
 
 
-def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface() -> None:
-    assert list(matches(VENDOR_WORDS, "agent/markets/vast/*.py", "agent/simulator/vast_*.py")) == []
+@pytest.mark.parametrize("market", VENDOR_WORDS)
+def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface(market: str) -> None:
+    allowed = f"agent/markets/{market}/*.py", f"agent/simulator/{market}_*.py"
+    assert list(matches(VENDOR_WORDS[market], *allowed)) == []
 
 
 def test_only_the_clock_reads_the_time() -> None:

@@ -1,0 +1,1 @@
+"""RunPod: the only folder that knows its words."""

@@ -1,0 +1,58 @@
+"""The market's own bill and account record -> money of ours."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.money import Usd
+from agent.markets import errors, text
+from agent.markets.port import Charge
+
+_MOST = 1e7
+"""Dollars on one line that nobody owes."""
+
+
+class _Record(msgspec.Struct):
+    podId: str  # noqa: N815 - the vendor's spelling
+    totalAmount: float  # noqa: N815 - as above
+    startTime: str  # noqa: N815 - as above
+
+
+class _Bill(msgspec.Struct):
+    records: list[_Record]
+
+
+_BILL = msgspec.json.Decoder(_Bill, strict=False)
+
+
+def charges(raw: bytes) -> list[Charge]:
+    """Return the bill by pod and UTC day.
+
+    Raises:
+        Malformed: the body is no bill, or a line of it cannot be.
+    """
+    try:
+        records = _BILL.decode(raw).records
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Malformed(f"The bill is not what runpod documents: {text.clean(str(error))}") from None
+    return [Charge(text.clean(line.podId, 64), dollars(line.totalAmount), _day(line.startTime)) for line in records]
+
+
+def dollars(amount: float) -> Usd:
+    """Return a sum that the market named.
+
+    Raises:
+        Malformed: it cannot be.
+    """
+    if not -_MOST <= amount <= _MOST:
+        raise errors.Malformed("runpod names a sum that cannot be; it is refused.")
+    return money.usd(amount)
+
+
+def _day(stamp: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(stamp)
+    except ValueError:
+        raise errors.Malformed("A line of runpod's bill has no time; the bill is refused.") from None
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

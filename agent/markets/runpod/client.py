@@ -1,0 +1,121 @@
+"""The market's endpoints, one method each: the request goes out, the answer comes back checked.
+
+Invariants:
+1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
+2. Every refusal for calling too often closes the lane it was met on, until the time the market named. All of REST v2 is
+   one lane, as the market counts it by key.
+"""
+
+import urllib.parse
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from agent import clock as clocks
+from agent.markets import errors, pace, transport
+from agent.markets.runpod import graph, refusals
+from agent.markets.runpod.refusals import Route
+
+LANES: Mapping[str, pace.Lane] = {
+    # The document's example policy is 60 a minute and 3,000 an hour; a person may use the same key.
+    "v2": pace.Lane(60.0, burst=45, penalty=15.0),
+    "logs": pace.Lane(2.0, penalty=15.0),
+    # Limits of GraphQL were announced without numbers.
+    "graphql": pace.Lane(60.0, burst=30, penalty=60.0),
+}
+MOST_LOG_BYTES = 2**20
+
+
+class RunPodClient:
+    """Thin: knows paths, bodies and lanes; what the answers mean is for others."""
+
+    def __init__(self, link: transport.Transport, lanes: pace.Pace, clock: clocks.Clock) -> None:
+        self._link = link
+        self._pace = lanes
+        self._clock = clock
+
+    async def catalogue(self, cloud: str, gpus: int) -> bytes:
+        """Return the GPU types of a cloud, with what can be had of them in pods of so many GPUs."""
+        question = {"include": "AVAILABILITY", "product": "POD", "count": str(gpus), "cloud": cloud}
+        return (await self._read("GET", f"/v2/catalog/gpus?{urllib.parse.urlencode(question)}")).body
+
+    async def pods(self) -> transport.Reply:
+        """Return every pod of the account, with the headers of the answer; the listing has no pages."""
+        return await self._read("GET", "/v2/pods")
+
+    async def pod(self, pod_id: str) -> bytes:
+        """Return one pod."""
+        return (await self._read("GET", f"/v2/pods/{_part(pod_id)}", is_of_pod=True)).body
+
+    async def create(self, body: Mapping[str, Any]) -> bytes:
+        """Rent a pod on demand."""
+        return await self._write(Route.CREATE, "/v2/pods", body)
+
+    async def act(self, pod_id: str, action: str, *, is_urgent: bool = False) -> bytes:
+        """Ask for an action, "start", "stop" or "terminate"."""
+        return await self._write(
+            Route.ACTION, f"/v2/pods/{_part(pod_id)}/action", {"action": action}, is_urgent=is_urgent
+        )
+
+    async def bill(self, since: datetime, until: datetime) -> bytes:
+        """Return the bill by pod and day."""
+        question = {"startTime": _stamp(since), "endTime": _stamp(until), "bucketSize": "day"}
+        return (await self._read("GET", f"/v2/billing/pods?{urllib.parse.urlencode(question)}")).body
+
+    async def logs(self, pod_id: str, lines: int) -> bytes:
+        """Return what the log's stream holds now, from so many lines back."""
+        question = urllib.parse.urlencode({"source": "container", "tail": str(lines)})
+        call = transport.Call("logs", "GET", f"/v2/pods/{_part(pod_id)}/logs?{question}")
+        reply = await self._link.tail(call, MOST_LOG_BYTES)
+        self._refuse_throttled("logs", reply)
+        return refusals.check_read(reply, is_of_pod=True)
+
+    async def ask_graph(self, query: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], transport.Reply]:
+        """Return the data of a GraphQL question, with the answer it came in.
+
+        Raises: graph.Retired besides what a read raises.
+        """
+        reply = await self._link.read(transport.Call("graphql", "POST", "/graphql", graph.body(query, variables)))
+        self._refuse_throttled("graphql", reply)
+        return graph.answer(reply), reply
+
+    async def tell_graph(self, query: str, variables: Mapping[str, Any], *, is_urgent: bool = False) -> dict[str, Any]:
+        """Send a GraphQL mutation once and return its data.
+
+        Raises: graph.Retired besides what a write raises.
+        """
+        call = transport.Call("graphql", "POST", "/graphql", graph.body(query, variables), is_urgent)
+        reply = await self._link.write(call)
+        self._refuse_throttled("graphql", reply)
+        return graph.done(reply)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._link.close()
+
+    async def _read(self, method: str, path: str, *, is_of_pod: bool = False) -> transport.Reply:
+        reply = await self._link.read(transport.Call("v2", method, path))
+        self._refuse_throttled("v2", reply)
+        refusals.check_read(reply, is_of_pod=is_of_pod)
+        return reply
+
+    async def _write(self, route: Route, path: str, body: Mapping[str, Any], *, is_urgent: bool = False) -> bytes:
+        reply = await self._link.write(transport.Call("v2", "POST", path, msgspec.json.encode(body), is_urgent))
+        self._refuse_throttled("v2", reply)
+        return refusals.check_write(route, reply)
+
+    def _refuse_throttled(self, lane: str, reply: transport.Reply) -> None:
+        if not refusals.is_throttled(reply):
+            return
+        until = self._pace.close(lane, refusals.reopening(reply, self._clock.now()))
+        raise errors.Throttled(f"runpod was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
+
+
+def _part(identifier: str) -> str:
+    return urllib.parse.quote(identifier, safe="")
+
+
+def _stamp(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

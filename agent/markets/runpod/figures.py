@@ -1,0 +1,79 @@
+"""What the market does not tell and money depends on: each figure with its source, or marked as assumed.
+
+The market publishes prices and stock. It tells no benchmark, no reliability, no bandwidth and no host before it is
+rented, so that its offers carry the figures below; what our own leases show outweighs them in time.
+"""
+
+from collections.abc import Mapping
+
+from agent.domain.gpu import GpuModel
+from agent.markets.runpod import names
+
+STORAGE_MICROS_PER_GB_MONTH = 200_000
+"""Dollars 0.20: while a pod runs its container disk and its volume cost 0.10 each, while it is stopped the volume costs
+0.20 and the container disk nothing. We rent both of the same size, so that the rate is one and the same in every state.
+Source: the market's pricing page, docs pods/pricing.mdx."""
+CONTAINER_MICROS_PER_GB_MONTH = 100_000
+VOLUME_MICROS_PER_GB_MONTH = 100_000
+STOPPED_VOLUME_MICROS_PER_GB_MONTH = 200_000
+HOURS_A_MONTH = 720
+"""As the other market counts; the pricing page does not say."""
+
+LEAST_VOLUME_GB = 10
+"""The floor of a volume. Source: the v2 OpenAPI document."""
+
+SECURE_RELIABILITY = 0.995
+COMMUNITY_RELIABILITY = 0.97
+"""Shares of uptime. Assumed: 12 offers of Vast.ai recorded 2026-07-27 advertise 0.964 to 0.9996, median 0.994; Secure
+Cloud stands in data centres and is taken for their middle, Community Cloud for their lower end."""
+
+INET_MBPS = 800.0
+"""Megabits a second down. Assumed: below the median of the same 12 offers, about 1,900."""
+
+_MEASURED: Mapping[str, float] = {
+    # Medians of offers recorded 2026-07-27 (Vast.ai on-demand and bid lists, 24 rows), per card.
+    "RTX 3090": 44.4,
+    "RTX 4090": 98.3,
+    "V100": 25.7,
+    # Medians over the verified data-centre offers of Vast.ai on 2026-08-08, published by a user.
+    "RTX 5090": 197.2,
+    "RTX PRO 6000 WS": 281.8,
+}
+
+_TFLOPS: Mapping[str, tuple[str, float]] = {
+    # Assumed: the measured card of the same generation, scaled by the makers' FP32 TFLOPS (that card's own come first).
+    "RTX 3070": ("RTX 3090", 20.3 / 35.6),
+    "RTX 3080": ("RTX 3090", 29.8 / 35.6),
+    "RTX 3080 TI": ("RTX 3090", 34.1 / 35.6),
+    "RTX 3090 TI": ("RTX 3090", 40.0 / 35.6),
+    "RTX A2000": ("RTX 3090", 8.0 / 35.6),
+    "RTX A4000": ("RTX 3090", 19.2 / 35.6),
+    "RTX A4500": ("RTX 3090", 23.7 / 35.6),
+    "RTX A5000": ("RTX 3090", 27.8 / 35.6),
+    "RTX A6000": ("RTX 3090", 38.7 / 35.6),
+    "A40": ("RTX 3090", 37.4 / 35.6),
+    "RTX 4070 TI": ("RTX 4090", 40.1 / 82.6),
+    "RTX 4080": ("RTX 4090", 48.7 / 82.6),
+    "RTX 4080S": ("RTX 4090", 52.2 / 82.6),
+    "RTX 2000 ADA": ("RTX 4090", 12.0 / 82.6),
+    "RTX 4000 ADA": ("RTX 4090", 26.7 / 82.6),
+    "RTX 5000 ADA": ("RTX 4090", 65.3 / 82.6),
+    "RTX 6000 ADA": ("RTX 4090", 91.1 / 82.6),
+    "L4": ("RTX 4090", 30.3 / 82.6),
+    "L40": ("RTX 4090", 90.5 / 82.6),
+    "L40S": ("RTX 4090", 91.6 / 82.6),
+    "RTX 5080": ("RTX 5090", 56.3 / 104.8),
+}
+
+
+def dlperf(model: GpuModel) -> float:
+    """Return the DLPerf of one card, or 0 where nobody measured it and no like card was: then it ranks last."""
+    if model in _MEASURED:
+        return _MEASURED[model]
+    like, share = _TFLOPS.get(model, ("", 0.0))
+    return round(_MEASURED.get(like, 0.0) * share, 1)
+
+
+def reliability(pool: names.Pool) -> float:
+    """Return the share of uptime that hosts of a pool are taken to have."""
+    return SECURE_RELIABILITY if pool.cloud == "SECURE" else COMMUNITY_RELIABILITY

@@ -1,0 +1,125 @@
+"""GraphQL, which lives until early 2027: one request, and what its answer proves.
+
+Invariants:
+1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault of anybody, said once.
+2. An error in the body is a refusal only by a code or a sentence from the closed lists; anything else of a write is
+   Ambiguous.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent.markets import errors, text, transport
+from agent.markets.runpod import refusals
+
+_VALIDATION = "GRAPHQL_VALIDATION_FAILED"
+_NO_CAPACITY = "SUPPLY_CONSTRAINT"
+_BAD, _MISSING, _GONE = 400, 404, 410
+_KEY_REFUSED = frozenset({401, 403})
+
+
+class Retired(Exception):
+    """The market took this question away; the text says what of it."""
+
+
+class _Extensions(msgspec.Struct):
+    code: str = ""
+
+
+class _Error(msgspec.Struct):
+    message: str = ""
+    extensions: _Extensions | None = None
+
+
+class _Body(msgspec.Struct):
+    data: dict[str, Any] | None = None
+    errors: list[_Error] | None = None
+
+
+def body(query: str, variables: Mapping[str, Any]) -> bytes:
+    """Return the body of a request; values travel as variables, never inside the text."""
+    return msgspec.json.encode({"query": query, "variables": dict(variables)})
+
+
+def answer(reply: transport.Reply) -> dict[str, Any]:
+    """Return the data of a question that was answered without an error.
+
+    Raises: Retired, Unauthorized, Unavailable, Malformed.
+    """
+    found = _decoded(reply)
+    _refuse_retired(reply, found)
+    if reply.status in _KEY_REFUSED or _says_unauthorized(found):
+        raise refusals.unauthorized(refusals.answer(reply))
+    if not reply.is_ok:
+        raise errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
+    if found is None:
+        raise errors.Malformed("runpod's GraphQL answer is none.")
+    if found.errors or found.data is None:
+        raise errors.Unavailable(f"runpod answered a question with an error ({_said(found)}); try again later.")
+    return found.data
+
+
+def done(reply: transport.Reply) -> dict[str, Any]:
+    """Return the data of a write that the market did.
+
+    Raises: Retired (nothing was done), Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous otherwise.
+    """
+    found = _decoded(reply)
+    _refuse_retired(reply, found)
+    if reply.status in _KEY_REFUSED or _says_unauthorized(found):
+        raise refusals.unauthorized(refusals.answer(reply))
+    if not reply.is_ok or found is None:
+        raise errors.Ambiguous(f"runpod answered HTTP {reply.status} on GraphQL; its listing will tell.")
+    if found.errors:
+        raise _refusal(found)
+    if found.data is None:
+        raise errors.Ambiguous("runpod answered a write with no data; its listing will tell whether it was done.")
+    return found.data
+
+
+def _refusal(found: _Body) -> errors.MarketError:
+    said = _said(found)
+    words = said.casefold()
+    if "insufficient balance" in words:
+        return errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
+    if "pod not found" in words:
+        return errors.NotFound(f"runpod has no such pod ({said}).")
+    if "outbid" in words:
+        return errors.Rejected("bid_too_low", f"runpod refused the bid ({said}); a higher one or another offer is due.")
+    if "cannot resume" in words:
+        return errors.Rejected("wrong_state", f"runpod refused ({said}); the listing will tell.")
+    reason = refusals.of_words(said)
+    if not reason and _NO_CAPACITY in _codes(found):
+        reason = "no_capacity"
+    if reason:
+        return errors.Rejected(reason, f"runpod refused ({said}).")
+    return errors.Ambiguous(f"runpod answered with an error ({said}); its listing will tell whether it was done.")
+
+
+def _decoded(reply: transport.Reply) -> _Body | None:
+    try:
+        return msgspec.json.decode(reply.body, type=_Body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _refuse_retired(reply: transport.Reply, found: _Body | None) -> None:
+    if reply.status in {_GONE, _MISSING}:
+        raise Retired(f"GraphQL answers HTTP {reply.status}")
+    is_schema = found is not None and (_VALIDATION in _codes(found) or "cannot query field" in _said(found).casefold())
+    if reply.status == _BAD and is_schema and found is not None:
+        raise Retired(_said(found))
+
+
+def _says_unauthorized(found: _Body | None) -> bool:
+    return found is not None and _said(found).casefold().startswith("unauthorized")
+
+
+def _said(found: _Body) -> str:
+    return text.clean("; ".join(error.message for error in (found.errors or [])[:3]))
+
+
+def _codes(found: _Body) -> set[str]:
+    return {error.extensions.code for error in found.errors or () if error.extensions is not None}

@@ -1,0 +1,86 @@
+"""Terms -> the body of a create; what the market would misread is refused before anything leaves.
+
+Invariants:
+1. Every order carries a label as its name: it is how a lost answer is found again.
+2. Container disk and volume are of one size, in whole gigabytes: see figures.py.
+"""
+
+import math
+import shlex
+from typing import Any
+
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Runtype
+from agent.markets import errors, labels
+from agent.markets.port import Terms
+from agent.markets.runpod import figures, names
+
+MOUNT = "/workspace"
+"""Where the volume lies: what stands there survives a stop, the rest of the disk does not."""
+SSH = "22/tcp"
+
+
+def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, Any]:
+    """Return the body of an on-demand order.
+
+    Raises:
+        Rejected: the terms are none the market can carry out as meant.
+    """
+    if not label or len(label) > labels.MAX_LABEL:
+        raise errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
+    if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
+        raise errors.Rejected("invalid_price", f"runpod has no {terms.tenure.value} order at bid {terms.bid} here.")
+    if terms.login is not None:
+        sentence = "runpod keeps registry logins itself: store it there and use a template, or a public image"
+        raise errors.Rejected("invalid_args", sentence)
+    size = math.ceil(terms.disk_gb)
+    body: dict[str, Any] = {
+        "name": label,
+        "image": terms.image,
+        "gpu": {"id": where.gpu_type, "count": gpus},
+        "cloud": where.cloud,
+        "disk": size,
+        "mounts": {"persistent": {"size": max(size, figures.LEAST_VOLUME_GB), "path": MOUNT}},
+        "env": environment(terms),
+        "ports": ports(terms),
+        "startSsh": terms.runtype in {Runtype.SSH, Runtype.SSH_DIRECT},
+        "startJupyter": terms.runtype is Runtype.JUPYTER,
+    }
+    if where.data_center:
+        body["dataCenterIds"] = [where.data_center]
+    command = arguments(terms)
+    if command:
+        body["args"] = command
+    if terms.template:
+        body["templateId"] = terms.template
+    return body
+
+
+def ports(terms: Terms) -> list[str]:
+    """Return the ports to publish: ours over TCP, and the shell's own where there is one."""
+    own = [f"{number}/tcp" for number in terms.ports]
+    has_shell = terms.runtype in {Runtype.SSH, Runtype.SSH_DIRECT, Runtype.JUPYTER} or terms.ssh_keys
+    return [*own, SSH] if has_shell and SSH not in own else own
+
+
+def environment(terms: Terms) -> dict[str, str]:
+    """Return the variables; the market's images let in the keys that stand in PUBLIC_KEY."""
+    keys = {"PUBLIC_KEY": "\n".join(terms.ssh_keys)} if terms.ssh_keys else {}
+    return keys | dict(terms.environment)
+
+
+def arguments(terms: Terms) -> str:
+    """Return what the container runs: the command, or a shell with the script, which stays when the script ends.
+
+    Raises:
+        Rejected: the command cannot be split into words.
+    """
+    if terms.command:
+        try:
+            return shlex.join(shlex.split(terms.command))
+        except ValueError as error:
+            sentence = f"The command cannot be split into words ({error}); mend it."
+            raise errors.Rejected("invalid_args", sentence) from None
+    if terms.onstart:
+        return shlex.join(["bash", "-c", f"{terms.onstart}\nsleep infinity"])
+    return ""

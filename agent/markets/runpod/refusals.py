@@ -1,0 +1,161 @@
+"""What an answer of REST v2 proves: done, refused, throttled, or nothing at all.
+
+Invariants:
+1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses.
+2. Any 5xx, any page, anything else that comes back on a write is Ambiguous.
+3. A 429 in any shape proves that nothing was done.
+
+The status codes mean what the v2 OpenAPI document says of them: a create that is answered 400 broke a rule or found no
+capacity, 402 is an empty account, 409 an action that does not fit the pod's state.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+import msgspec
+
+from agent.markets import errors, hints, text, transport
+
+_CAPACITY = (
+    "no longer any instances available",
+    "no instances available",
+    "no instances currently available",
+    "does not have the resources",
+    "could not find any pods",
+)
+_HOST_FULL = "not enough free gpus"
+_NOT_SOLD = "no longer offered"
+_RESET = re.compile(r"r=0;\s*t=(\d{1,6})")
+_BAD, _UNAUTHORIZED, _PAY, _FORBIDDEN, _MISSING = 400, 401, 402, 403, 404
+_CONFLICT, _GONE, _UNPROCESSABLE, _TOO_MANY = 409, 410, 422, 429
+_ADVICE = {
+    "no_capacity": "another offer is chosen",
+    "host_full": "it cannot start where it stands, and is moved",
+    "not_sold": "it is not sold any more",
+    "forbidden": "the key's account may not rent from this pool; another is chosen",
+    "wrong_state": "its state does not allow that; the listing will tell",
+    "invalid_args": "the request is not one runpod takes; report it with this sentence",
+    "refused": "another offer is chosen; if all are refused so, the workload asks for what runpod does not take",
+    "not_found": "it names a template or registry that runpod does not know; mend the workload",
+    "route_gone": "runpod took this route away; a newer gpubid is needed",
+}
+
+
+class Route(Enum):
+    """The writes whose refusals differ."""
+
+    CREATE = "create"
+    ACTION = "action"
+
+
+class _Problem(msgspec.Struct):
+    title: str = ""
+    status: int = 0
+    detail: str = ""
+    errors: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The market's word on a refusal, as far as it could be read."""
+
+    status: int
+    detail: str
+    is_problem: bool
+
+    def __str__(self) -> str:
+        return f"HTTP {self.status}" + (f": {self.detail}" if self.detail else "")
+
+
+def answer(reply: transport.Reply) -> Answer:
+    """Return what an answer says; a problem document is one only when its own status agrees."""
+    try:
+        found = msgspec.json.decode(reply.body, type=_Problem, strict=False)
+    except (msgspec.DecodeError, RecursionError):
+        return Answer(reply.status, "", is_problem=False)
+    said = "; ".join([found.detail or found.title, *found.errors[:5]])
+    return Answer(reply.status, text.clean(said), is_problem=bool(found.title) and found.status == reply.status)
+
+
+def is_throttled(reply: transport.Reply) -> bool:
+    """Tell whether the market refused for calling too often."""
+    return reply.status == _TOO_MANY
+
+
+def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
+    """Return when to call again: what `Retry-After` says, or when the windows that are used up begin anew."""
+    windows = [int(seconds) for seconds in _RESET.findall(reply.headers.get("RateLimit", ""))]
+    told = hints.after(reply.headers.get("Retry-After"), now)
+    if told is not None or not windows:
+        return told
+    return now + timedelta(seconds=max(windows))
+
+
+def check_read(reply: transport.Reply, *, is_of_pod: bool = False) -> bytes:
+    """Return the body of a read that succeeded.
+
+    Raises: Unauthorized, NotFound (in a problem document, about one pod only), Malformed (our question was refused),
+        Unavailable.
+    """
+    if reply.is_ok:
+        return reply.body
+    said = answer(reply)
+    if said.status in {_UNAUTHORIZED, _FORBIDDEN}:
+        raise unauthorized(said)
+    if is_of_pod and said.is_problem and said.status == _MISSING:
+        raise errors.NotFound(f"runpod has no such pod ({said}).")
+    if said.status in {_BAD, _UNPROCESSABLE}:
+        raise errors.Malformed(f"runpod did not take our question ({said}); report it with this sentence.")
+    raise errors.Unavailable(f"runpod answered {said}; try again later.")
+
+
+def check_write(route: Route, reply: transport.Reply) -> bytes:
+    """Return the body of the answer to a write that the market did.
+
+    Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
+    """
+    if reply.is_ok:
+        return reply.body
+    said = answer(reply)
+    if not said.is_problem:
+        raise errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+    if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and route is Route.ACTION):
+        raise unauthorized(said)
+    if said.status == _MISSING and route is Route.ACTION:
+        raise errors.NotFound(f"runpod has no such pod ({said}).")
+    if said.status == _PAY or "insufficient balance" in said.detail.casefold():
+        raise errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
+    reason = _reason(said)
+    if not reason:
+        raise errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+    raise errors.Rejected(reason, f"runpod refused ({said}); {_ADVICE[reason]}.")
+
+
+def unauthorized(said: Answer) -> errors.Unauthorized:
+    """Return the error for an answer that refuses the key."""
+    return errors.Unauthorized(f"runpod does not take the key ({said}); check the credential and its permissions.")
+
+
+def of_words(detail: str) -> str:
+    """Return the refusal that a sentence of the market's proves, or nothing."""
+    words = detail.casefold()
+    if _NOT_SOLD in words:
+        return "not_sold"
+    if _HOST_FULL in words:
+        return "host_full"
+    return "no_capacity" if any(part in words for part in _CAPACITY) else ""
+
+
+def _reason(said: Answer) -> str:
+    if said.status == _BAD:
+        return of_words(said.detail) or "refused"
+    reasons = {
+        _FORBIDDEN: "forbidden",
+        _MISSING: "not_found",
+        _CONFLICT: "wrong_state",
+        _GONE: "route_gone",
+        _UNPROCESSABLE: "invalid_args",
+    }
+    return reasons.get(said.status, "")

@@ -1,0 +1,31 @@
+"""The market's status of a pod -> our one state.
+
+Invariants:
+1. A word that is not in the table is UNKNOWN, which is ignorance.
+2. A pod that runs without reporting anything is not running yet: its image is being pulled, or its host is silent.
+"""
+
+from agent.domain.instance import InstanceState
+
+_TABLE = {
+    "PROVISIONING": InstanceState.PENDING,
+    "STARTING": InstanceState.LOADING,
+    "RUNNING": InstanceState.RUNNING,
+    "EXITED": InstanceState.PAUSED,
+    "ERROR": InstanceState.FAILED,
+}
+GONE = "TERMINATED"
+"""A pod that was ended; it is about to drop out of the listing and costs nothing."""
+
+
+def state(status: str, *, has_runtime: bool) -> InstanceState:
+    """Return what a pod does."""
+    found = _TABLE.get(status, InstanceState.UNKNOWN)
+    if found is InstanceState.RUNNING and not has_runtime:
+        return InstanceState.LOADING
+    return found
+
+
+def is_wanted_running(status: str) -> bool:
+    """Tell whether a pod runs or is on its way to."""
+    return status in {"PROVISIONING", "STARTING", "RUNNING"}

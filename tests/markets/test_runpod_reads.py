@@ -1,0 +1,231 @@
+"""RunPod's answers as our nouns: offers, pods, account, bill, log."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agent.clock import SteppedClock
+from agent.domain import money
+from agent.domain.instance import InstanceState
+from agent.domain.tenure import Tenure
+from agent.markets import errors
+from agent.markets.port import Capability
+from agent.markets.runpod import names
+from tests.markets import pods
+from tests.markets.scene import KEY, asked
+from tests.markets.wire import Says, in_turn
+
+
+async def test_each_data_centre_that_has_some_is_an_offer_for_the_whole_pod(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        found = await runpod.offers(asked(gpus=2, gpu_models=("RTX 4090",), disk_gb=40.0, regions=()))
+    assert [offer.offer_id for offer in found] == [
+        "pool/SECURE/NVIDIA_GeForce_RTX_4090/EU-RO-1#2",
+        "pool/SECURE/NVIDIA_GeForce_RTX_4090/US-KS-2#2",
+    ]
+    first = found[0]
+    assert (first.ask, first.floor, first.gpus, first.gpu) == (money.per_hour("1.32"), None, 2, "RTX 4090")
+    assert (first.is_verified, first.region, first.vram_mb) == (True, "EU-RO-1, RO", 24 * 1024)
+    # $0.20 for a gigabyte and month of 720 hours: container disk and volume together.
+    assert first.disk_rate(40.0) == money.per_hour("0.011111")
+    assert wire.seen[0].query == {"include": "AVAILABILITY", "product": "POD", "count": "2", "cloud": "SECURE"}
+    assert wire.seen[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_the_community_is_asked_where_unverified_will_do(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        found = await runpod.offers(asked(verified_only=False, gpu_models=("RTX 4090",)))
+        narrowed = await runpod.offers(asked(regions=("RO",), gpu_models=("RTX 4090",)))
+        assert runpod.dropped_rows == 3
+    assert [seen.query["cloud"] for seen in wire.seen] == ["SECURE", "COMMUNITY", "SECURE"]
+    assert [(offer.ask, offer.is_verified) for offer in found][:2] == [(money.per_hour("0.36"), False)] * 2
+    assert [offer.region for offer in narrowed] == ["EU-RO-1, RO"]
+
+
+async def test_what_is_out_of_stock_or_not_in_a_cloud_is_no_offer(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, _):
+        found = await runpod.offers(asked(verified_only=False))
+    models = {(offer.gpu, offer.is_verified) for offer in found}
+    assert models == {("RTX 4090", True), ("RTX 4090", False), ("H100 SXM", True)}
+    assert [offer.host_id for offer in found if offer.gpu == "H100 SXM"] == ["pool/SECURE/NVIDIA_H100_80GB_HBM3"]
+
+
+def test_a_pool_is_read_back_from_its_id() -> None:
+    pool = names.Pool("COMMUNITY", "NVIDIA RTX A4000", "CA-MTL-1")
+    assert names.pool(pool.host_id) == pool
+    assert names.pool(names.Pool("SECURE", "Tesla V100-SXM2-16GB").host_id) == names.Pool(
+        "SECURE", "Tesla V100-SXM2-16GB"
+    )
+    for other in ("5101", "pool/", "pool/SECURE", "pool/a/b/c/d"):
+        assert names.pool(other) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "A100 SXM4"),
+        ("A100 SXM", "A100 SXM4"),
+        ("NVIDIA A100 80GB PCIe", "A100 PCIE"),
+        ("NVIDIA H100 80GB HBM3", "H100 SXM"),
+        ("H200 SXM", "H200"),
+        ("NVIDIA GeForce RTX 4080 SUPER", "RTX 4080S"),
+        ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 ADA"),
+        ("Tesla V100-SXM2-16GB", "V100"),
+    ],
+)
+def test_a_model_has_the_name_it_has_elsewhere(name: str, model: str) -> None:
+    assert names.model(name) == model
+
+
+@pytest.mark.parametrize(
+    ("data_center", "region"),
+    [("US-KS-2", "US-KS-2, US"), ("EUR-IS-1", "EUR-IS-1, IS"), ("CA-MTL-1", "CA-MTL-1, CA"), ("", "")],
+)
+def test_a_data_centre_tells_its_country(data_center: str, region: str) -> None:
+    assert names.region(data_center) == region
+
+
+async def test_a_pod_is_an_instance_with_its_money(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        ours, stopped, cpu = await runpod.instances()
+    assert (ours.instance_id, ours.host_id, ours.tenure) == (pods.POD, pods.HOST, Tenure.ON_DEMAND)
+    assert (ours.state, ours.gpus, ours.gpu_rate) == (InstanceState.RUNNING, 2, money.per_hour("1.32"))
+    assert ours.label == "gpubid:0123456789ab:train:0:0123456789abcdef"
+    assert (ours.disk_gb, ours.disk_rate) == (40.0, money.per_hour("0.011111"))
+    assert (ours.address, ours.ports) == ("203.0.113.9:40022", "8000/tcp=203.0.113.9:41234")
+    assert (ours.gpu_util, ours.created_at) == (80.0, datetime(2026, 11, 5, 20, tzinfo=UTC))
+    # A stopped pod shows no cost: the catalogue says what it will be, and the volume alone is paid for, at 0.20.
+    assert (stopped.state, stopped.gpu_rate) == (InstanceState.PAUSED, money.per_hour("2.94"))
+    assert stopped.billing_rate == stopped.disk_rate == money.per_hour("0.008333")
+    assert stopped.host_id == "pool/SECURE/NVIDIA_H100_80GB_HBM3"
+    assert (cpu.gpus, cpu.gpu_rate) == (0, money.per_hour("0.06"))
+    assert [seen.path for seen in wire.seen] == ["/v2/pods", "/v2/catalog/gpus"]
+
+
+@pytest.mark.parametrize(
+    ("status", "runtime", "state"),
+    [
+        ("PROVISIONING", {}, InstanceState.PENDING),
+        ("STARTING", None, InstanceState.LOADING),
+        ("RUNNING", None, InstanceState.LOADING),
+        ("RUNNING", {}, InstanceState.LOADING),
+        ("RUNNING", {"uptime": 0}, InstanceState.RUNNING),
+        ("EXITED", {"uptime": 900}, InstanceState.PAUSED),
+        ("ERROR", None, InstanceState.FAILED),
+        ("DREAMING", None, InstanceState.UNKNOWN),
+    ],
+)
+async def test_the_status_table(clock: SteppedClock, status: str, runtime: Any, state: InstanceState) -> None:
+    row = pods.pod(status=status, runtime=runtime)
+    async with pods.runpod_saying(Says({"pods": [row]}), clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert found.state is state
+    is_charged = state in {InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING}
+    assert found.bills_gpu is is_charged
+
+
+async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(clock: SteppedClock) -> None:
+    silent = Says({"pods": [pods.pod(runtime=None)]})
+    async with pods.runpod_saying(in_turn(Says({"pods": [pods.pod()]}), silent), clock) as (runpod, _):
+        states = []
+        for _step in range(4):
+            states += [row.state for row in await runpod.instances()]
+            clock.advance(100.0)
+    assert states == [InstanceState.RUNNING, InstanceState.RUNNING, InstanceState.OFFLINE, InstanceState.OFFLINE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"pods": None},
+        {},
+        [],
+        {"pods": [{"id": "a"}]},
+        {"pods": [pods.pod(cost="much")]},
+        {"pods": [pods.pod(cost=-1)]},
+        {"pods": [pods.pod(), pods.pod()]},
+        b"<html>hello</html>",
+    ],
+    ids=range(8),
+)
+async def test_a_listing_that_cannot_be_whole_is_refused(clock: SteppedClock, body: Any) -> None:
+    async with pods.runpod_saying(Says(body), clock) as (runpod, _):
+        with pytest.raises(errors.Malformed):
+            await runpod.instances()
+
+
+async def test_the_account_comes_from_graphql_and_credit_is_unknown_once_that_is_gone(clock: SteppedClock) -> None:
+    gone = Says({"error": "gone"}, 410)
+    schema = Says({"errors": [{"message": "x", "extensions": {"code": "GRAPHQL_VALIDATION_FAILED"}}]}, 400)
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        told = await runpod.account()
+        assert (told.account_id, told.credit) == ("user_1", money.usd("12.5"))
+        assert told.market_time == datetime(2026, 11, 5, 22, tzinfo=UTC)
+        assert Capability.CREDIT in runpod.capabilities()
+        for refusal in (gone, schema):
+            wire.answers = pods.without_graphql(refusal)
+            untold = await runpod.account()
+            assert (untold.account_id, untold.credit) == ("user_1", None)
+            assert Capability.CREDIT not in runpod.capabilities()
+            # It is asked again seldom: the listing proves the key meanwhile.
+            asked_before = sum(seen.path == "/graphql" for seen in wire.seen)
+            await runpod.account()
+            assert sum(seen.path == "/graphql" for seen in wire.seen) == asked_before
+            clock.advance(7 * 3600.0)
+
+
+@pytest.mark.parametrize(
+    ("says", "error"),
+    [
+        (pods.problem(401, "missing bearer token"), errors.Unauthorized),
+        (Says({"data": {"myself": None}, "errors": [{"message": "Unauthorized"}]}), errors.Unauthorized),
+        (Says({"data": {"myself": None}}), errors.Unauthorized),
+        (Says({"errors": [{"message": "Something went wrong."}], "data": None}), errors.Unavailable),
+        (Says(b"<html>", 502), errors.Unavailable),
+        (Says(b"", 429, {"Retry-After": "7"}), errors.Throttled),
+    ],
+    ids=range(6),
+)
+async def test_an_account_that_cannot_be_read(clock: SteppedClock, says: Says, error: type[Exception]) -> None:
+    async with pods.runpod_saying(says, clock) as (runpod, _):
+        with pytest.raises(error):
+            await runpod.account()
+
+
+async def test_the_bill_by_pod_and_day(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        lines = await runpod.charges(datetime(2026, 11, 4, tzinfo=UTC), datetime(2026, 11, 5, 12, tzinfo=UTC))
+    assert [(line.instance_id, line.amount, line.day.day) for line in lines] == [
+        (pods.POD, money.usd("3.25"), 4),
+        ("p8d2w5z0c4ef", money.usd("0.2"), 5),
+    ]
+    assert wire.seen[0].query == {
+        "startTime": "2026-11-04T00:00:00Z",
+        "endTime": "2026-11-05T12:00:00Z",
+        "bucketSize": "day",
+    }
+
+
+async def test_the_last_lines_of_a_stream_that_goes_on(clock: SteppedClock) -> None:
+    said = [{"source": "container", "line": f"epoch {number}\x1b[2J"} for number in range(3)]
+    said.insert(1, {"source": "system", "line": "create container"})
+    stream = b"".join(b"id: 1\ndata: " + json.dumps(one).encode() + b"\n\n" for one in said)
+    # More is announced than ever comes: the stream is left open.
+    async with pods.runpod_saying(Says(stream, headers={"Content-Type": "text/event-stream"}), clock) as (runpod, wire):
+        assert await runpod.logs(pods.POD, 2) == ("epoch 1 [2J", "epoch 2 [2J")
+    assert wire.seen[0].query == {"source": "container", "tail": "2"}
+
+
+async def test_a_pod_that_is_gone_is_told_by_a_problem_document_alone(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        assert (await runpod.instance(pods.POD)).instance_id == pods.POD
+        with pytest.raises(errors.NotFound):
+            await runpod.instance("nobody")
+        wire.answers = lambda _: Says(pods.pod(status="TERMINATED"))
+        with pytest.raises(errors.NotFound):
+            await runpod.instance(pods.POD)
+        wire.answers = lambda _: Says(b"<html>404</html>", 404)
+        with pytest.raises(errors.Unavailable):
+            await runpod.instance("nobody")
