@@ -9,7 +9,7 @@ import structlog
 from agent.act import protect, record, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import limits, needs, plan, probing, reconcile
+from agent.decide import limits, needs, plan, probing, progress, reconcile
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
@@ -98,12 +98,12 @@ class Cycle:
         rules = self._rules()
         for poller in self._pollers:
             await poller.look()
-        if any(work.ready.is_asked or work.done_line for work in rules.workloads):
+        if any(work.is_probed for work in rules.workloads):
             seen = await self._fleet(rules)
             for poller in self._pollers:
                 await poller.sight(probing.targets(seen, poller.market.name))
         found = await self._reconcile(rules)
-        facts = self._news(found)
+        facts = (*self._news(found), *progress.told(await self._fleet(rules)))
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:

@@ -8,8 +8,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from agent.act import record
 from agent.decide import endings, words
+from agent.decide.facts import ProgressTold
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, is_hours
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
@@ -18,7 +21,7 @@ from agent.ledger.recollection import Recollection
 from agent.ledger.transaction import Transaction
 
 FOR_GOOD = timedelta(days=3650)
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done")
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "progress")
 _HOLDS = ("workload", "slot")
 """Scopes of holds and rests that the agent makes itself and a person may end."""
 
@@ -35,12 +38,16 @@ class OrderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a person asked for: a verb of `VERBS` and its target; `span` is how long, `into` a slot to adopt into."""
+    """What a person asked for: a verb of `VERBS` and its target; `span` is how long, `into` a slot to adopt into.
+
+    `hours` of work are done, for `progress`.
+    """
 
     verb: str
     target: str
     span: timedelta | None = None
     into: str = ""
+    hours: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ class Meaning:
     lifts: tuple[tuple[str, str], ...] = ()
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
+    progress: ProgressTold | None = None
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
         """Write the order down, with who gave it."""
@@ -73,6 +81,8 @@ class Meaning:
             tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
         if self.adopted is not None:
             tx.update_lease(self.adopted)
+        if self.progress is not None:
+            record.tell_progress(tx, self.progress)
         workload, _, index = self.key.partition(":")[2].partition("/")
         is_place = self.key.startswith(("workload:", "slot:"))
         tx.append_event(
@@ -100,6 +110,8 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
         return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.HELD), _HOLDS)
     if order.verb == "unlock":
         return _unlocked(order, grounds)
+    if order.verb == "progress":
+        return _progressed(order, grounds)
     key, leases = _target(order.target, grounds)
     if order.verb == "adopt":
         return _adopted(order, leases, grounds)
@@ -196,6 +208,22 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     _refuse_filled(into, grounds)
     adopted = replace(held[0], is_held=False, slot=into)
     return Meaning(f"slot:{into}", f"adopt {held[0].lease_id} into {into}", adopted=adopted)
+
+
+def _progressed(order: Order, grounds: Grounds) -> Meaning:
+    """What a person says of a workload's progress; what the workload itself tells later outranks it."""
+    work = next((each for each in grounds.workloads if each.name == order.target), None)
+    if work is None or work.deadline is None:
+        names = ", ".join(each.name for each in grounds.workloads if each.deadline is not None) or "none"
+        raise OrderError("no_deadline", f"{order.target!r} is no workload with a deadline; with one are: {names}")
+    if order.hours is None or not is_hours(order.hours):
+        raise OrderError("bad_hours", f"{order.hours} is no number of hours done; write for example 12.5")
+    before = grounds.known.progress.get(work.name)
+    after = Progress(work.name, order.hours, grounds.now, before.since if before else grounds.now, "order")
+    sentence = f"{order.hours:g} h of {work.deadline.hours:g} h are done"
+    if before is not None and order.hours < before.hours:
+        sentence += f", and {before.hours:g} h were told before"
+    return Meaning(f"workload:{work.name}", sentence, progress=ProgressTold(after, before))
 
 
 def _refuse_filled(place: Slot, grounds: Grounds) -> None:

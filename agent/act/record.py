@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 
 from agent.decide import cooldown, meter, plan
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked, ProgressTold
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
 from agent.domain.decision import Decision, Hold, slot_of
@@ -155,6 +155,8 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         _found(tx, fleet, fact)
     elif isinstance(fact, Alert):
         _alert(tx, fleet, fact)
+    elif isinstance(fact, ProgressTold):
+        tell_progress(tx, fact)
 
 
 def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
@@ -270,6 +272,28 @@ def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
         rate=row.billing_rate,
         reason_code=fact.verdict,
         reason=fact.sentence,
+    )
+
+
+def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
+    """Write down how far a workload is; what is less than before, or all of it, is an event."""
+    after, before = fact.after, fact.before
+    tx.tell_progress(after)
+    if fact.speed is not None:
+        tx.add_speed(fact.speed)
+    if before is None or after.hours >= before.hours:
+        return
+    log.warning("progress.went_back", workload=after.workload, hours=after.hours, before=before.hours)
+    sentence = f"{after.hours:g} h are done, {before.hours:g} h were told before: work was lost, or the report is wrong"
+    tx.append_event(
+        Event(
+            at=after.told_at,
+            kind="progress.went_back",
+            workload=after.workload,
+            lease_id=after.lease_id,
+            reason_code=after.source,
+            reason=sentence,
+        )
     )
 
 

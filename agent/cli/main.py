@@ -48,6 +48,7 @@ for verb in (
     orders.lock,
     orders.unlock,
     orders.done,
+    orders.progress,
     kill.kill,
 ):
     app.command()(verb)

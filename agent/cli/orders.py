@@ -1,4 +1,4 @@
-"""A person's standing words: drain, pause, resume, release, adopt, lock, unlock, done.
+"""A person's standing words: drain, pause, resume, release, adopt, lock, unlock, done, progress.
 
 Each is written into the ledger with who said it: by the daemon where one runs, else here, with the ledger taken. What
 needs the market is tried at once; when the market cannot be reached, the next cycle of the daemon does it.
@@ -106,6 +106,16 @@ def done(
     _give([("done", target, None, "")], config, as_json=as_json)
 
 
+def progress(
+    workload: Annotated[str, typer.Argument(help="A workload with a deadline.")],
+    hours: Annotated[float, typer.Argument(help="Hours of its work that are done, on the reference GPU.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Tell how far a workload with a deadline is; what it tells itself later outranks this."""
+    _give([("progress", workload, None, "")], config, as_json=as_json, hours=hours)
+
+
 def _span(text: str) -> timedelta | None:
     if not text:
         return None
@@ -122,7 +132,13 @@ def _span(text: str) -> timedelta | None:
     return span
 
 
-def _give(asked: list[tuple[str, str, timedelta | None, str]], file: Any, *, as_json: bool) -> None:  # noqa: ANN401
+def _give(
+    asked: list[tuple[str, str, timedelta | None, str]],
+    file: Any,  # noqa: ANN401
+    *,
+    as_json: bool,
+    hours: float | None = None,
+) -> None:
     from agent.act.orders import Order, OrderError
     from agent.ledger.errors import LedgerError
     from agent.systemd import CredentialError
@@ -131,7 +147,7 @@ def _give(asked: list[tuple[str, str, timedelta | None, str]], file: Any, *, as_
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            said = asyncio.run(_given([Order(*each) for each in asked], settings, tuned))
+            said = asyncio.run(_given([Order(*each, hours) for each in asked], settings, tuned))
     except OrderError as error:
         exits.stop(exits.BAD_INPUT, [error.sentence])
     except LedgerError as error:
@@ -154,7 +170,7 @@ async def _given(orders: "list[Order]", config: "Config", tuned: "Mapping[str, T
 
 async def _told(order: "Order", config: "Config") -> dict[str, Any] | None:
     seconds = order.span.total_seconds() if order.span is not None else None
-    body = {"verb": order.verb, "target": order.target, "seconds": seconds, "into": order.into}
+    body = {"verb": order.verb, "target": order.target, "seconds": seconds, "into": order.into, "hours": order.hours}
     return await wire.post(config, "/say", body)
 
 

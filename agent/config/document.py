@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from agent.config.deadlines import DeadlineTable, refuse_misfit
 from agent.config.kinds import (
     IMAGE_NAME,
     ONE_WORD,
@@ -332,6 +333,10 @@ class WorkloadTable(Table):
     """Path that answers 2xx, for ready = "http"."""
     checkpoint: CheckpointTable = CheckpointTable()
     """The workload's promise about its checkpoints."""
+    dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
+    """Gigabytes of data that are fetched on every new host."""
+    deadline: DeadlineTable | None = None
+    """By when it must be done."""
     on_change: Literal["keep", "move"] = "keep"
     """What becomes of running leases when image, GPU or disk change: they go on, or are left for new ones."""
     was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
@@ -368,6 +373,7 @@ class WorkloadTable(Table):
             raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or take them out")
+        refuse_misfit(self.deadline, self.kind, self.slots, self.ports)
         twice = sorted(self.env.keys() & self.env_from.keys())
         if twice:
             raise refused("conflict", f"{twice[0]} stands in env and in env_from; keep one")

@@ -193,6 +193,8 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         strategy=table.strategy,
         requirements=_requirements(table),
         markets=table.markets,
+        dataset_gb=table.dataset_gb,
+        deadline=None if table.deadline is None else table.deadline.deadline(),
         slots=table.slots,
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent, IntentState
 from agent.domain.interruption import Cause, Evidence
@@ -63,4 +64,13 @@ class Alert:
     sentence: str
 
 
-Fact = LeaseChanged | IntentSettled | InstanceFound | Marked | Alert
+@dataclass(frozen=True, slots=True)
+class ProgressTold:
+    """A workload with a deadline told how far it is; `speed` is what the last two reports of one lease measure."""
+
+    after: Progress
+    before: Progress | None
+    speed: Speed | None = None
+
+
+Fact = LeaseChanged | IntentSettled | InstanceFound | Marked | Alert | ProgressTold

@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Workload, WorkloadKind
+from agent.domain.workload import WorkloadKind
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """One instance to look at. `ready` asks nothing once it is known to be ready; `since` is when its state began.
 
-    `place` is where its port answers, as HOST:PORT, and empty while nobody knows. `is_over` tells that its container
-    ended: its log is read once more, at once.
+    `place` is where its port answers, as HOST:PORT, and empty while nobody knows; `progress_place` where the page of
+    its progress does. `is_over` tells that its container ended: its log is read once more, at once.
     """
 
     instance_id: str
@@ -23,11 +24,19 @@ class Target:
     place: str = ""
     done_line: str = ""
     is_over: bool = False
+    deadline: Deadline | None = None
+    progress_place: str = ""
 
     @property
     def needs_log(self) -> bool:
         """Whether its log has to be read, which costs the market more than a look at a port."""
-        return bool(self.done_line) or self.ready.sign is ReadySign.LOG
+        tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
+        return bool(self.done_line) or self.ready.sign is ReadySign.LOG or tells
+
+    @property
+    def has_page(self) -> bool:
+        """Whether its progress stands on a page."""
+        return self.deadline is not None and self.deadline.sign is ProgressSign.HTTP and not self.is_over
 
 
 def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
@@ -46,17 +55,20 @@ def _target(fleet: Fleet, held: Lease) -> Target | None:
     is_over = held.state is LeaseState.EXITED
     done_line = work.done_line if work.kind is WorkloadKind.BATCH else ""
     is_awaited = work.ready.is_asked and held.ready_since is None and not is_over
-    if not is_awaited and not done_line:
+    deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
+    if not is_awaited and not done_line and deadline is None:
         return None
     ready = work.ready if is_awaited else Readiness()
     since = held.state_since if is_over else held.run_since or held.state_since
-    return Target(held.instance_id, since, ready, _place(fleet, held, work), done_line, is_over)
+    place = _place(fleet, held, work.ready.port)
+    page = _place(fleet, held, deadline.port) if deadline is not None else ""
+    return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page)
 
 
-def _place(fleet: Fleet, held: Lease, work: Workload) -> str:
+def _place(fleet: Fleet, held: Lease, port: int) -> str:
     view = fleet.markets.get(held.market)
     row = view.instance(held.instance_id) if view is not None else None
-    return place_of(row.ports if row is not None else "", work.ready.port)
+    return place_of(row.ports if row is not None else "", port)
 
 
 def place_of(ports: str, port: int) -> str:

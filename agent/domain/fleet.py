@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.host import HostRecord
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
@@ -87,6 +88,8 @@ class Fleet:
     `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names. `losses`
     are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended;
     `known_since` is since when a workload, by name, has been in the configuration of this run.
+    `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
+    the last first starts, oldest first.
     """
 
     fleet_id: str
@@ -105,6 +108,9 @@ class Fleet:
     losses: tuple[Loss, ...] = ()
     vacated: Mapping[Slot, datetime] = field(default_factory=dict)
     known_since: Mapping[str, datetime] = field(default_factory=dict)
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    speeds: tuple[Speed, ...] = ()
+    starts: tuple[Start, ...] = ()
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None when the configuration has none."""

@@ -36,10 +36,11 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a probe saw of one running instance at `at`."""
+    """What a probe saw of one running instance at `at`; `hours` is the progress it told."""
 
     instance_id: str
     at: datetime
     is_ready: bool = False
     is_done: bool = False
     said: str = ""
+    hours: float | None = None

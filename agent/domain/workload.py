@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 
+from agent.domain.deadline import Deadline
 from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.readiness import Readiness
@@ -106,6 +107,7 @@ class Workload:
     in a day, it is held: what fails everywhere is not the hosts' fault. `env_from` gives variables the value of a
     credential by its name. At most `max_per_owner` of its slots stand on hosts of one owner. `was` is its old name;
     of two workloads the one of higher `priority` is paused last. It may run on `markets`, on any where that is empty.
+    `dataset_gb` of data are fetched on every new host.
     """
 
     name: str
@@ -137,10 +139,18 @@ class Workload:
     was: str = ""
     priority: int = 0
     ready: Readiness = field(default_factory=Readiness)
+    dataset_gb: float = 0.0
+    deadline: Deadline | None = None
 
     def may_use(self, market: str) -> bool:
         """Tell whether it may run on a market."""
         return not self.markets or market in self.markets
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether what runs has to be looked at: for readiness, its end or its progress."""
+        tells = self.deadline is not None and self.deadline.is_asked
+        return self.ready.is_asked or bool(self.done_line) or tells
 
     @property
     def credentials(self) -> tuple[str, ...]:

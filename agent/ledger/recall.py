@@ -4,12 +4,13 @@ import datetime as dt
 
 import sqlalchemy as sa
 
+from agent.domain.deadline import Start
 from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
-from agent.ledger import decisions, events, hosts, intents, leases, schema, spend
+from agent.ledger import decisions, events, hosts, intents, leases, progress, schema, spend
 from agent.ledger.connection import rows
 from agent.ledger.events import INTERRUPTED
-from agent.ledger.recollection import LOSSES_KEPT, Memory
+from agent.ledger.recollection import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.transaction import ACCOUNT
 
 MOST_LOSSES = 10_000
@@ -34,8 +35,17 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     for row in rows(link, leases.LAST_ENDED):
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"])
     memory.losses = _losses(link, now)
+    _recall_progress(link, now, memory)
     memory.accounts = accounts(link)
     return memory
+
+
+def _recall_progress(link: sa.Connection, now: dt.datetime, memory: Memory) -> None:
+    memory.progress = {row["workload"]: progress.progress_of(row) for row in rows(link, progress.PROGRESS)}
+    memory.speeds = {(row["workload"], row["gpu"]): progress.speed_of(row) for row in rows(link, progress.SPEEDS)}
+    for row in rows(link, progress.first_runs(now - STARTS_KEPT)):
+        seconds = max((row["at"] - row["opened_at"]).total_seconds(), 0.0)
+        memory.put_start(Start(row["lease_id"], row["market"], row["at"], seconds))
 
 
 def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:

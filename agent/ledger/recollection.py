@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.fleet import Spend
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent
@@ -13,11 +14,14 @@ from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.workload import Slot
 from agent.ledger.prices import Key, Pair
+from agent.ledger.progress import MOST_STARTS
 from agent.ledger.types import EPOCH
 
 _PRICE_KEYS = 20_000
 """The last prices kept at hand: more than a day's quota of rows can name, so the bound is for safety only."""
 
+STARTS_KEPT = dt.timedelta(days=30)
+"""Older starts say little of what a start takes now."""
 LOSSES_KEPT = dt.timedelta(days=1)
 """How far interruptions are remembered: as far as any strategy may look back."""
 
@@ -28,7 +32,7 @@ class Recollection:
 
     `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `hosts` is by
     market, then by host. `losses` are the interruptions of the last day; `vacated` is when the last lease of a slot
-    that ever ran ended.
+    that ever ran ended. `starts` are the last first starts.
     """
 
     leases: tuple[Lease, ...]
@@ -40,6 +44,9 @@ class Recollection:
     accounts: Mapping[str, str]
     losses: tuple[Loss, ...] = ()
     vacated: Mapping[Slot, dt.datetime] = field(default_factory=dict)
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    speeds: tuple[Speed, ...] = ()
+    starts: tuple[Start, ...] = ()
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -61,6 +68,9 @@ class Memory:
     prices: dict[Key, Pair] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, dt.datetime] = field(default_factory=dict)
+    progress: dict[str, Progress] = field(default_factory=dict)
+    speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
+    starts: dict[str, Start] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -104,6 +114,14 @@ class Memory:
         """Remember a host; the mapping is made anew because recollections handed out share it."""
         self.hosts[record.market] = {**self.hosts.get(record.market, {}), record.host_id: record}
 
+    def put_start(self, start: Start) -> None:
+        """Remember how long a first start took; a later start of the same lease says nothing of loading."""
+        if start.lease_id in self.starts:
+            return
+        self.starts[start.lease_id] = start
+        while len(self.starts) > MOST_STARTS:
+            self.starts.pop(next(iter(self.starts)))
+
     def put_price(self, key: Key, pair: Pair) -> None:
         """Remember the last price of a slice."""
         if len(self.prices) >= _PRICE_KEYS and key not in self.prices:
@@ -121,7 +139,9 @@ class Memory:
         recent = [loss for loss in self.losses if loss.at >= now - LOSSES_KEPT]
         self.losses = sorted(recent, key=lambda loss: loss.at)
         self._made_from = now
+        self.starts = {key: start for key, start in self.starts.items() if start.at >= now - STARTS_KEPT}
         forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in self.losses[:1]]
+        forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in self.starts.values()]
         ends = [*forgotten, *(rest.until for rest in cooling.values())]
         self._made_until = min([midnight + dt.timedelta(days=1), *ends])
         today = self.days.get(midnight.date(), {})
@@ -136,4 +156,7 @@ class Memory:
             accounts=dict(self.accounts),
             losses=tuple(self.losses),
             vacated=dict(self.vacated),
+            progress=dict(self.progress),
+            speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
+            starts=tuple(self.starts.values()),
         )

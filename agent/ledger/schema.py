@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
@@ -267,6 +267,22 @@ hosts = _table(
     _reals("running_seconds", "interruptions", "starts_ok", "starts_failed"),
     _maybe_times("updated_at"),
     _reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
+    has_rowid=False,
+)
+
+progress = _table(
+    "progress",
+    [sa.Column("workload", CleanText, primary_key=True)],
+    _reals("hours"),
+    _times("told_at", "since"),
+    _text("source", "lease_id"),
+    has_rowid=False,
+)
+
+speeds = _table(
+    "speeds",
+    [sa.Column("workload", CleanText, primary_key=True), sa.Column("gpu", CleanText, primary_key=True)],
+    _reals("hours", "running_hours"),
     has_rowid=False,
 )
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from agent.domain import lease as leases_domain
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.event import Event
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent, IntentState
@@ -22,7 +23,7 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger import decisions, events, hosts, intents, leases, prices, schema, spend
+from agent.ledger import decisions, events, hosts, intents, leases, prices, progress, schema, spend
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.hosts import Exposure
@@ -50,6 +51,9 @@ class Transaction:
         self._prices: dict[prices.Key, prices.Pair] = {}
         self._accounts: dict[str, str] = {}
         self._losses: list[Loss] = []
+        self._starts: list[Start] = []
+        self._progress: dict[str, Progress] = {}
+        self._speeds: dict[tuple[str, str], Speed] = {}
         self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
@@ -128,6 +132,22 @@ class Transaction:
         loss = events.loss_of(event)
         if loss is not None:
             self._losses.append(loss)
+        start = progress.start_of(event, self._lease(event.lease_id))
+        if start is not None:
+            self._starts.append(start)
+
+    def tell_progress(self, told: Progress) -> None:
+        """Keep how far a workload is, in place of what was told before."""
+        self._progress[told.workload] = told
+        self._write(progress.TOLD, progress.row(told))
+
+    def add_speed(self, more: Speed) -> None:
+        """Add to what was measured of a workload on a GPU model."""
+        key = more.workload, more.gpu
+        known = self._speeds.get(key) or self._memory.speeds.get(key) or Speed(more.workload, more.gpu)
+        hours, running = known.hours + more.hours, known.running_hours + more.running_hours
+        self._speeds[key] = Speed(more.workload, more.gpu, hours, running)
+        self._write(progress.MEASURED, progress.row(self._speeds[key]))
 
     def add_spend(  # noqa: PLR0913 - one line of a bill
         self,
@@ -265,6 +285,10 @@ class Transaction:
         memory.cooldowns.update(self._cooldowns)
         memory.accounts.update(self._accounts)
         memory.losses += self._losses
+        memory.progress.update(self._progress)
+        memory.speeds.update(self._speeds)
+        for start in self._starts:
+            memory.put_start(start)
         memory.decisions.update(self._decisions)
         memory.forget_made()
 

@@ -11,8 +11,11 @@ import ipaddress
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from agent.clock import Clock
 from agent.decide.probing import Target
+from agent.domain import deadline
 from agent.domain.readiness import ReadySign, Sighting
 from agent.markets import errors, port
 
@@ -41,6 +44,7 @@ class Prober:
         self._known: dict[str, Sighting] = {}
         self._running: dict[str, asyncio.Task[Sighting]] = {}
         self._log_read: dict[str, float] = {}
+        self._page_read: dict[str, float] = {}
 
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
         """Begin what is due, wait a moment, and return the last of what was seen of these targets."""
@@ -53,6 +57,7 @@ class Prober:
         self._collect()
         self._known = {key: seen for key, seen in self._known.items() if key in wanted}
         self._log_read = {key: at for key, at in self._log_read.items() if key in wanted or key in self._running}
+        self._page_read = {key: at for key, at in self._page_read.items() if key in wanted or key in self._running}
         return dict(self._known)
 
     async def close(self) -> None:
@@ -65,7 +70,8 @@ class Prober:
     def _is_due(self, target: Target) -> bool:
         if target.instance_id in self._running:
             return False
-        return target.ready.sign in {ReadySign.PORT, ReadySign.HTTP} or self._is_log_due(target)
+        is_asked = target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}
+        return is_asked or self._is_log_due(target) or self._is_page_due(target)
 
     def _is_log_due(self, target: Target) -> bool:
         if not target.needs_log:
@@ -74,6 +80,10 @@ class Prober:
         if target.is_over and (known is None or known.at < target.since):
             return True
         return last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS
+
+    def _is_page_due(self, target: Target) -> bool:
+        last = self._page_read.get(target.instance_id)
+        return target.has_page and (last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS)
 
     def _collect(self) -> None:
         for key, task in list(self._running.items()):
@@ -95,7 +105,24 @@ class Prober:
             is_ready, said = await self._answers(target)
         elif target.ready.sign is ReadySign.LOG and not is_ready:
             said = said or "no line of its log says so"
-        return Sighting(target.instance_id, began, is_ready, is_done, said)
+        hours = _told(target, lines)
+        if self._is_page_due(target):
+            self._page_read[target.instance_id] = self._clock.monotonic()
+            hours = await self._page(target)
+        return Sighting(target.instance_id, began, is_ready, is_done, said, hours)
+
+    async def _page(self, target: Target) -> float | None:
+        host, _, number = target.progress_place.rpartition(":")
+        if not host or target.deadline is None or not self._may_ask(host):
+            return None
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                return hours_of(await _fetched(host.strip("[]"), int(number), target.deadline.path))
+        except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
+            return None
+
+    def _may_ask(self, host: str) -> bool:
+        return self._may_be_local or _is_public(host.strip("[]"))
 
     async def _log(self, target: Target) -> tuple[tuple[str, ...], str]:
         try:
@@ -107,7 +134,7 @@ class Prober:
         host, _, number = target.place.rpartition(":")
         if not host:
             return False, f"port {target.ready.port} is not open to the outside"
-        if not self._may_be_local and not _is_public(host.strip("[]")):
+        if not self._may_ask(host):
             return False, f"{target.place} is no public address"
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
@@ -130,6 +157,44 @@ async def _asked(host: str, number: int, target: Target) -> tuple[bool, str]:
         return is_ok, "" if is_ok else f"{target.ready.path} answers {parts[1][:3] if len(parts) > 1 else 'no HTTP'}"
     finally:
         writer.close()
+
+
+async def _fetched(host: str, number: int, path: str) -> bytes:
+    """Return the body of a page that answers 2xx, a bounded piece of it, or nothing."""
+    reader, writer = await asyncio.open_connection(host, number, limit=MOST_ANSWER)
+    try:
+        question = f"GET {path} HTTP/1.0\r\nHost: {host}:{number}\r\nConnection: close\r\n\r\n"
+        writer.write(question.encode("ascii"))
+        await writer.drain()
+        head = await reader.readuntil(b"\r\n\r\n")
+        parts = head.decode("latin-1").split(maxsplit=2)
+        is_ok = len(parts) > 1 and parts[0].startswith("HTTP/") and parts[1].isdecimal() and int(parts[1]) in _OK
+        body = b""
+        while is_ok and len(body) < MOST_ANSWER and (piece := await reader.read(MOST_ANSWER)):
+            body += piece
+        return body[:MOST_ANSWER]
+    finally:
+        writer.close()
+
+
+def hours_of(body: bytes) -> float | None:
+    """Return the hours that a page tells, as a bare number or as {"hours": 1.5}; None where it tells none."""
+    try:
+        said = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return None
+    hours = said.get("hours") if isinstance(said, dict) else said
+    if isinstance(hours, bool) or not isinstance(hours, int | float):
+        return None
+    return float(hours) if deadline.is_hours(hours) else None
+
+
+def _told(target: Target, lines: tuple[str, ...]) -> float | None:
+    """Return the hours in the last line that tells any."""
+    wanted = target.deadline
+    if wanted is None or wanted.sign is not deadline.ProgressSign.LOG:
+        return None
+    return next((hours for line in reversed(lines) if (hours := wanted.hours_in(line)) is not None), None)
 
 
 def _is_public(host: str) -> bool:

@@ -55,6 +55,9 @@ def fleet(
         past_intents=past.intents,
         losses=known.losses,
         vacated=known.vacated,
+        progress=known.progress,
+        speeds=known.speeds,
+        starts=known.starts,
         known_since=instant.known_since,
     )
 

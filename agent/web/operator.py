@@ -3,7 +3,7 @@
 | call | what | who |
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
-| POST /say | {"verb", "target", "seconds", "into"}: a standing word, as in agent/act/orders.py | who may order |
+| POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders.py | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /fleet, /running, /plan, /learned | as the verbs | who connects |
 | GET /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
@@ -204,7 +204,8 @@ def order_of(body: Any) -> words.Order:  # noqa: ANN401 - JSON from outside
     """
     seconds = body.get("seconds")
     span = timedelta(seconds=float(seconds)) if seconds is not None else None
-    return words.Order(str(body["verb"]), str(body["target"]), span, str(body.get("into") or ""))
+    hours = None if body.get("hours") is None else float(body["hours"])
+    return words.Order(str(body["verb"]), str(body["target"]), span, str(body.get("into") or ""), hours)
 
 
 def _forbidden(who: access.Peer) -> web.Response:

@@ -9,6 +9,7 @@ from agent.act import orders
 from agent.act.orders import Grounds, Meaning, Order, OrderError
 from agent.decide import endings, words
 from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Deadline
 from agent.domain.decision import Pause, Release
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import Lease, LeaseState
@@ -43,6 +44,27 @@ async def refused(desk: Desk, order: Order, *rests: Cooldown, **changes: Any) ->
         await read(desk, order, *rests, **changes)
     assert caught.value.sentence == str(caught.value)
     return caught.value.code
+
+
+async def test_progress_is_written_down_and_less_of_it_is_an_event(desk: Desk) -> None:
+    deadline = Deadline(48.0, NOW + timedelta(days=3))
+    works = (builders.workload(deadline=deadline),)
+    for hours in (12.0, 7.5):
+        order = Order("progress", "train", hours=hours)
+        grounds = Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW)
+        meant = orders.read(order, "ops", grounds)
+        async with desk.ledger.transaction() as tx:
+            meant.write(tx, order, "ops", NOW)
+    assert desk.ledger.recollection(NOW).progress["train"].hours == 7.5
+    kinds = [event.kind for event in await (await desk.ledger.reader()).events()]
+    assert kinds.count("progress.went_back") == 1
+
+
+@pytest.mark.parametrize(("target", "hours"), [("train", float("nan")), ("train", None), ("serve", 1.0)])
+async def test_progress_of_nothing_or_no_number_is_refused(desk: Desk, target: str, hours: float | None) -> None:
+    works = (builders.workload(deadline=Deadline(48.0, NOW)), builders.workload("serve"))
+    code = await refused(desk, Order("progress", target, hours=hours), workloads=works)
+    assert code == ("no_deadline" if target == "serve" else "bad_hours")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent import config
+from agent.domain import gpu
+from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.readiness import ReadySign
 from agent.domain.workload import ImageLogin, OnChange, Runtype, Workload, WorkloadKind
 from tests.support.configs import STRATEGIES, added
@@ -17,6 +19,33 @@ def loaded(tmp_path: Path, *lines: str) -> Workload:
     path = tmp_path / "agent.toml"
     path.write_text(added(*lines))
     return config.load(path, strategies=STRATEGIES).workloads[0]
+
+
+def test_a_deadline_becomes_what_it_says(tmp_path: Path) -> None:
+    work = loaded(
+        tmp_path,
+        'kind = "batch"',
+        "dataset_gb = 12",
+        "ports = [8000]",
+        "[workloads.train.deadline]",
+        "hours = 48",
+        "by = 2027-01-31T18:00:00+01:00",
+        'reference_gpu = "rtx_4090"',
+        'restart = "20m"',
+        'progress = "http"',
+        "progress_port = 8000",
+    )
+    assert work.dataset_gb == 12
+    assert work.deadline == Deadline(
+        hours=48.0,
+        by=dt.datetime(2027, 1, 31, 17, tzinfo=dt.UTC),
+        reference_gpu=gpu.model("RTX 4090"),
+        restart=dt.timedelta(minutes=20),
+        sign=ProgressSign.HTTP,
+        port=8000,
+        path="/progress",
+    )
+    assert work.is_probed
 
 
 def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:

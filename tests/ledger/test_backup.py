@@ -17,7 +17,7 @@ from agent.domain.intent import IntentState
 from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
 from agent.domain.tenure import Tenure
-from agent.ledger import backup, beside, reader, verify
+from agent.ledger import backup, beside, reader, schema, verify
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease
@@ -99,7 +99,7 @@ async def test_a_sound_ledger_has_no_findings(ledger: Ledger) -> None:
     await fill(ledger)
     found = await (await ledger.reader()).verify()
     assert found.is_sound
-    assert found.revision == "0001"
+    assert found.revision == schema.REVISION
     assert (found.counted["leases"], found.counted["intents"], found.counted["spend"]) == (2, 1, 2)
 
 

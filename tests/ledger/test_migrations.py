@@ -22,13 +22,15 @@ from agent.ledger.errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, lease
 
+PRESENT = schema.REVISION
+FOLLOWING = f"{int(PRESENT) + 1:04}"
 NEXT = '''
 """Add a column and rebuild a table."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{following}"
+down_revision = "{present}"
 branch_labels = None
 depends_on = None
 
@@ -39,6 +41,10 @@ def upgrade():
         batch.alter_column("spec_digest", existing_type=sa.Text, nullable=True)
     {last}
 '''
+
+
+def following(last: str = "") -> str:
+    return NEXT.format(last=last, present=PRESENT, following=FOLLOWING)
 
 
 def definitions(path: Path) -> dict[str, str]:
@@ -52,9 +58,9 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     """Pretend to be the next release, with one more migration."""
     folder = tmp_path / "migrations"
     shutil.copytree(str(importlib.resources.files("migrations")), folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0002_next.py").write_text(NEXT.format(last=""))
+    (folder / "versions" / f"{FOLLOWING}_next.py").write_text(following())
     monkeypatch.setattr(importlib.resources, "files", lambda _: folder)
-    monkeypatch.setattr(schema, "REVISION", "0002")
+    monkeypatch.setattr(schema, "REVISION", FOLLOWING)
     yield folder
     monkeypatch.undo()
 
@@ -90,9 +96,9 @@ def test_the_revision_the_program_names_is_the_one_head() -> None:
 @pytest.mark.usefixtures("next_release")
 async def test_an_older_ledger_is_copied_then_upgraded_with_all_it_holds(path: Path, clock: SteppedClock) -> None:
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr(schema, "REVISION", "0001")
+        earlier.setattr(schema, "REVISION", PRESENT)
         path.touch()
-        migrate.upgrade_to(path, "0001")
+        migrate.upgrade_to(path, PRESENT)
         old = await Ledger.open(path, clock=clock)
         async with old.transaction() as tx:
             tx.open_lease(lease())
@@ -103,12 +109,12 @@ async def test_an_older_ledger_is_copied_then_upgraded_with_all_it_holds(path: P
     new = await Ledger.open(path, clock=clock)
     assert (new.fleet_id, new.recollection(NOW).leases) == (old.fleet_id, (lease(),))
     await new.close()
-    assert migrate.stored_revision(path) == "0002"
+    assert migrate.stored_revision(path) == FOLLOWING
     assert "STRICT" in definitions(path)["leases"]
-    kept = path.with_name(path.name + ".schema-0001.sqlite")
-    assert migrate.stored_revision(kept) == "0001"
+    kept = path.with_name(path.name + f".schema-{PRESENT}.sqlite")
+    assert migrate.stored_revision(kept) == PRESENT
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr(schema, "REVISION", "0001")
+        earlier.setattr(schema, "REVISION", PRESENT)
         assert verify.verify(kept).counted["leases"] == 1
 
 
@@ -116,14 +122,14 @@ async def test_a_migration_that_fails_leaves_the_old_schema_whole(
     path: Path, clock: SteppedClock, next_release: Path
 ) -> None:
     path.touch()
-    migrate.upgrade_to(path, "0001")
+    migrate.upgrade_to(path, PRESENT)
     before = definitions(path)
-    step = next_release / "versions" / "0002_next.py"
-    step.write_text(NEXT.format(last='op.execute("CREATE TABLE events (again INTEGER)")'))
+    step = next_release / "versions" / f"{FOLLOWING}_next.py"
+    step.write_text(following('op.execute("CREATE TABLE events (again INTEGER)")'))
     with pytest.raises(LedgerError):
         await Ledger.open(path, clock=clock)
     assert definitions(path) == before
-    assert migrate.stored_revision(path) == "0001"
-    step.write_text(NEXT.format(last=""))
+    assert migrate.stored_revision(path) == PRESENT
+    step.write_text(following())
     await (await Ledger.open(path, clock=clock)).close()
-    assert migrate.stored_revision(path) == "0002"
+    assert migrate.stored_revision(path) == FOLLOWING

@@ -16,7 +16,7 @@ import pytest
 from agent.clock import SteppedClock
 from agent.domain.money import Usd
 from agent.domain.tenure import Tenure
-from agent.ledger import beside, migrate, reader
+from agent.ledger import beside, migrate, reader, schema
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, lease
@@ -221,7 +221,7 @@ async def test_an_odd_path_is_no_hindrance(tmp_path: Path, clock: SteppedClock) 
     odd = tmp_path / "50% of a ?strange #name é.sqlite"
     ledger = await Ledger.open(odd, clock=clock)
     await ledger.close()
-    assert migrate.stored_revision(odd) == "0001"
+    assert migrate.stored_revision(odd) == schema.REVISION
 
 
 async def test_opening_an_up_to_date_ledger_does_not_import_alembic(path: Path, clock: SteppedClock) -> None:

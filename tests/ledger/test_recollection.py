@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
+from agent.domain.deadline import Progress, Speed
 from agent.domain.event import Event
+from agent.domain.gpu import GpuModel
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
@@ -31,6 +33,8 @@ moves = st.one_of(
     st.tuples(st.just("spend"), few, st.integers(0, 40), st.integers(0, 10**9)),
     st.tuples(st.just("cool"), few, st.integers(-3600, 7200)),
     st.tuples(st.just("host"), few, st.integers(0, 100)),
+    st.tuples(st.just("tell"), few, st.floats(0, 100)),
+    st.tuples(st.just("start"), few),
     st.tuples(st.just("lose"), few, st.integers(0, 100_000)),
     st.tuples(st.just("wait"), st.integers(1, 100_000)),
 )
@@ -56,6 +60,13 @@ def apply(  # noqa: C901 - one arm a move
             tx.add_cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow")
         case "host", number, seconds:
             tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
+        case "tell", number, hours:
+            tx.tell_progress(Progress(f"w{number}", hours, now, NOW, "log"))
+            tx.add_speed(Speed(f"w{number}", GpuModel("RTX 4090"), hours, 1.0))
+        case "start", number if tx._lease(f"l{number}") is None:
+            """Nothing starts that was never rented."""
+        case "start", number:
+            tx.append_event(Event(at=now, kind="lease.running", lease_id=f"l{number}"))
         case "lose", number, seconds:
             at = now - dt.timedelta(seconds=seconds)
             tx.append_event(Event(at=at, kind="lease.interrupted", workload="w", slot=number, host_id=f"h{number}"))

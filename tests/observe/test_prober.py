@@ -10,6 +10,7 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.decide.probing import Target
+from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.readiness import Readiness, ReadySign
 from agent.markets import errors
 from agent.observe import prober
@@ -125,3 +126,52 @@ async def test_logs_are_read_once_a_minute_and_at_once_when_it_is_over() -> None
 async def test_a_log_that_cannot_be_read_says_so() -> None:
     seen = await probing(Logs(fails=True), SteppedClock(NOW)).look([target(ReadySign.LOG)])
     assert seen["1"].said == "its log could not be read (unavailable)"
+
+
+def telling(sign: ProgressSign, place: str = "") -> Target:
+    wanted = Deadline(48.0, NOW, sign=sign, line="hours done: {hours}", port=80, path="/progress")
+    return Target("1", NOW, Readiness(), deadline=wanted, progress_place=place)
+
+
+@pytest.mark.parametrize(
+    ("body", "hours"),
+    [
+        (b"1.5", 1.5),
+        (b' {"hours": 3, "step": 100}\n', 3.0),
+        (b"", None),
+        (b"true", None),
+        (b'{"hours": "3"}', None),
+        (b"-1", None),
+        (b"1e99", None),
+        (b"[1]", None),
+        (b"9" * 100_000, None),
+    ],
+)
+async def test_a_page_tells_hours_or_nothing(body: bytes, hours: float | None) -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + body) as place:
+        seen = await probing(Logs(), SteppedClock(NOW)).look([telling(ProgressSign.HTTP, place)])
+    assert seen["1"].hours == hours
+
+
+async def test_a_page_that_refuses_tells_nothing() -> None:
+    async with answering(b"HTTP/1.1 500 No\r\n\r\n7") as place:
+        seen = await probing(Logs(), SteppedClock(NOW)).look([telling(ProgressSign.HTTP, place)])
+    assert seen["1"].hours is None
+
+
+async def test_a_page_is_asked_once_a_minute_and_never_in_private_networks() -> None:
+    clock = SteppedClock(NOW)
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n2") as place:
+        looks = probing(Logs(), clock)
+        first = await looks.look([telling(ProgressSign.HTTP, place)])
+        again = await looks.look([telling(ProgressSign.HTTP, place)])
+        far = await probing(Logs(), clock, may_be_local=False).look([telling(ProgressSign.HTTP, place)])
+    assert first["1"].hours == 2.0
+    assert again["1"] is first["1"]
+    assert far["1"].hours is None
+
+
+async def test_the_last_line_of_the_log_that_tells_counts() -> None:
+    logs = Logs("hours done: 1", "hours done: 2.5", "step 12")
+    seen = await probing(logs, SteppedClock(NOW)).look([telling(ProgressSign.LOG)])
+    assert seen["1"].hours == 2.5

@@ -1,0 +1,88 @@
+"""The table that says by when a workload must be done, and how it tells how far it is."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from agent.config.kinds import URL_PATH, Line, Number, Span, Whole, refused
+from agent.domain import deadline, gpu
+
+
+def _by(value: object) -> object:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise refused("bad_time", "must be a time with its zone; write for example by = 2027-01-31T18:00:00Z")
+    return value
+
+
+def _model(value: str) -> str:
+    if not gpu.model(value):
+        raise refused("empty", 'names no GPU model; write for example reference_gpu = "RTX 4090"')
+    return value
+
+
+class DeadlineTable(BaseModel):
+    """Work that must be done by a time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    hours: Annotated[Number, Field(gt=0, le=deadline.MOST_HOURS, examples=[48])]
+    """Hours of work, on the reference GPU."""
+    by: Annotated[datetime, BeforeValidator(_by), WithJsonSchema({"type": "string", "format": "date-time"})]
+    """When it must be done."""
+    reference_gpu: Annotated[Line, Field(min_length=1, max_length=64), AfterValidator(_model)] | None = None
+    """GPU model that the hours are counted on; without this key what runs counts as it."""
+    restart: Annotated[Span, Field(examples=["20m"])] | None = None
+    """What an interruption costs at most; without this key a checkpoint interval and a restore."""
+    progress: Literal["order", "log", "http"] = "order"
+    """How it tells the hours done: by `gpubid progress` alone, in a line of its log, or on a page."""
+    progress_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["hours done: {hours}"])] | None = None
+    """Text of the line, with {hours} where the number stands, for progress = "log"."""
+    progress_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
+    """Port of the container, for progress = "http"; it must stand in `ports`."""
+    progress_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/progress"
+    """Path that answers with the number, alone or as {"hours": 1.5}."""
+
+    @model_validator(mode="after")
+    def _tells_where(self) -> Self:
+        line = self.progress_line
+        if self.progress == "log" and line is None:
+            sentence = 'progress = "log" needs the line; write for example progress_line = "hours done: {hours}"'
+            raise refused("missing_key", sentence)
+        if line is not None and (line.count(deadline.PLACE) != 1 or not line.partition(deadline.PLACE)[0].strip()):
+            sentence = 'must hold text and then {hours} once; write for example progress_line = "hours done: {hours}"'
+            raise refused("bad_line", sentence)
+        if self.progress == "http" and self.progress_port is None:
+            sentence = 'progress = "http" needs the port; write for example progress_port = 8000'
+            raise refused("missing_key", sentence)
+        return self
+
+    def deadline(self) -> deadline.Deadline:
+        """Return the deadline that the table says."""
+        return deadline.Deadline(
+            hours=self.hours,
+            by=self.by,
+            reference_gpu=None if self.reference_gpu is None else gpu.model(self.reference_gpu),
+            restart=self.restart,
+            sign=deadline.ProgressSign(self.progress),
+            line=self.progress_line or "",
+            port=self.progress_port or 0,
+            path=self.progress_path,
+        )
+
+
+def refuse_misfit(table: DeadlineTable | None, kind: str, slots: int, ports: tuple[int, ...]) -> None:
+    """Refuse a deadline that its workload cannot have.
+
+    Raises:
+        PydanticCustomError: which says what to change.
+    """
+    if table is None:
+        return
+    if kind != "batch":
+        raise refused("conflict", 'a deadline is for work that ends; write kind = "batch", or take the table out')
+    if slots != 1:
+        raise refused("conflict", "a deadline counts the work of one slot; write slots = 1, a workload for each part")
+    port = table.progress_port
+    if port is not None and port not in ports:
+        raise refused("bad_port", f"progress_port {port} is not open; write ports = [{port}]")

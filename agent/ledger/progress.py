@@ -1,0 +1,57 @@
+"""Progress, measured speeds and starts between the domain and their tables."""
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain.deadline import Progress, Speed, Start
+from agent.domain.event import Event
+from agent.domain.gpu import GpuModel
+from agent.domain.lease import Lease
+from agent.ledger import schema
+from agent.ledger.types import Query
+
+PROGRESS = sa.select(schema.progress)
+SPEEDS = sa.select(schema.speeds)
+TOLD = sa.insert(schema.progress).prefix_with("OR REPLACE")
+MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
+RUNNING = "lease.running"
+MOST_STARTS = 256
+"""So many starts say enough of a quantile."""
+
+
+def progress_of(columns: Mapping[str, Any]) -> Progress:
+    """Return the progress of a row."""
+    return Progress(**columns)
+
+
+def speed_of(columns: Mapping[str, Any]) -> Speed:
+    """Return the speed of a row."""
+    return Speed(**{**columns, "gpu": GpuModel(columns["gpu"])})
+
+
+def row(told: Progress | Speed) -> dict[str, Any]:
+    """Return the columns of either."""
+    return dataclasses.asdict(told)
+
+
+def start_of(event: Event, lease: Lease | None) -> Start | None:
+    """Return the start that an event tells of, or None."""
+    if event.kind != RUNNING or lease is None:
+        return None
+    return Start(lease.lease_id, lease.market, event.at, max((event.at - lease.opened_at).total_seconds(), 0.0))
+
+
+def first_runs(since: datetime) -> Query:
+    """Return the query for when each lease opened since then first ran: (lease_id, market, opened_at, at)."""
+    events, leases = schema.events, schema.leases
+    return (
+        sa.select(leases.c.lease_id, leases.c.market, leases.c.opened_at, sa.func.min(events.c.at).label("at"))
+        .join_from(events, leases, events.c.lease_id == leases.c.lease_id)
+        .where(events.c.kind == RUNNING, events.c.at >= since)
+        .group_by(leases.c.lease_id)
+        .order_by(sa.func.min(events.c.at), leases.c.lease_id)
+    )

@@ -1,0 +1,129 @@
+"""Progress is told, not guessed: what is new, what is believed, and what two reports measure."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import probing, progress
+from agent.decide.facts import ProgressTold
+from agent.domain.deadline import Deadline, Progress, ProgressSign
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.readiness import Sighting
+from agent.domain.workload import Workload
+from tests.support import builders
+
+NOW = builders.NOW
+LOG = Deadline(48.0, NOW + timedelta(days=3), sign=ProgressSign.LOG, line="hours done: {hours} of")
+
+
+def work(**changes: Any) -> Workload:
+    return builders.workload(**{"deadline": LOG, **changes})
+
+
+def known(hours: float, **ago: float) -> Progress:
+    return Progress("train", hours, builders.ago(**ago), builders.ago(days=1), "log", "vast-1")
+
+
+def seen(
+    hours: float | None, *leases: Lease, before: Progress | None = None, of: Workload | None = None, at: Any = NOW
+) -> Fleet:
+    sighting = Sighting("1", at, hours=hours)
+    return builders.fleet(
+        workloads=(of or work(),),
+        leases=leases or (builders.lease(),),
+        markets={"vast": builders.view(sightings={"1": sighting})},
+        progress={before.workload: before} if before is not None else {},
+    )
+
+
+def only(fleet: Fleet) -> ProgressTold:
+    (fact,) = progress.told(fleet)
+    return fact
+
+
+def test_the_first_sight_of_a_deadline_is_written_down() -> None:
+    fact = only(seen(None))
+    assert (fact.after.hours, fact.after.since, fact.before) == (0.0, NOW, None)
+
+
+def test_a_workload_without_a_deadline_tells_nothing() -> None:
+    assert list(progress.told(seen(3.0, of=builders.workload()))) == []
+
+
+def test_a_report_is_news_and_measures_the_speed_between_two_of_one_lease() -> None:
+    fact = only(seen(2.5, before=known(2.0, minutes=30)))
+    assert (fact.after.hours, fact.after.source, fact.after.lease_id) == (2.5, "log", "vast-1")
+    assert fact.speed is not None
+    assert (fact.speed.hours, fact.speed.running_hours) == (0.5, 0.5)
+    assert fact.speed.gpu == builders.RTX_4090
+
+
+def test_the_same_report_again_is_no_news() -> None:
+    assert list(progress.told(seen(2.0, before=known(2.0, minutes=30)))) == []
+    assert list(progress.told(seen(2.5, before=known(2.0), at=builders.ago(minutes=1)))) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "before", "held"),
+    [
+        (1.5, known(2.0, minutes=30), {}),
+        (2.5, known(2.0, minutes=120), {}),
+        (2.5, known(2.0, seconds=30), {}),
+        (2.5, Progress("train", 2.0, builders.ago(minutes=30), NOW, "order"), {}),
+    ],
+    ids=["went back", "was down between", "too close", "a person said the last"],
+)
+def test_what_measures_no_speed(hours: float, before: Progress, held: dict[str, Any]) -> None:
+    fact = only(seen(hours, builders.lease(**held), before=before))
+    assert fact.after.hours == hours
+    assert fact.speed is None
+
+
+@pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf"), 2e6])
+def test_what_is_no_number_of_hours_is_not_believed(hours: float) -> None:
+    assert list(progress.told(seen(hours, before=known(2.0, minutes=30)))) == []
+
+
+def test_a_renamed_workload_keeps_what_was_told_of_it() -> None:
+    fact = only(seen(None, of=work(name="new", was="train"), before=known(7.0, minutes=5)))
+    assert (fact.after.workload, fact.after.hours) == ("new", 7.0)
+    assert fact.after.since == builders.ago(days=1)
+
+
+def test_while_a_slot_moves_the_lease_that_works_is_the_one_that_tells() -> None:
+    old = builders.lease(1, opened_at=builders.ago(hours=2))
+    new = builders.lease(2, opened_at=builders.ago(minutes=5))
+    fact = only(seen(2.5, old, new, before=known(2.0, minutes=30)))
+    assert fact.after.lease_id == "vast-1"
+
+
+def test_a_log_is_read_for_progress_although_nothing_else_is_asked() -> None:
+    (target,) = probing.targets(seen(None), "vast")
+    assert target.needs_log
+    assert probing.targets(seen(None, of=builders.workload()), "vast") == ()
+    assert probing.targets(seen(None, builders.lease(state=LeaseState.PAUSED)), "vast") == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "hours"),
+    [
+        ("12:01 hours done: 3.25 of 48", 3.25),
+        ("hours done:7 of 48", 7.0),
+        ("hours done: 3.2.1 of 48", None),
+        ("hours done: -3 of 48", None),
+        ("hours done: 3.25", None),
+        ("hours done: of 48", None),
+        ("hours done: 12345678901 of 48", None),
+    ],
+)
+def test_a_line_tells_hours_or_nothing(line: str, hours: float | None) -> None:
+    assert LOG.hours_in(line) == hours
+
+
+@given(st.text(max_size=400), st.text(max_size=40))
+def test_no_log_and_no_line_upsets_it(log: str, text: str) -> None:
+    Deadline(1.0, NOW, sign=ProgressSign.LOG, line=f"x{text}{{hours}}").hours_in(log)
