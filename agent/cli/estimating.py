@@ -131,8 +131,9 @@ async def _place(
     samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
     records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
-    asks = history.least_asks(samples, hours, table.gpus)
-    floors = history.least_floors(samples, hours, table.gpus)
+    asks = history.asks(samples, hours, table.gpus)
+    leases = [one for one in await reader.leases(limit=ROWS) if one.market == market] if reader is not None else []
+    floors = history.floors(samples, leases, table.gpus)
     of = f"of {table.gpus}x {model} on {market} in the ledger"
     given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
     return weigh.Place(
@@ -156,11 +157,12 @@ async def _place(
     )
 
 
-def _from(hourly: Mapping[datetime, money.UsdPerHour], what: str, of: str, mend: str) -> str:
+def _from(hourly: history.Hourly, what: str, of: str, mend: str) -> str:
     if not hourly:
         return f"there are no {what} {of}; let the daemon watch that model, or give {mend}"
-    return f"least {what} {of}, {len(hourly)} hours from {min(hourly):%Y-%m-%d} to {max(hourly):%Y-%m-%d}"
+    span = f"{len(hourly)} hours from {min(hourly):%Y-%m-%d} to {max(hourly):%Y-%m-%d}"
+    return f"the {history.CHEAPEST} least {what} {of}, {span}"
 
 
-def _until(hourly: Mapping[datetime, money.UsdPerHour]) -> str:
+def _until(hourly: history.Hourly) -> str:
     return f"{max(hourly):%Y-%m-%d}" if hourly else ""

@@ -1,51 +1,77 @@
 """Recorded prices -> the prices a job would meet, as equally likely cases.
 
-For every hour of the history the least price of any host counts, since that is what is rented; a price stands until the
-host shows another, at most a day. The hours are sorted and cut into cells of equal length; a case is a cell's mean.
+Of every hour of the history the prices of the few cheapest hosts count, each alike: which of them is rented depends on
+more than the price, and after an interruption it is the next. A price stands until the host shows another, at most a
+day. All of them are sorted and cut into cells of equal length; a case is a cell's mean.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from agent.domain.lease import Lease
 from agent.domain.money import UsdPerHour
 from agent.domain.price import PriceHour, PriceSample
 
 CASES = 5
+
+CHEAPEST = 3
+"""How many hosts of an hour count. Assumed: in the first two rehearsed days at hand one was far too low, three nearly
+right and five too high (tests/soak/estimates.py)."""
+
 STANDS = timedelta(hours=24)
 """How long an unchanged price is believed. Assumed: prices are written down when they change, hosts come and go."""
+ECHO = timedelta(minutes=90)
+"""How long after a lease its bid may still be shown as the floor: recorded at 10 to 20 minutes, up to four times that
+after a bid was lowered."""
 _HOUR = timedelta(hours=1)
+_Change = tuple[datetime, str, UsdPerHour | None]
+
+Hourly = Mapping[datetime, tuple[UsdPerHour, ...]]
+"""The least prices of each hour, the least first."""
 
 
-def least_asks(samples: Iterable[PriceSample], hours: Iterable[PriceHour], gpus: int) -> dict[datetime, UsdPerHour]:
-    """Return the least on-demand price of every hour, for `gpus` GPUs together."""
-    old = {hour.hour: hour.ask.least for hour in hours if hour.gpus == gpus and hour.ask is not None}
-    return _merged(old, _least([(one.at, one.host_id, one.ask) for one in samples if one.gpus == gpus]))
+def asks(samples: Iterable[PriceSample], hours: Iterable[PriceHour], gpus: int) -> Hourly:
+    """Return the least on-demand prices of every hour, for `gpus` GPUs together; of a rolled-up hour one."""
+    old = {hour.hour: (hour.ask.least,) for hour in hours if hour.gpus == gpus and hour.ask is not None}
+    raw = _least([(one.at, one.host_id, one.ask) for one in samples if one.gpus == gpus])
+    return dict(sorted({**old, **raw}.items()))
 
 
-def least_floors(samples: Iterable[PriceSample], hours: Iterable[PriceHour], gpus: int) -> dict[datetime, UsdPerHour]:
-    """Return the least floor of every hour, for `gpus` GPUs together."""
-    old = {hour.hour: hour.floor.least for hour in hours if hour.gpus == gpus and hour.floor is not None}
-    return _merged(old, _least([(one.at, one.host_id, one.floor) for one in samples if one.gpus == gpus]))
+def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int) -> Hourly:
+    """Return the least floors of every hour, for `gpus` GPUs together, on hosts where no lease of ours bids.
+
+    There a search shows our own bid as the floor. Rolled-up hours do not tell hosts apart, so they are left out.
+    """
+    ours: dict[str, list[tuple[datetime, datetime | None]]] = {}
+    for lease in leases:
+        ours.setdefault(lease.host_id, []).append((lease.opened_at, lease.ended_at and lease.ended_at + ECHO))
+    changes: list[_Change] = [(since, host, None) for host, spans in ours.items() for since, _ in spans]
+    changes += [
+        (one.at, one.host_id, one.floor)
+        for one in samples
+        if one.gpus == gpus and not _is_within(one.at, ours.get(one.host_id, ()))
+    ]
+    return _least(changes)
 
 
-def cases(hourly: Mapping[datetime, UsdPerHour]) -> tuple[UsdPerHour, ...]:
+def cases(hourly: Hourly) -> tuple[UsdPerHour, ...]:
     """Return at most `CASES` equally likely prices; none without history."""
-    rates = sorted(rate.micros for rate in hourly.values())
+    rates = sorted(rate.micros for prices in hourly.values() for rate in prices)
     count = min(CASES, len(rates))
     cells = [rates[len(rates) * number // count : len(rates) * (number + 1) // count] for number in range(count)]
     return tuple(UsdPerHour(round(sum(cell) / len(cell))) for cell in cells)
 
 
-def _merged(old: dict[datetime, UsdPerHour], raw: dict[datetime, UsdPerHour]) -> dict[datetime, UsdPerHour]:
-    return dict(sorted({**old, **raw}.items()))
+def _is_within(at: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> bool:
+    return any(since < at and (until is None or at < until) for since, until in spans)
 
 
-def _least(changes: Sequence[tuple[datetime, str, UsdPerHour | None]]) -> dict[datetime, UsdPerHour]:
+def _least(changes: Sequence[_Change]) -> Hourly:
     if not changes:
         return {}
     ordered = sorted(changes, key=lambda change: (change[0], change[1]))
     standing: dict[str, tuple[datetime, UsdPerHour | None]] = {}
-    found: dict[datetime, UsdPerHour] = {}
+    found: dict[datetime, tuple[UsdPerHour, ...]] = {}
     hour, place = _hour_of(ordered[0][0]), 0
     while hour <= ordered[-1][0]:
         while place < len(ordered) and ordered[place][0] < hour + _HOUR:
@@ -54,7 +80,7 @@ def _least(changes: Sequence[tuple[datetime, str, UsdPerHour | None]]) -> dict[d
             place += 1
         fresh = [rate for at, rate in standing.values() if rate is not None and hour - at < STANDS]
         if fresh:
-            found[hour] = min(fresh)
+            found[hour] = tuple(sorted(fresh)[:CHEAPEST])
         hour += _HOUR
     return found
 
