@@ -13,22 +13,22 @@ import structlog
 
 from agent import schedule
 from agent.act import orders, terms
+from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
-from agent.decide import halt, reload
+from agent.decide import halt, notices, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.markets import errors, instrumented, port, transport
+from agent.markets import instrumented, port, transport
 from agent.markets.runpod import market as runpod
 from agent.markets.vast import market as vast
 from agent.observe.poller import Poller
@@ -37,8 +37,6 @@ from agent.observe.prober import Prober
 log = structlog.get_logger("gpubid.app")
 
 FOR_GOOD = timedelta(days=3650)
-MONTH_SEED = "before-this-ledger"
-"""The lease id under which the vendor's own charges of this month are counted when the ledger is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,7 @@ class App:
         self.ledger = ledger
         self.clock = clock
         self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
+        self._accounts = Accounts(ledger, self.markets, clock)
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = config
         self.seen: Pass | None = None
@@ -109,7 +108,7 @@ class App:
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
-            await app._know_accounts(schedule.OPEN_PATIENCE_SECONDS)
+            await app._accounts.know(schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
             await app.close()
             raise
@@ -131,7 +130,7 @@ class App:
             done = await self._cycle.run()
             self.seen = done
         if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
-            await self._know_accounts()
+            await self._accounts.know()
         return done
 
     def stop_writing(self, why: str) -> None:
@@ -265,6 +264,11 @@ class App:
         leases = tuple(lease for lease in self.ledger.recollection(self.clock.now()).leases if lease.is_open)
         return leases, money.total_rate(lease.billing_rate for lease in leases)
 
+    def notices(self) -> tuple[notices.Notice, ...]:
+        """Return what a person must know of the whole: why nothing is paid for, as of the last cycle."""
+        views = self.seen.fleet.markets if self.seen is not None else {}
+        return notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
+
     def doubts(self) -> list[Intent]:
         """Return the paying writes that no listing has settled: each may turn out to bill."""
         known = self.ledger.recollection(self.clock.now())
@@ -310,50 +314,8 @@ class App:
                 tx.lift_cooldown(old.scope, old.key)
                 tx.add_cooldown(new.scope, new.key, new.until, new.code)
 
-    async def _know_accounts(self, patience: float | None = None) -> None:
-        """Learn whose account each key is of, all markets at once; one that is silent longer is asked by the cycles."""
-        names = tuple(self.markets)
-        found = await asyncio.gather(*(self._account(name, patience) for name in names))
-        for name, (account, charges) in zip(names, found, strict=True):
-            if account is None:
-                continue
-            self.clock.heed(name, account.market_time)
-            if charges is None and not self._bound(name):
-                # Unbound it pays for nothing: what this month has cost is not known yet.
-                continue
-            await self.ledger.bind_account(name, account.account_id)
-            if charges is not None:
-                await self._seed_month(name, charges)
-
-    async def _account(
-        self, name: str, patience: float | None
-    ) -> tuple[port.Account | None, Sequence[port.Charge] | None]:
-        """Return whose the key is and, where the ledger knows no spend of it, what this month has cost there."""
-        now, market = self.clock.now(), self.markets[name]
-        first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        account: port.Account | None = None
-        try:
-            async with asyncio.timeout(patience):
-                account = await market.account()
-                if self._bound(name) and not self.ledger.was_lost:
-                    return account, None
-                return account, await market.charges(first, now)
-        except (errors.MarketError, TimeoutError) as error:
-            what = "charges.unread" if account is not None else "account.unread"
-            code = error.code if isinstance(error, errors.MarketError) else "silent"
-            log.warning(what, market=name, code=code, reason=str(error)[:200])
-            return account, None
-
-    async def _seed_month(self, name: str, charges: Sequence[port.Charge]) -> None:
-        """Count what the market charged this month before this ledger existed: an empty ledger knows no spend."""
-        async with self.ledger.transaction() as tx:
-            for charge in charges:
-                day = charge.day.date()
-                tx.add_spend(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
-            tx.settle_loss()
-
     def _bound(self, market: str) -> str:
-        return self.ledger.recollection(self.clock.now()).accounts.get(market, "")
+        return self._accounts.bound(market)
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         def why_not(account_id: str) -> str:

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any
 from agent.cli import exits, session, wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from agent.config.settings import Config
+    from agent.decide.notices import Notice
+    from agent.domain.event import Event
+
+
+MOST_YEARS = 5
+"""What rests for longer has no end of its own."""
 
 
 def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Show slots, leases, spend and doubts; reads the ledger only, also while the daemon runs."""
+    """Show slots, leases, spend and doubts, by the daemon's word where one runs, else as the ledger has them."""
     from agent.ledger.errors import LedgerError
 
     settings, _ = session.read(config)
@@ -30,7 +38,8 @@ async def shown(config: "Config") -> dict[str, Any]:
     from agent.ledger.reader import open_reader
     from agent.web import views
 
-    if not session.may_read(config.ledger):
+    # The daemon knows more than its ledger: the right time, and what keeps it from paying.
+    if wire.may_ask(config) or not session.may_read(config.ledger):
         told = await wire.get(config, "/fleet")
         if told is not None:
             return dict(told)
@@ -38,9 +47,22 @@ async def shown(config: "Config") -> dict[str, Any]:
     try:
         now = SystemClock().now()
         known, decided = await reader.recollection(now), await reader.decisions()
+        last = await reader.events(None, None, None, [], 1)
     finally:
         await reader.close()
-    return views.fleet(config.workloads, known, decided, now)
+    return views.fleet(config.workloads, known, decided, now, _without_daemon(last, is_open=bool(known.leases)))
+
+
+def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
+    """Yield that no daemon runs, and why the last one ended if that is the last thing it wrote."""
+    from agent.decide.notices import Notice
+
+    bills = "; what is open goes on billing" if is_open else ""
+    sentence = f"none runs on this ledger, which shows what it knew last{bills}: `gpubid run` takes it up again"
+    yield Notice("daemon", "not_running", sentence)
+    for event in last:
+        if event.kind == "daemon.refused":
+            yield Notice(event.market or "daemon", event.reason_code, event.reason)
 
 
 def _print(shown: dict[str, Any]) -> None:
@@ -54,12 +76,18 @@ def _print(shown: dict[str, Any]) -> None:
         if row["lease"] is None:
             session.add(table, row["slot"], "empty", "", "", "", "", "", "")
     session.show(table)
-    for row in shown["slots"]:
-        if row["why"]:
-            session.say(f"{row['slot']}: {row['why']}")
-    for row in shown["in_doubt"]:
-        session.say(f"in doubt: {row['kind']} {row['intent']} for {row['slot']}")
-    for row in shown["resting"]:
-        session.say(f"rests until {row['until'][:19]}: {row['what']}, after {row['after']}")
+    for line in _sentences(shown):
+        session.say(line)
     today, month = shown["spent_today_dollars"], shown["spent_month_dollars"]
     session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour")
+
+
+def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
+    """Yield what explains the table: the whole first, then slot by slot, then what rests."""
+    yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
+    yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
+    yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
+    for row in shown["resting"]:
+        is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
+        span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"
+        yield f"rests {span}: {row['what']}, after {row['after']}"

@@ -13,6 +13,15 @@ UNUSABLE = 422
 """The status of an order that does not fit what there is."""
 
 
+def may_ask(config: "Config") -> bool:
+    """Tell whether there is a daemon's socket that is ours to open; a crash may have left one that nobody serves."""
+    import os
+
+    from agent.web import operator
+
+    return os.access(operator.path_of(config.ledger), os.R_OK | os.W_OK)
+
+
 async def post(config: "Config", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None when no daemon listens; end with its sentence if it refuses."""
     said: dict[str, Any] | None = await _asked(config, "POST", route, json=body)

@@ -26,13 +26,13 @@ from agent.domain.workload import Slot, Workload
 class MarketView:
     """What one market has told us.
 
-        `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
+    `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
     `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by instance
     id. `listings` counts complete listings since the start. `absent_ids` are instances that it declared non-existent
     by its own code in this cycle; `is_key_proven` tells whether the key answered in it too. `offers` are rows not
     older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
-    that hosts have asked for. `no_spend_because` says why nothing may be paid for there, and is empty when it may.
-    `sightings` are what probes last saw, by instance id.
+    that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
+    nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
     """
 
     market: str
@@ -44,6 +44,7 @@ class MarketView:
     listings: int = 0
     absent_ids: frozenset[str] = frozenset()
     is_key_proven: bool = False
+    trouble: str = ""
     no_spend_because: str = ""
     credit: Usd | None = None
     account_id: str = ""

@@ -68,6 +68,7 @@ class Poller:
         self.view = replace(
             self.view,
             is_fresh=False,
+            trouble="",
             absent_ids=frozenset(),
             is_key_proven=False,
             events=(),
@@ -224,7 +225,7 @@ class Poller:
         self.view = replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
 
     def _failed(self, error: errors.MarketError) -> None:
-        self.view = replace(self.view, is_fresh=False)
+        self.view = replace(self.view, is_fresh=False, trouble=str(error)[:200])
         if not self._is_down:
             log.warning("market.unavailable", market=self.market.name, code=error.code, reason=str(error)[:200])
         self._is_down = True

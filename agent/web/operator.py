@@ -22,6 +22,7 @@ from agent.act import orders as words
 from agent.clock import SteadyClock
 from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
+from agent.decide.notices import Notice
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
@@ -60,6 +61,10 @@ class Orders(Protocol):
 
     async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
         """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
+        ...
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Return what a person must know of the whole."""
         ...
 
     def doubts(self) -> list[Intent]:
@@ -155,7 +160,8 @@ class OperatorSocket:
     async def _fleet(self, _: web.Request) -> web.Response:
         mine, now = self._orders, self._orders.clock.now()
         decided = await (await mine.ledger.reader()).decisions()
-        return web.json_response(views.fleet(mine.rules.workloads, mine.ledger.recollection(now), decided, now))
+        known, notices = mine.ledger.recollection(now), mine.notices()
+        return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices))
 
     async def _running(self, _: web.Request) -> web.Response:
         return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))

@@ -10,6 +10,7 @@ from typing import Any
 from agent.cycle import Pass
 from agent.decide import cooldown, explain, meter, words
 from agent.decide.limits import Limits
+from agent.decide.notices import Notice
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot, Workload
@@ -19,12 +20,17 @@ from agent.web import reach
 
 
 def fleet(
-    workloads: Iterable[Workload], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
+    workloads: Iterable[Workload],
+    known: Recollection,
+    decided: Sequence[RecordedDecision],
+    now: datetime,
+    notices: Iterable[Notice] = (),
 ) -> dict[str, Any]:
-    """Return slots with what holds them, leases, spend, doubts, and what rests."""
+    """Return slots with what holds them, leases, spend, doubts, what rests, and what concerns all of it."""
     owed = meter.outstanding(known.leases, now)
     return {
         "now": now.isoformat(),
+        "notices": [asdict(notice) for notice in notices],
         "slots": [_slot(place, known, decided, now) for work in workloads for place in work.places],
         "leases": [lease(held) for held in known.leases],
         "in_doubt": [

@@ -16,8 +16,8 @@ from tests.support.programs import LIVE, Daemon, Market
 MACHINE = Path(__file__).with_name("machine")
 START = "2027-03-02T09:00:00+00:00"
 """Far from the turn of a day and of a month."""
-SPEED = 20.0
-"""Simulated seconds a second: the two minutes that prove an absence take six, a deadline of 30 s is one and a half."""
+SPEED = 30.0
+"""Simulated seconds a second: the two minutes that prove an absence take four, a deadline of 30 s is one."""
 PATIENCE_SECONDS = 120.0
 """Of our own time: how long a state is waited for, which on an idle machine comes within a few."""
 PAUSE_SECONDS = 0.1
@@ -94,6 +94,10 @@ class Box:
         """Wait until the reason why a slot does not run has these parts; return what `gpubid fleet` prints then."""
         await self.until(lambda shown: all(part in shown["slots"][slot]["why"] for part in parts), " and ".join(parts))
         return await self.told()
+
+    async def until_noticed(self, part: str) -> None:
+        """Wait until what concerns the whole fleet has this part."""
+        await self.until(lambda shown: any(part in notice["sentence"] for notice in shown["notices"]), part)
 
     async def running(self) -> dict[str, Any]:
         """Return the lease, once it is known to run."""

@@ -1,0 +1,52 @@
+"""What concerns the whole fleet is told once, with what to do."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.decide import notices
+from agent.domain.fleet import MarketView
+from agent.domain.money import ZERO
+from tests.support import builders
+
+VIEW = builders.view()
+
+
+def told(view: MarketView = VIEW, stopped_because: str = "", *, is_writable: bool = True) -> list[tuple[str, str]]:
+    made = notices.notices({view.market: view}, stopped_because, is_writable=is_writable)
+    return [(notice.code, notice.sentence) for notice in made]
+
+
+def test_a_fleet_that_may_pay_has_nothing_to_tell() -> None:
+    assert told() == []
+
+
+@pytest.mark.parametrize(
+    ("view", "code", "part"),
+    [
+        (
+            replace(VIEW, is_fresh=False, trouble="it answered 503."),
+            "unreadable",
+            "UTC: it answered 503; what ran then",
+        ),
+        (replace(VIEW, is_fresh=False, listed_at=None), "unreadable", "could not be read yet: no answer"),
+        (replace(VIEW, no_spend_because="spend = false"), "no_spend", "spend = false"),
+        (replace(VIEW, clock_skew_seconds=-86_400.0), "clock_skew", "1 day, 0:00:00 ahead of"),
+        (replace(VIEW, clock_skew_seconds=61.0), "clock_skew", "0:01:01 behind"),
+        (replace(VIEW, credit=ZERO), "no_credit", "top it up"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_keeps_a_market_from_being_paid(view: MarketView, code: str, part: str) -> None:
+    ((said, sentence),) = told(view)
+    assert said == code
+    assert part in sentence
+
+
+def test_a_small_difference_of_clocks_is_none() -> None:
+    assert told(replace(VIEW, clock_skew_seconds=-60.0)) == []
+
+
+def test_what_stopped_all_writing_is_told_once_and_first() -> None:
+    view = replace(VIEW, no_spend_because="a second daemon")
+    assert [code for code, _ in told(view, "a second daemon", is_writable=False)] == ["writing_stopped", "unwritable"]
