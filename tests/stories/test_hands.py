@@ -6,6 +6,8 @@ healthy lease.
 
 from pathlib import Path
 
+import pytest
+
 from agent.simulator.gate import Gate
 from tests.support import stories
 
@@ -29,6 +31,7 @@ async def test_the_work_ends_itself_with_the_instance_key(tmp_path: Path) -> Non
         assert await stage.rents() == 1
 
 
+@pytest.mark.nightly
 async def test_the_work_stops_itself_with_the_instance_key(tmp_path: Path) -> None:
     """Its disk is kept, and bills, until a person says what it was; then it is released."""
     async with stories.begun(tmp_path, BATCH) as (stage, _, held):
@@ -64,9 +67,10 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
         assert await stage.rents() == 2
 
 
+@pytest.mark.nightly
 async def test_a_person_stops_the_instance_in_the_console(tmp_path: Path) -> None:
     """It stays stopped for a while, and is told; then the very same lease goes on."""
-    async with stories.begun(tmp_path) as (stage, _, held):
+    async with stories.begun(tmp_path, speed=2 * stories.SPEED) as (stage, _, held):
         await stage.console("PUT", held["instance"], {"state": "stopped"})
         told = await stage.box.until_why("a person or the work itself stopped it", "it is left so for 10 minutes")
         assert "`gpubid pause train/0` keeps it stopped, `gpubid release train/0` starts it elsewhere" in told
@@ -81,6 +85,7 @@ async def test_a_person_stops_the_instance_in_the_console(tmp_path: Path) -> Non
         assert not await stage.ended(held["instance"])
 
 
+@pytest.mark.nightly
 async def test_the_label_is_edited(tmp_path: Path) -> None:
     """The ledger knows the instance by its id: it stays ours, and its slot is not filled again."""
     async with stories.begun(tmp_path) as (stage, _, held):
@@ -95,6 +100,7 @@ async def test_the_label_is_edited(tmp_path: Path) -> None:
         assert await stage.live() == []
 
 
+@pytest.mark.nightly
 async def test_the_workload_is_renamed(tmp_path: Path) -> None:
     """Without a word on where its lease belongs the reload is refused; with it the lease goes on under the new name."""
     name, was = ("[workloads.train]", "[workloads.night]"), ("slots = 1", 'slots = 1\nwas = "train"')

@@ -16,6 +16,7 @@ from tests.support import stories
 DAY = 86_400.0
 
 
+@pytest.mark.nightly
 async def test_the_key_is_revoked_for_fifteen_minutes(tmp_path: Path) -> None:
     """Nothing is believed gone and nothing is paid; what to look at is told; with the key back all is as it was."""
     async with stories.begun(tmp_path, speed=1.5 * stories.SPEED) as (stage, _, held):
@@ -74,6 +75,7 @@ async def test_the_ledger_is_deleted(tmp_path: Path) -> None:
             assert "adopted" in (await stage.box.gpubid("ledger", "events", "--kind", "orphan.seen")).out
 
 
+@pytest.mark.nightly
 async def test_yesterdays_backup_is_restored(tmp_path: Path) -> None:
     """What was rented since is found by its label and adopted; the word that stood yesterday stands again."""
     async with stories.stage(tmp_path) as stage:
@@ -122,6 +124,7 @@ async def test_a_second_daemon_starts_on_another_box(tmp_path: Path) -> None:
             assert (await here.fleet())["notices"] == []
 
 
+@pytest.mark.nightly
 async def test_the_disk_is_full(tmp_path: Path) -> None:
     """Nothing is paid for until there is room again, and that is told; what runs goes on."""
     disk = tmp_path / "disk"
@@ -197,6 +200,7 @@ async def test_the_host_goes_offline_in_mid_release(tmp_path: Path) -> None:
         assert await stage.rents() == 2
 
 
+@pytest.mark.nightly
 async def test_credit_runs_out_and_returns(tmp_path: Path) -> None:
     """The market stops what runs; nothing else is rented meanwhile, and with credit the same lease goes on."""
     async with stories.begun(tmp_path) as (stage, _, held):
