@@ -88,9 +88,17 @@ pure: setup
 .PHONY: test
 test: tools style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
 	@rm -f .coverage .coverage.*
-	@$(PYTHON) -m coverage run -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal -m "not nightly"
+	@$(PYTHON) -m coverage run -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal -m "not nightly and not guest"
 	@$(PYTHON) -m coverage combine --quiet
 	@$(PYTHON) -m coverage report --include='$(COVERED)' --fail-under=95
+
+.PHONY: deb
+deb: setup ## Build dist/gpubid_VERSION_ARCH.deb: the program in an environment of its own, on Debian's Python
+	@deploy/debian/build.sh
+
+.PHONY: deploy-test
+deploy-test: setup ## Install, run, break, upgrade and purge the package in a booted Debian; needs root, see tests/deploy
+	@$(PYTHON) -m pytest --quiet -m guest tests/deploy
 
 .PHONY: bench
 bench: setup ## Measure speed and memory, each beside what it is compared to
@@ -127,3 +135,6 @@ dashboards: setup ## Write the Grafana dashboards anew from their source
 lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions that fit
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --group dev --output-file requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \
+		--no-header --no-annotate --override deploy/debian/without.txt --constraint requirements.lock \
+		--output-file deploy/debian/requirements.lock pyproject.toml deploy/debian/instead.in

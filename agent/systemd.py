@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MAX_CREDENTIAL = 4096
+STORE = Path("/etc/credstore")
+"""Where systemd itself looks for a credential that a unit names; a person with the right to looks there too."""
 _MICROS = 1_000_000
 
 
@@ -78,6 +80,9 @@ def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
 def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> str:
     """Return a key: from `file` where one is named, else systemd's credential `name`, else the variable NAME.
 
+    Where there is neither, the store is asked from which systemd would have taken it, so that root's verbs have the key
+    of the service.
+
     Raises:
         CredentialError: it is nowhere, cannot be read, or is no key.
     """
@@ -89,7 +94,9 @@ def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> 
         return _checked(_read(Path(directory) / name), f"credential {name}")
     if environment.get(variable):
         return _checked(environment[variable], f"variable {variable}")
-    where = f"LoadCredential={name}:FILE in the unit, or the variable {variable}"
+    if os.access(STORE / name, os.R_OK):
+        return _checked(_read(STORE / name), f"credential {name}")
+    where = f"LoadCredential={name}:FILE in the unit, or the variable {variable}, or as {STORE / name}"
     raise CredentialError("no_credential", f"there is no key named {name}; give it by {where}")
 
 

@@ -8,6 +8,7 @@ import typer
 from agent import __version__
 from agent.cli import (
     check,
+    deploy,
     estimate,
     exits,
     explain,
@@ -39,6 +40,7 @@ app.command()(estimate.estimate)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")
+app.add_typer(deploy.app, name="deploy")
 for verb in (
     orders.drain,
     orders.pause,

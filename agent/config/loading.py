@@ -26,6 +26,8 @@ from agent.domain.workload import (
 
 MB_PER_GB = 1000
 """Markets list a 24 GB card with 24,564 MB: counted in 1,024 it would not be a 24 GB card."""
+SERVICE, STATE, RUNTIME = Path("/etc/gpubid"), "/var/lib/gpubid", "/run/gpubid"
+"""Where the systemd unit has its configuration, its ledger and its socket."""
 
 
 def load(
@@ -145,7 +147,7 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
 
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
-    state, runtime = (environment.get(name, "").split(":")[0] for name in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY"))
+    state, runtime = _directories(place, environment)
     host, _, port = parsed.web.listen.rpartition(":")
     return Config(
         file=place,
@@ -154,14 +156,27 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         limits=_limits(parsed.limits),
         workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
         poll=parsed.agent.poll,
-        ledger=Path(state) / parsed.ledger.path,
+        ledger=(state or Path()) / parsed.ledger.path,
         listen=Listen(host.removeprefix("[").removesuffix("]"), int(port)),
         strategies=_beside(place, parsed.strategies.directory),
         operators=Operators(
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
         ),
-        runtime=Path(runtime) if runtime else None,
+        runtime=runtime,
     )
+
+
+def _directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | None, Path | None]:
+    """Return where the ledger and the socket lie: as the service manager says, or where the unit keeps them.
+
+    A verb that a person runs on the service's configuration means the service's own ledger.
+    """
+    defaults = (STATE, RUNTIME) if place.parent == SERVICE else ("", "")
+    named = ("STATE_DIRECTORY", "RUNTIME_DIRECTORY")
+    state, runtime = (
+        environment.get(name, "").split(":")[0] or default for name, default in zip(named, defaults, strict=True)
+    )
+    return (Path(state) if state else None), (Path(runtime) if runtime else None)
 
 
 def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettings:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
+from agent.config import loading
 from agent.domain import money
 from agent.domain.workload import CheckpointPlace
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
@@ -116,6 +117,16 @@ def test_where_the_ledger_lies(tmp_path: Path, state: str, written: str, expecte
 def test_where_what_ends_with_the_daemon_lies(tmp_path: Path) -> None:
     assert load(tmp_path, GOOD, RUNTIME_DIRECTORY="").runtime is None
     assert load(tmp_path, GOOD, RUNTIME_DIRECTORY="/run/gpubid:/run/second").runtime == Path("/run/gpubid")
+
+
+def test_a_verb_on_the_services_configuration_means_its_ledger_and_its_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "SERVICE", tmp_path)
+    found = load(tmp_path, GOOD)
+    assert (found.ledger, found.runtime) == (Path("/var/lib/gpubid/gpubid.sqlite"), Path("/run/gpubid"))
+    told = load(tmp_path, GOOD, STATE_DIRECTORY="/srv/one", RUNTIME_DIRECTORY="/run/one")
+    assert (told.ledger, told.runtime) == (Path("/srv/one/gpubid.sqlite"), Path("/run/one"))
 
 
 def test_files_are_named_relative_to_the_configuration(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent import systemd
 from agent.systemd import CredentialError, Notifier, credential
 
 
@@ -72,6 +73,13 @@ def test_a_key_is_looked_for_in_order(tmp_path: Path) -> None:
     assert credential("vast_api_key", None, environment) == "from-systemd"
     assert credential("vast_api_key", None, {**environment, "CREDENTIALS_DIRECTORY": "/nowhere"}) == "from-variable"
     assert credential("vast-api.key", None, environment) == "from-variable"
+
+
+def test_the_store_of_systemd_is_asked_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(systemd, "STORE", tmp_path)
+    (tmp_path / "vast_api_key").write_text("from-store\n")
+    assert credential("vast_api_key", None, {}) == "from-store"
+    assert credential("vast_api_key", None, {"VAST_API_KEY": "from-variable"}) == "from-variable"
 
 
 @pytest.mark.parametrize(
