@@ -20,7 +20,7 @@ COVERED := agent/domain/*,agent/decide/*,agent/act/*
 
 .PHONY: help
 help: ## Say what each target does
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: $(STAMP) ## Create .venv with everything, at the locked versions; nothing to do when it is up to date

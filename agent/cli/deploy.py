@@ -31,7 +31,7 @@ KINDS: Mapping[str, Kind] = {
     "backup": Kind("the service and timer that copy the ledger", ("systemd/gpubid-backup.*",)),
     "group": Kind("who may read: /etc/sysusers.d/gpubid.conf", ("systemd/gpubid.sysusers",)),
     "scrape": Kind("what Prometheus scrapes, and which rules it loads", ("prometheus/scrape.yml",)),
-    "alerts": Kind("Prometheus' rules: alerts, and what they are told by", ("prometheus/alerts.yml", "prometheus/rec*.yml")),
+    "alerts": Kind("Prometheus' rules, and the series they ask for", ("prometheus/alerts.yml", "prometheus/rec*.yml")),
     "runbook": Kind("what to do when an alert fires", ("runbook.md",)),
     "dashboards": Kind("Grafana's dashboards", ("grafana/*.json",)),
 }

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FREE = re.compile(r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|0BSD|Unlicense|Zlib)\b", re.IGNORECASE)
+FREE = re.compile(
+    r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|0BSD|Unlicense|Zlib)\b", re.IGNORECASE
+)
 BOUND = re.compile(r"\b(A?GPL|Affero|commercial|proprietary)\b", re.IGNORECASE)
 OWN = "gpubid"
 

@@ -1,0 +1,171 @@
+"""The package in a booted Debian: installed, started, reloaded, broken, stopped, upgraded, purged."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent import __version__
+from tests.deploy.conftest import CONFIG, EARLIER, LIVE, ROOT, Box
+
+pytestmark = pytest.mark.guest
+
+LEDGERS = sorted((Path(__file__).parent / "ledgers").glob("*.sql"))
+MOST_COMMANDS = 6
+QUERY = "http://127.0.0.1:9090/api/v1/query?query=gpubid_leases"
+
+
+def commands() -> list[str]:
+    """Return the commands of the README's way from nothing to a watched workload."""
+    part = (ROOT / "README.md").read_text().split("## Five minutes: a box\n")[1]
+    block = re.search(r"^```\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return [line.partition("  #")[0].strip() for line in block[1].splitlines()]
+
+
+def test_from_nothing_to_a_watched_workload_in_six_commands(empty: Box) -> None:
+    typed = commands()
+    assert len(typed) <= MOST_COMMANDS
+    empty.out(f"cp /mnt/{empty.packages.present} /root/gpubid.deb")
+    for command in typed:
+        # A person is asked whether to go on.
+        empty.out(command, given="y\n")
+    empty.until('gpubid fleet --json | grep -q \'"state": "running"\'', "a lease that runs")
+    asked = f"import urllib.request; print(urllib.request.urlopen('{QUERY}').read().decode())"
+    seen = empty.until(f'/usr/bin/python3 -c "{asked}" | grep running', "the lease in Prometheus")
+    running = [row for row in json.loads(seen)["data"]["result"] if row["metric"]["state"] == "running"]
+    assert running
+    assert running[0]["metric"]["job"] == "gpubid"
+
+
+def test_what_is_installed(empty: Box) -> None:
+    empty.install(empty.packages.present)
+    assert empty.out("gpubid --version") == f"gpubid {__version__}\n"
+    assert empty.out("systemd-analyze verify gpubid.service gpubid-backup.service gpubid-backup.timer") == ""
+    assert empty.out("dpkg --verify gpubid") == ""
+    for name in ("agent", "strategies", "migrations"):
+        assert empty.run(f"/usr/bin/python3 -c 'import {name}'").returncode != 0, name
+    shipped = empty.out("dpkg --listfiles gpubid")
+    assert "borb" not in shipped
+    assert "borb" not in empty.out("cat /usr/share/doc/gpubid/copyright")
+    outside = [line for line in shipped.split("\n") if "/python" in line and not line.startswith("/usr/lib/gpubid")]
+    assert outside == []
+    # A command of root's in a folder of somebody else's imports nothing from there.
+    empty.out("mkdir /tmp/agent && echo 'raise SystemExit(9)' > /tmp/agent/__init__.py && cd /tmp && gpubid check")
+
+
+def test_a_life(box: Box) -> None:
+    box.out("systemctl enable --now gpubid")
+    assert box.guest.shows("ActiveState") == "active"
+    assert box.guest.shows("StatusText") == "running"
+    (contract,) = box.until_billing()
+    assert box.guest.shows("User") == "gpubid"
+    assert "gpubid" not in box.out("cut -d: -f1 /etc/passwd")
+    assert box.out("stat -c %a /run/gpubid /var/lib/private/gpubid").split() == ["750", "700"]
+    exposure = box.out("systemd-analyze security gpubid.service --no-pager --threshold=12")
+    assert "Overall exposure level" in exposure
+
+    box.guest.write(CONFIG, LIVE.replace("max_price = 0.8", "max_price = 0.7"))
+    box.out("systemctl reload gpubid")
+    box.until("journalctl -o cat -u gpubid | grep -q config.reloaded", "the good file taken")
+    box.guest.write(CONFIG, LIVE.replace("max_price = 0.8", 'max_price = "much"'))
+    box.out("systemctl reload gpubid")
+    box.until("journalctl -o cat -u gpubid | grep config.refused | grep -q max_price", "the bad file refused")
+    assert box.guest.shows("ActiveState") == "active"
+    assert "gpubid_config_last_reload_successful 0.0" in box.page("/metrics")
+    assert box.billing() == [contract]
+
+
+def test_what_hangs_is_killed_and_what_is_killed_comes_back(box: Box) -> None:
+    box.guest.write("/etc/systemd/system/gpubid.service.d/short.conf", "[Service]\nWatchdogSec=3\nRestartSec=1\n")
+    box.out("systemctl daemon-reload && systemctl start gpubid")
+    before = box.until_billing()
+    box.out("kill -STOP $(systemctl show --property MainPID --value gpubid)")
+    box.until("test $(systemctl show --property NRestarts --value gpubid) = 1", "the watchdog's bite")
+    box.until("systemctl is-active gpubid", "a new start")
+    assert "watchdog" in box.guest.journal().lower()
+    assert "Current thread" in box.guest.journal(), "no stacks were left"
+    box.out("kill -KILL $(systemctl show --property MainPID --value gpubid)")
+    box.until("test $(systemctl show --property NRestarts --value gpubid) = 2", "a restart")
+    box.until("systemctl is-active gpubid", "a new start")
+    box.until('gpubid fleet --json | grep -q \'"state": "running"\'', "the same lease, running")
+    assert box.billing() == before
+    assert [lease["instance"] for lease in box.fleet()["leases"]] == [str(before[0])]
+    assert box.out("find / -xdev -name 'core*' -type f -size +100k -newer /etc/gpubid/agent.toml") == ""
+
+
+def test_a_stop_with_a_rent_under_way(box: Box) -> None:
+    box.market("POST", "/weather", fault="slow", route="PUT /asks", delay=6)
+    box.out("systemctl start gpubid")
+    box.until('gpubid fleet --json | grep -q \'"state": "sent"\'', "a rent that was sent")
+    box.out("systemctl stop gpubid")
+    assert box.guest.shows("Result") == "success"
+    (contract,) = box.billing()
+    assert "1 lease(s) go on billing $" in box.guest.journal()
+    box.market("DELETE", "/weather")
+    box.out("systemctl start gpubid")
+    box.until('gpubid fleet --json | grep -q \'"state": "running"\'', "the lease, running")
+    assert box.billing() == [contract]
+    assert box.fleet()["in_doubt"] == []
+
+
+def test_members_of_the_group_read_and_where_they_may_order(box: Box) -> None:
+    box.out("systemctl start gpubid")
+    box.until_billing()
+    box.out("adduser --quiet --disabled-password --gecos '' mary && adduser --quiet mary gpubid-operators")
+    box.out("adduser --quiet --disabled-password --gecos '' nobody2")
+    assert json.loads(box.guest.out("gpubid fleet --json", user="mary"))["leases"]
+    stranger = box.guest.run("gpubid fleet", user="nobody2")
+    assert (stranger.returncode, "member of its group" in stranger.stderr) == (1, True), stranger
+    uid = box.out("id -u mary").strip()
+    refused = box.guest.run("gpubid drain train", user="mary")
+    assert (refused.returncode, f"uid {uid} may read but not order" in refused.stderr) == (1, True), refused
+    box.guest.write(CONFIG, LIVE + "[operators]\ngroup_may_order = true\n")
+    box.out("systemctl restart gpubid")
+    box.guest.out("gpubid drain train", user="mary")
+    assert f"uid {uid}" in box.out("gpubid ledger events --json")
+
+
+def materialised(dump: Path, folder: Path) -> Path:
+    """Return the ledger that a dump describes."""
+    made = folder / f"{dump.stem}.sqlite"
+    with sqlite3.connect(made) as link:
+        link.executescript(dump.read_text())
+    link.close()
+    return made
+
+
+@pytest.mark.parametrize("dump", LEDGERS, ids=lambda dump: dump.stem)
+def test_an_upgrade_keeps_what_there_was(empty: Box, dump: Path) -> None:
+    ledger = materialised(dump, empty.packages.folder)
+    empty.install(empty.packages.earlier)
+    assert empty.out("gpubid --version") == f"gpubid {EARLIER}\n"
+    empty.out(f"install -D -m 600 /mnt/{ledger.name} /var/lib/gpubid/gpubid.sqlite && echo '# mine' >> {CONFIG}")
+    empty.out("systemctl enable --now gpubid gpubid-backup.timer")
+    earlier = empty.guest.shows("MainPID")
+    empty.install(empty.packages.present)
+    empty.until("systemctl is-active gpubid gpubid-backup.timer", "both running again")
+    assert empty.guest.shows("MainPID") != earlier
+    assert empty.out("gpubid --version") == f"gpubid {__version__}\n"
+    assert empty.out(f"tail -n 1 {CONFIG}") == "# mine\n"
+    empty.out("gpubid ledger verify")
+    with sqlite3.connect(ledger) as link:
+        held = {row[0] for row in link.execute("SELECT lease_id FROM leases")}
+    link.close()
+    assert held
+    known = empty.out("gpubid ledger events --json --limit 100000")
+    assert all(lease in known for lease in held)
+
+
+def test_nothing_is_left_after_a_purge_but_the_keys(box: Box) -> None:
+    box.out("systemctl enable --now gpubid gpubid-backup.timer")
+    before = box.until_billing()
+    said = box.out("apt-get purge --yes --quiet gpubid")
+    assert "what is rented goes on billing" in said
+    assert box.billing() == before, "removing the program is no order to release"
+    left = box.out("find /etc /usr /var/lib /run -xdev -path '*gpubid*' -not -path '/etc/gshadow*'")
+    assert left == ""
+    assert box.run("systemctl list-unit-files 'gpubid*' --no-legend").stdout == ""
+    assert box.out("ls /etc/credstore").split() == ["vast_api_key"]

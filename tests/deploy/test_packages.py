@@ -1,0 +1,102 @@
+"""What the packages hold: everything the program imports, and nothing whose licence may not ride along."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEBIAN = ROOT / "deploy/debian"
+PINNED = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
+
+IMPORTS = """
+import importlib, importlib.abc, importlib.metadata, pkgutil, sys
+
+allowed = set(sys.argv[1].split(","))
+owners = importlib.metadata.packages_distributions()
+
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if {owner.lower().replace("_", "-") for owner in owners.get(top, [])} - allowed:
+            raise ModuleNotFoundError(f"{name} is not in the package", name=name)
+
+sys.meta_path.insert(0, Refuse())
+for root in ("agent", "strategies", "migrations"):
+    package = importlib.import_module(root)
+    for module in pkgutil.walk_packages(package.__path__, root + "."):
+        if module.name.startswith("migrations.") or module.name == "agent.__main__":
+            continue
+        importlib.import_module(module.name)
+from agent.markets.vast import query
+query.check("gpu_ram>=24 reliability>0.9")
+"""
+
+
+def pins(file: Path) -> dict[str, str]:
+    return dict(PINNED.findall(file.read_text()))
+
+
+def test_nothing_that_is_imported_needs_what_is_left_out() -> None:
+    allowed = ",".join([*pins(DEBIAN / "requirements.lock"), "gpubid"])
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTS, allowed], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_the_packages_lock_is_the_projects_without_what_is_left_out() -> None:
+    locked, all_of_them = pins(DEBIAN / "requirements.lock"), pins(ROOT / "requirements.lock")
+    left_out = set(re.findall(r"^([a-z0-9-]+);", (DEBIAN / "without.txt").read_text(), re.MULTILINE))
+    assert "borb" in left_out
+    assert not left_out & locked.keys()
+    assert locked == {name: all_of_them[name] for name in locked}, "run `make lock`"
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[<>=\[]", line)[0] for line in wanted}
+    assert names - left_out <= locked.keys(), "run `make lock`"
+
+
+def test_the_wheel_holds_all_that_the_program_reads(tmp_path: Path) -> None:
+    order = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(order, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    shipped = {name.partition(".data/data/")[2] for name in names} | set(names)
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    inside = {file for file in tracked if file.startswith(("agent/", "strategies/", "migrations/"))}
+    beside = {f"share/gpubid/{file}" for file in tracked if file.startswith("deploy/") or file == "agent.toml"}
+    assert inside
+    assert beside
+    assert inside | beside <= shipped
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name and ".data/" not in name} == {
+        "agent",
+        "strategies",
+        "migrations",
+    }
+
+
+def test_a_licence_that_binds_ends_the_build(tmp_path: Path) -> None:
+    site = tmp_path / "lib/python3.11/site-packages"
+    order = [sys.executable, str(DEBIAN / "copyright.py"), str(tmp_path), str(ROOT / "LICENSE")]
+    for name, licence, code in (("good", "MIT", 0), ("borb", "AGPL-3.0-only", 1), ("mute", "", 1)):
+        folder = site / f"{name}-1.0.dist-info"
+        folder.mkdir(parents=True)
+        line = f"License-Expression: {licence}\n" if licence else ""
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n{line}")
+        ran = subprocess.run(order, capture_output=True, text=True, check=False)
+        assert ran.returncode == code, ran
+        assert (name in ran.stderr) == bool(code)
+        if code:
+            (folder / "METADATA").unlink()
+            folder.rmdir()
+
+
+@pytest.mark.parametrize("script", ["postinst", "prerm", "postrm", "gpubid.sh", "build.sh"])
+def test_the_scripts_can_be_read_by_their_shells(script: str) -> None:
+    shell = (DEBIAN / script).read_text().partition("\n")[0].removeprefix("#!").split()[-1]
+    ran = subprocess.run([shell, "-n", str(DEBIAN / script)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
