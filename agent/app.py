@@ -31,6 +31,7 @@ from agent.ledger.store import Ledger
 from agent.markets import instrumented, port, transport
 from agent.markets.runpod import market as runpod
 from agent.markets.vast import market as vast
+from agent.observe import snapshot
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
@@ -251,7 +252,8 @@ class App:
         after = reload.After(config.workloads, frozenset(each.name for each in config.markets), config.limits)
         if is_start:
             return reload.orphaning(after, known.leases)
-        standing = reload.present(known.leases, known.intents, known.total, now)
+        spend_of = snapshot.renamed(known.spend_of, config.workloads)
+        standing = reload.present(known.leases, known.intents, known.total, now, spend_of)
         return reload.findings(after, known.leases, standing, self.rules.caps)
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:

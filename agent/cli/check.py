@@ -9,7 +9,6 @@ from agent.cli import exits, session, wire
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
-    from agent.decide.limits import Limits
     from agent.decide.reload import Finding
 
 
@@ -74,6 +73,8 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
     from agent.clock import SystemClock
     from agent.decide import reload
     from agent.ledger.reader import open_reader
+    from agent.observe import snapshot
+    from agent.web import caps
 
     reader = await open_reader(config.ledger)
     try:
@@ -83,25 +84,9 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
         await reader.close()
     running = await wire.get(config, "/running")
     after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
-    standing = reload.present(known.leases, known.intents, known.total, now)
-    return reload.findings(after, known.leases, standing, _caps(running["limits"]) if running else None)
-
-
-def _caps(said: dict[str, int | None]) -> "Limits":
-    from agent.decide.limits import Limits
-    from agent.domain.money import Usd, UsdPerHour
-
-    def rate(key: str) -> UsdPerHour | None:
-        micros = said[key]
-        return None if micros is None else UsdPerHour(micros)
-
-    def amount(key: str) -> Usd | None:
-        micros = said[key]
-        return None if micros is None else Usd(micros)
-
-    return Limits(
-        rate("per_instance_hour"), rate("per_hour"), amount("per_day"), amount("per_month"), said["instances"]
-    )
+    spend_of = snapshot.renamed(known.spend_of, config.workloads)
+    standing = reload.present(known.leases, known.intents, known.total, now, spend_of)
+    return reload.findings(after, known.leases, standing, caps.of(running["limits"]) if running else None)
 
 
 def _market(climate: str, *, spend: bool) -> str:

@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
 from agent.config.deadlines import DeadlineTable, refuse_misfit
 from agent.config.kinds import (
     IMAGE_NAME,
@@ -16,7 +17,6 @@ from agent.config.kinds import (
     URL_PATH,
     VARIABLE_NAME,
     WORKLOAD_NAME,
-    Dollars,
     Flag,
     Line,
     Number,
@@ -26,18 +26,13 @@ from agent.config.kinds import (
     Whole,
     refused,
 )
+from agent.config.table import Table
 from agent.domain import gpu
 
 VAST_URL = "https://console.vast.ai"
 RUNPOD_URL = "https://api.runpod.io"
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 _KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
-
-
-class Table(BaseModel):
-    """A table of agent.toml: every key known, no value changed after reading."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def _poll(value: timedelta) -> timedelta:
@@ -123,6 +118,8 @@ class MarketTable(Table):
     """File that holds the key."""
     spend: Flag = False
     """Whether this market may be paid."""
+    budget: MarketBudgetTable = MarketBudgetTable()
+    """What may be spent on it."""
 
     @model_validator(mode="after")
     def _is_simulated_or_live(self) -> Self:
@@ -168,21 +165,6 @@ class MarketsTable(Table):
         """The tables that are given, by the market's name."""
         found: dict[str, MarketTable | None] = {"vast": self.vast, "runpod": self.runpod}
         return {name: table for name, table in found.items() if table is not None}
-
-
-class LimitsTable(Table):
-    """What may never be exceeded, in dollars; there are no defaults, a cap nobody chose protects nobody."""
-
-    max_price_per_instance_hour: Annotated[Price, Field(examples=[0.6])]
-    """The most one instance may cost per hour, disk included."""
-    max_fleet_per_hour: Annotated[Dollars, Field(ge=0, examples=[1.0])]
-    """The most everything together may cost per hour."""
-    max_per_day: Annotated[Dollars, Field(ge=0, examples=[10.0])]
-    """The most to spend in a UTC day."""
-    max_per_month: Annotated[Dollars, Field(ge=0, examples=[200.0])]
-    """The most to spend in a UTC month."""
-    max_instances: Annotated[Whole, Field(ge=0, le=10_000, examples=[4])]
-    """The most instances at one time."""
 
 
 class LedgerTable(Table):
@@ -261,12 +243,12 @@ class WorkloadTable(Table):
     env: Annotated[
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
         Field(max_length=256, examples=[{"EPOCHS": "90"}]),
-    ] = {}
+    ] = {}  # noqa: RUF012 - pydantic copies it
     """Environment of the container."""
     env_from: Annotated[
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(_credential)]],
         Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
-    ] = {}
+    ] = {}  # noqa: RUF012 - pydantic copies it
     """Variables of the container that take the value of a credential, by its name; the value stands nowhere."""
     image_login: ImageLoginTable | None = None
     """How a private image is fetched."""
@@ -343,6 +325,8 @@ class WorkloadTable(Table):
     """Its old name: the leases of that name are its own."""
     priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
     """Under a cap the lower is paused first."""
+    budget: BudgetTable = BudgetTable()
+    """What may be spent on it."""
     may_lose_disk: Flag = False
     """Whether a paused disk that may hold the only checkpoint may be given up."""
 

@@ -10,9 +10,9 @@ import pydantic
 from pydantic import AfterValidator, Field, model_validator
 
 from agent.config import problems, source, verdict
-from agent.config.document import Table
 from agent.config.kinds import Dollars, Line, Number, Span, Whole, refused
 from agent.config.lines import Lines
+from agent.config.table import Table
 
 COMMAND_LINE = "command line"
 _MOST_HOURS = 1_000_000

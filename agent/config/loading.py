@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pydantic
 
-from agent.config import document, problems, source, verdict
+from agent.config import budgets, document, problems, source, verdict
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits import Limits
-from agent.domain import gpu, money
+from agent.domain import budget, gpu, money
+from agent.domain.budget import Budget, Scope, Thresholds
 from agent.domain.readiness import Readiness, ReadySign
 from agent.domain.workload import (
     Checkpoint,
@@ -153,7 +154,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         file=place,
         digest=read.digest,
         markets=tuple(_market(place, name, table) for name, table in parsed.markets.named.items()),
-        limits=_limits(parsed.limits),
+        limits=_limits(parsed),
         workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
         poll=parsed.agent.poll,
         ledger=(state or Path()) / parsed.ledger.path,
@@ -190,14 +191,55 @@ def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettin
     )
 
 
-def _limits(table: document.LimitsTable) -> Limits:
+def _limits(parsed: document.Document) -> Limits:
+    table = parsed.limits
     return Limits(
         per_instance_hour=money.per_hour(table.max_price_per_instance_hour),
         per_hour=money.per_hour(table.max_fleet_per_hour),
         per_day=money.usd(table.max_per_day),
         per_month=money.usd(table.max_per_month),
         instances=table.max_instances,
+        total=_usd(table.max_total),
+        soft=_soft(table),
+        budgets=_budgets(parsed),
+        reserve=table.reserve,
+        min_credit=_usd(table.min_credit),
+        min_credit_of={
+            name: money.usd(market.budget.min_credit)
+            for name, market in parsed.markets.named.items()
+            if market.budget.min_credit is not None
+        },
     )
+
+
+def _budgets(parsed: document.Document) -> dict[Scope, Budget]:
+    """Return the budgets of markets and workloads that bound anything."""
+    tables: list[tuple[Scope, budgets.BudgetTable]] = [
+        *((budget.of_market(name), market.budget) for name, market in parsed.markets.named.items()),
+        *((budget.of_workload(name), table.budget) for name, table in parsed.workloads.items()),
+    ]
+    made = {scope: Budget(_hard(table), _soft(table)) for scope, table in tables}
+    return {scope: one for scope, one in made.items() if one != Budget()}
+
+
+def _hard(table: budgets.BudgetTable) -> Thresholds:
+    return Thresholds(
+        _rate(table.max_per_hour), _usd(table.max_per_day), _usd(table.max_per_month), _usd(table.max_total)
+    )
+
+
+def _soft(table: budgets.BudgetTable | budgets.LimitsTable) -> Thresholds:
+    return Thresholds(
+        _rate(table.warn_per_hour), _usd(table.warn_per_day), _usd(table.warn_per_month), _usd(table.warn_total)
+    )
+
+
+def _usd(dollars: Decimal | None) -> money.Usd | None:
+    return None if dollars is None else money.usd(dollars)
+
+
+def _rate(dollars: Decimal | None) -> money.UsdPerHour | None:
+    return None if dollars is None else money.per_hour(dollars)
 
 
 def _workload(name: str, table: document.WorkloadTable) -> Workload:

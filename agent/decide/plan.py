@@ -28,6 +28,7 @@ from agent.decide import (
     words,
 )
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
+from agent.domain import money
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
 from agent.domain.host import HostRecord, is_pool
@@ -81,13 +82,18 @@ def plan(
                 rent = _allowed(rent, fleet, now_standing.after(decision), caps, faulty)
                 # To cancel a start for a move that may not be made would leave the slot with neither.
                 decision = rent if isinstance(rent, Hold) else decision
-            now_standing = now_standing.after(decision)
+            now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host_id)
             decisions.append(decision)
     return Plan(
         fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads}
     )
+
+
+def _after(now_standing: limits.Standing, decision: Decision, work: Workload) -> limits.Standing:
+    pledge = limits.pledged(decision, work) if isinstance(decision, Rent) else money.ZERO
+    return now_standing.after(decision, pledge)
 
 
 def _endings(fleet: Fleet, capped: Iterable[Pause | Release], cooling: Mapping[str, str]) -> list[Decision]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide import limits, meter, words
+from agent.decide import limits, words
+from agent.decide import standing as standings
 from agent.decide.recovery import may_leave
-from agent.domain import money
+from agent.domain.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.intent import Intent
@@ -97,27 +98,41 @@ def _over_caps(
     after: After, kept: list[Lease], standing: limits.Standing, before: limits.Limits | None
 ) -> Iterator[Finding]:
     new, old = after.caps, before or limits.Limits()
-    ways = f"`gpubid pause {_cheapest(after, kept)}` or `gpubid release` makes room first"
-    if new.per_hour is not None and new.per_hour != old.per_hour and standing.rate > new.per_hour:
-        sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"
-        yield Finding("limits.max_fleet_per_hour", "under_burn", sentence)
+    for scope in new.scopes():
+        mine = [held for held in kept if _is_within(held, scope)]
+        yield from _over_budget(after, mine, standing.of(scope), old.hard(scope), scope)
     if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
         sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
         yield Finding("limits.max_instances", "under_burn", sentence)
-    runs = [held for held in kept if not words.is_down(held)]
-    for key, cap, was, spent in (
-        ("limits.max_per_day", new.per_day, old.per_day, standing.today),
-        ("limits.max_per_month", new.per_month, old.per_month, standing.month),
-    ):
-        if cap is not None and cap != was and spent >= cap and runs:
-            sentence = f"{cap} is under the {spent} already spent: it would stop what runs; {ways}"
-            yield Finding(key, "under_burn", sentence)
-    for held in runs:
+    for held in kept:
         most = new.per_instance_hour
-        if most is not None and most != old.per_instance_hour and held.gpu_rate + held.disk_rate > most:
-            rate = held.gpu_rate + held.disk_rate
+        rate = held.gpu_rate + held.disk_rate
+        if most is not None and most != old.per_instance_hour and rate > most and not words.is_down(held):
             sentence = f"{most} is under what {held.lease_id} costs, {rate}; `gpubid release {held.slot}` first"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
+
+
+def _over_budget(
+    after: After, kept: list[Lease], standing: limits.Standing, old: Thresholds, scope: Scope
+) -> Iterator[Finding]:
+    new = after.caps.hard(scope)
+    ways = f"`gpubid pause {_cheapest(after, kept)}` or `gpubid release` makes room first"
+    if new.per_hour is not None and new.per_hour != old.per_hour and standing.rate > new.per_hour:
+        key = f"{scope.place}.max_{'per_hour' if scope.name else 'fleet_per_hour'}"
+        sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"
+        yield Finding(key, "under_burn", sentence)
+    runs = [held for held in kept if not words.is_down(held)]
+    for window in SUMS:
+        cap, was, spent = new.amount(window), old.amount(window), standing.spent(window)
+        if cap is not None and cap != was and spent >= cap and runs:
+            sentence = f"{cap} is under the {spent} already spent: it would stop what runs; {ways}"
+            yield Finding(f"{scope.place}.max_{window.value}", "under_burn", sentence)
+
+
+def _is_within(held: Lease, scope: Scope) -> bool:
+    if scope == EVERYTHING:
+        return True
+    return scope.name == (held.market if scope.kind is Kind.MARKET else held.slot.workload)
 
 
 def _cheapest(after: After, kept: list[Lease]) -> str:
@@ -189,10 +204,12 @@ def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
     return {was: name for was, name in pairs if was and was not in names}
 
 
-def present(leases: Iterable[Lease], intents: Iterable[Intent], spend: Spend, now: datetime) -> limits.Standing:
+def present(
+    leases: Iterable[Lease],
+    intents: Iterable[Intent],
+    spend: Spend,
+    now: datetime,
+    spend_of: Mapping[Scope, Spend] | None = None,
+) -> limits.Standing:
     """Return what is committed at `now`, from what the ledger knows."""
-    held = [lease for lease in leases if lease.is_open]
-    doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying and not intent.lease_id]
-    owed = meter.outstanding(held, now)
-    rates = [lease.committed_rate for lease in held] + [intent.rate for intent in doubts]
-    return limits.Standing(money.total_rate(rates), spend.today + owed, spend.month + owed, len(held) + len(doubts))
+    return standings.reckon(leases, intents, spend, spend_of or {}, now)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from agent.domain.budget import Scope
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.host import HostRecord
@@ -76,10 +77,15 @@ class MarketView:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What the ledger has counted, in UTC days and months."""
+    """What the ledger has counted, in UTC days and months, and since it began."""
 
     today: Usd = ZERO
     month: Usd = ZERO
+    total: Usd = ZERO
+
+    def plus(self, other: "Spend") -> "Spend":
+        """Return both together."""
+        return Spend(self.today + other.today, self.month + other.month, self.total + other.total)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class Fleet:
     leases: tuple[Lease, ...] = ()
     intents: tuple[Intent, ...] = ()
     spend: Spend = Spend()
+    spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
     cooldowns: tuple[Cooldown, ...] = ()
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
     past_intents: Mapping[str, Intent] = field(default_factory=dict)

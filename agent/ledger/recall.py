@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from agent.domain.deadline import Start
 from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
+from agent.ledger import credit as credits_
 from agent.ledger import decisions, events, hosts, intents, leases, progress, schema, spend
 from agent.ledger.connection import rows
 from agent.ledger.events import INTERRUPTED
@@ -23,8 +24,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_lease(leases.lease_of(row))
     for row in rows(link, intents.OPEN):
         memory.put_intent(intents.intent_of(row))
-    for row in rows(link, spend.daily(_first_of_last_month(now))):
-        memory.add_spend(row["day"], row["workload"], row["amount"])
+    _recall_spend(link, memory, now)
     for row in rows(link, hosts.cooling(now)):
         cooldown = hosts.cooldown_of(row)
         memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
@@ -36,7 +36,9 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"])
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
-    memory.accounts = accounts(link)
+    single = meta(link)
+    memory.accounts = _under(ACCOUNT, single)
+    memory.credits = {market: credits_.of(text) for market, text in _under(credits_.KEY, single).items()}
     return memory
 
 
@@ -48,15 +50,21 @@ def _recall_progress(link: sa.Connection, now: dt.datetime, memory: Memory) -> N
         memory.put_start(Start(row["lease_id"], row["market"], row["at"], seconds))
 
 
+def _recall_spend(link: sa.Connection, memory: Memory, now: dt.datetime) -> None:
+    for row in rows(link, spend.daily(_first_of_last_month(now))):
+        memory.add_spend(row["day"], (row["workload"], row["market"]), row["amount"])
+    for row in rows(link, spend.ever()):
+        memory.totals[row["workload"], row["market"]] = row["amount"]
+
+
 def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:
     told = rows(link, events.between(now - LOSSES_KEPT, None, None, (INTERRUPTED,), MOST_LOSSES))
     found = (events.loss_of(events.event_of(row)) for row in reversed(list(told)))
     return [loss for loss in found if loss is not None]
 
 
-def accounts(link: sa.Connection) -> dict[str, str]:
-    """Return the account id of each market."""
-    return {key.removeprefix(ACCOUNT): value for key, value in meta(link).items() if key.startswith(ACCOUNT)}
+def _under(prefix: str, single: dict[str, str]) -> dict[str, str]:
+    return {key.removeprefix(prefix): value for key, value in single.items() if key.startswith(prefix)}
 
 
 def meta(link: sa.Connection) -> dict[str, str]:

@@ -1,10 +1,13 @@
 """What the ledger remembers, in memory: filled from SQL once, then kept in step by the transactions that change it."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from agent.domain import budget
+from agent.domain.budget import Kind, Scope
 from agent.domain.cooldown import Cooldown
+from agent.domain.credit import Credit
 from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.fleet import Spend
 from agent.domain.host import HostRecord
@@ -26,13 +29,18 @@ LOSSES_KEPT = dt.timedelta(days=1)
 """How far interruptions are remembered: as far as any strategy may look back."""
 
 
+Payer = tuple[str, str]
+"""The workload for which, and the market at which, money was spent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The ledger at one instant: open leases and intents, spend of this UTC day and month, cooldowns not over.
 
-    `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `hosts` is by
-    market, then by host. `losses` are the interruptions of the last day; `vacated` is when the last lease of a slot
-    that ever ran ended. `starts` are the last first starts.
+    `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `spend_of` has
+    every workload and market that ever spent. `hosts` is by market, then by host. `losses` are the interruptions of the
+    last day; `vacated` is when the last lease of a slot that ever ran ended. `starts` are the last first starts.
+    `credits` is what each market's account last said it can still spend, and when.
     """
 
     leases: tuple[Lease, ...]
@@ -47,6 +55,8 @@ class Recollection:
     progress: Mapping[str, Progress] = field(default_factory=dict)
     speeds: tuple[Speed, ...] = ()
     starts: tuple[Start, ...] = ()
+    spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
+    credits: Mapping[str, Credit] = field(default_factory=dict)
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -59,11 +69,13 @@ class Memory:
 
     leases: dict[str, Lease] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
-    days: dict[dt.date, dict[str, Usd]] = field(default_factory=dict)
-    months: dict[tuple[int, int], dict[str, Usd]] = field(default_factory=dict)
+    days: dict[dt.date, dict[Payer, Usd]] = field(default_factory=dict)
+    months: dict[tuple[int, int], dict[Payer, Usd]] = field(default_factory=dict)
+    totals: dict[Payer, Usd] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
     hosts: dict[str, dict[str, HostRecord]] = field(default_factory=dict)
     accounts: dict[str, str] = field(default_factory=dict)
+    credits: dict[str, Credit] = field(default_factory=dict)
     decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
     prices: dict[Key, Pair] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
@@ -128,10 +140,19 @@ class Memory:
             self.prices.pop(next(iter(self.prices)))
         self.prices[key] = pair
 
-    def add_spend(self, day: dt.date, workload: str, amount: Usd) -> None:
-        """Count money that was spent."""
+    def add_spend(self, day: dt.date, payer: Payer, amount: Usd) -> None:
+        """Count money that was spent, in its day and its month; `totals` is for who calls."""
         for sums in (self.days.setdefault(day, {}), self.months.setdefault((day.year, day.month), {})):
-            sums[workload] = sums.get(workload, ZERO) + amount
+            sums[payer] = sums.get(payer, ZERO) + amount
+
+    def _spend_of(self, now: dt.datetime) -> dict[Payer, Spend]:
+        today = self.days.get(now.date(), {})
+        month = self.months.get((now.year, now.month), {})
+        payers = sorted({*today, *month, *self.totals})
+        return {
+            payer: Spend(today.get(payer, ZERO), month.get(payer, ZERO), self.totals.get(payer, ZERO))
+            for payer in payers
+        }
 
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -144,13 +165,17 @@ class Memory:
         forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in self.starts.values()]
         ends = [*forgotten, *(rest.until for rest in cooling.values())]
         self._made_until = min([midnight + dt.timedelta(days=1), *ends])
-        today = self.days.get(midnight.date(), {})
-        month = self.months.get((midnight.year, midnight.month), {})
+        payers = self._spend_of(midnight)
+        spent = _summed(payers)
         return Recollection(
             leases=tuple(sorted(self.leases.values(), key=lambda lease: (lease.opened_at, lease.lease_id))),
             intents=tuple(sorted(self.intents.values(), key=lambda intent: (intent.recorded_at, intent.intent_id))),
-            spend={name: Spend(today.get(name, ZERO), amount) for name, amount in sorted(month.items())},
-            total=Spend(sum(today.values(), ZERO), sum(month.values(), ZERO)),
+            spend={
+                scope.name: one
+                for scope, one in spent.items()
+                if scope.kind is Kind.WORKLOAD and self._is_of_month(scope.name, midnight)
+            },
+            total=_total(payers.values()),
             cooldowns=tuple(cooling[key] for key in sorted(cooling)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
@@ -159,4 +184,25 @@ class Memory:
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
             starts=tuple(self.starts.values()),
+            spend_of=spent,
+            credits=dict(self.credits),
         )
+
+    def _is_of_month(self, workload: str, now: dt.datetime) -> bool:
+        return any(name == workload for name, _ in self.months.get((now.year, now.month), {}))
+
+
+def _summed(payers: Mapping[Payer, Spend]) -> dict[Scope, Spend]:
+    """Return spend of each workload and each market."""
+    found: dict[Scope, Spend] = {}
+    for (workload, market), one in payers.items():
+        for scope in (budget.of_workload(workload), budget.of_market(market)):
+            found[scope] = found.get(scope, Spend()).plus(one)
+    return found
+
+
+def _total(spends: Iterable[Spend]) -> Spend:
+    whole = Spend()
+    for one in spends:
+        whole = whole.plus(one)
+    return whole

@@ -14,6 +14,7 @@ from agent.domain.tenure import Tenure
 from agent.ledger import schema
 from agent.ledger.types import MicroUsd, Query
 
+_AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
 _ADDENDS = ("gpu", "disk", "traffic", "running_seconds", "useful_seconds")
 
 
@@ -87,14 +88,19 @@ def row(entry: SpendEntry) -> dict[str, Any]:
 
 
 def daily(since: dt.date) -> Query:
-    """Return the query for what each workload spent on each day from `since` on."""
-    table = schema.spend
-    amount = sa.func.sum(table.c.gpu + table.c.disk + table.c.traffic, type_=MicroUsd)
+    """Return the query for what each workload spent on each market on each day from `since` on."""
+    table = schema.spend.c
     return (
-        sa.select(table.c.day, table.c.workload, amount.label("amount"))
-        .where(table.c.day >= since)
-        .group_by(table.c.day, table.c.workload)
+        sa.select(table.day, table.workload, table.market, _AMOUNT.label("amount"))
+        .where(table.day >= since)
+        .group_by(table.day, table.workload, table.market)
     )
+
+
+def ever() -> Query:
+    """Return the query for what each workload spent on each market since the ledger began."""
+    table = schema.spend.c
+    return sa.select(table.workload, table.market, _AMOUNT.label("amount")).group_by(table.workload, table.market)
 
 
 def summed(key: SpendKey, since: dt.date | None, until: dt.date | None) -> Query:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from agent.domain import lease as leases_domain
 from agent.domain.cooldown import Cooldown
+from agent.domain.credit import Credit
 from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.event import Event
 from agent.domain.host import HostRecord
@@ -23,6 +24,7 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
+from agent.ledger import credit as credits_
 from agent.ledger import decisions, events, hosts, intents, leases, prices, progress, schema, spend
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
@@ -54,6 +56,7 @@ class Transaction:
         self._starts: list[Start] = []
         self._progress: dict[str, Progress] = {}
         self._speeds: dict[tuple[str, str], Speed] = {}
+        self._credits: dict[str, Credit] = {}
         self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
@@ -262,6 +265,13 @@ class Transaction:
         self._accounts[market] = account_id
         self._write(_META_STORED, {"key": ACCOUNT + market, "value": account_id})
 
+    def note_credit(self, market: str, credit: Credit) -> None:
+        """Keep what a market's account can still spend, when it is another amount than the one kept."""
+        known = self._credits.get(market) or self._memory.credits.get(market)
+        if known is None or known.amount != credit.amount:
+            self._credits[market] = credit
+            self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
+
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""
         self.settles_loss = True
@@ -277,7 +287,9 @@ class Transaction:
         for record in self._hosts.values():
             memory.put_host(record)
         for entry in self._spend:
-            memory.add_spend(entry.day, entry.workload, entry.amount)
+            payer = (entry.workload, entry.market)
+            memory.add_spend(entry.day, payer, entry.amount)
+            memory.totals[payer] = memory.totals.get(payer, ZERO) + entry.amount
         for key, pair in self._prices.items():
             memory.put_price(key, pair)
         for key_ in self._lifted:
@@ -289,6 +301,7 @@ class Transaction:
         memory.speeds.update(self._speeds)
         for start in self._starts:
             memory.put_start(start)
+        memory.credits.update(self._credits)
         memory.decisions.update(self._decisions)
         memory.forget_made()
 

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.domain.fleet import Fleet, MarketView
+from agent.domain import budget
+from agent.domain.budget import Scope
+from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.workload import Workload
@@ -49,6 +51,7 @@ def fleet(
         leases=known.leases,
         intents=known.intents,
         spend=known.total,
+        spend_of=renamed(known.spend_of, workloads),
         cooldowns=known.cooldowns,
         hosts={host_id: record for market in markets for host_id, record in known.hosts_on(market).items()},
         past_leases=past.leases,
@@ -60,6 +63,16 @@ def fleet(
         starts=known.starts,
         known_since=instant.known_since,
     )
+
+
+def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:
+    """Return spend by scope, with what a workload spent under its old name counted as its own."""
+    found = dict(spend_of)
+    for work in workloads:
+        old, new = budget.of_workload(work.was), budget.of_workload(work.name)
+        if work.was and old in found:
+            found[new] = found.get(new, Spend()).plus(found[old])
+    return found
 
 
 def strangers(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:

@@ -16,6 +16,7 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot, Workload
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.recollection import Recollection
+from agent.web import caps as told
 from agent.web import reach
 
 
@@ -125,10 +126,7 @@ def explained(seen: Pass, decided: Iterable[RecordedDecision], workload: str | N
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:
     """Return what the daemon runs on: the digest of its file, and its caps in micro-dollars."""
-    rates = {"per_instance_hour": caps.per_instance_hour, "per_hour": caps.per_hour}
-    amounts = {"per_day": caps.per_day, "per_month": caps.per_month}
-    micros = {key: None if cap is None else cap.micros for key, cap in (rates | amounts).items()}
-    return {"digest": digest, "limits": {**micros, "instances": caps.instances}}
+    return {"digest": digest, "limits": told.told(caps)}
 
 
 def decision(made: RecordedDecision) -> dict[str, Any]:

@@ -8,6 +8,13 @@ from agent import config
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
 
 # (what is broken, text, line, key, code, a part of the sentence); a key that begins with a dot is of workloads.train.
+
+
+def capped(line: str) -> str:
+    """Return the good configuration with one more line of [limits], which is line 10."""
+    return changed("max_instances = 3", f"max_instances = 3\n{line}")
+
+
 BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("wrong type", added("slots = '2'"), 15, ".slots", "wrong_type", "write for example slots = 1"),
     ("boolean for a number", added("gpus = true"), 15, ".gpus", "wrong_type", "a whole number, not true"),
@@ -19,6 +26,12 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("unknown key", added("max_prise = 1"), 15, ".max_prise", "unknown_key", "did you mean max_price?"),
     ("unknown table", GOOD + "[limit]\n", 15, "limit", "unknown_key", "did you mean limits?"),
     ("unknown market", GOOD + "[markets.lambda]\n", 15, "markets.lambda", "unknown_key", "write one of runpod, vast"),
+    ("cap no number", added("budget = { max_total = '5' }"), 15, ".budget.max_total", "wrong_type", "number"),
+    ("cap below nothing", added("budget = { max_per_day = -1 }"), 15, ".budget.max_per_day", "out_of_range", "= 10.0"),
+    ("told too late", added("budget = { max_total = 5, warn_total = 6 }"), 15, ".budget", "conflict", "warn_total"),
+    ("told too late of all", capped("warn_per_day = 13"), 4, "limits", "conflict", "warn_per_day = 12"),
+    ("reserve too long", capped("reserve = '60d'"), 10, "limits.reserve", "out_of_range", "1m to 31d"),
+    ("credit of a workload", added("budget = { min_credit = 5 }"), 15, ".budget.min_credit", "unknown_key", "max_t"),
     ("market without a key", GOOD + "[markets.runpod]\n", 15, "markets.runpod", "no_credential", "credential_file"),
     ("no market", changed("[markets.vast]\nsimulated", "markets = {}\n[other]\nx"), 1, "markets", "no_market", "both"),
     (
@@ -29,7 +42,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         "never_done",
         "write done_line",
     ),
-    ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of checkpoint"),
+    ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of budget, checkpoint"),
     ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
     ("dotted unknown key", added("checkpoint.att = 'disk'"), 15, ".checkpoint.att", "unknown_key", "mean at?"),
     ("inline unknown key", added("checkpoint = { sizegb = 1 }"), 15, ".checkpoint.sizegb", "unknown_key", "size_gb"),

@@ -1,0 +1,85 @@
+"""A budget: what may be spent per hour, UTC day, UTC month and in all, and the thresholds at which a person is told."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from agent.domain.money import Usd, UsdPerHour
+
+
+class Window(Enum):
+    """Over what a threshold counts."""
+
+    HOUR = "per_hour"
+    """The rate at which money is committed now."""
+    DAY = "per_day"
+    MONTH = "per_month"
+    TOTAL = "total"
+
+
+class Kind(Enum):
+    """Whose money a budget bounds."""
+
+    ACCOUNT = "account"
+    """Everything gpubid spends."""
+    MARKET = "market"
+    WORKLOAD = "workload"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose budget it is: everything, one market's or one workload's, by name."""
+
+    kind: Kind
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.name}" if self.name else self.kind.value
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its limits begin: those of everything stand alone."""
+        return "" if self.kind is Kind.ACCOUNT else f"{self.kind.value}_"
+
+    @property
+    def place(self) -> str:
+        """The table of agent.toml in which it stands."""
+        return "limits" if self.kind is Kind.ACCOUNT else f"{self.kind.value}s.{self.name}.budget"
+
+
+EVERYTHING = Scope(Kind.ACCOUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """One amount a window; None bounds nothing."""
+
+    per_hour: UsdPerHour | None = None
+    per_day: Usd | None = None
+    per_month: Usd | None = None
+    total: Usd | None = None
+
+    def amount(self, window: Window) -> Usd | None:
+        """Return the threshold of a window that sums, None for the rate."""
+        return {Window.DAY: self.per_day, Window.MONTH: self.per_month, Window.TOTAL: self.total}.get(window)
+
+
+SUMS = (Window.DAY, Window.MONTH, Window.TOTAL)
+"""The windows whose spend adds up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Past `hard` nothing is rented and what runs is paused; past `soft` a person is told."""
+
+    hard: Thresholds = Thresholds()
+    soft: Thresholds = Thresholds()
+
+
+def of_workload(name: str) -> Scope:
+    """Return the scope of a workload."""
+    return Scope(Kind.WORKLOAD, name)
+
+
+def of_market(name: str) -> Scope:
+    """Return the scope of a market."""
+    return Scope(Kind.MARKET, name)

@@ -1,0 +1,20 @@
+"""What each market's account last said it can still spend, kept as one single fact a market."""
+
+from datetime import datetime
+
+from agent.domain.credit import Credit
+from agent.domain.money import Usd
+
+KEY = "credit/"
+
+
+def text(credit: Credit) -> str:
+    """Return a credit as it is kept: micro-dollars or nothing, then the instant."""
+    micros = "" if credit.amount is None else str(credit.amount.micros)
+    return f"{micros} {credit.at.isoformat()}"
+
+
+def of(kept: str) -> Credit:
+    """Return the credit of a kept text."""
+    micros, _, at = kept.partition(" ")
+    return Credit(Usd(int(micros)) if micros else None, datetime.fromisoformat(at))
