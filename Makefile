@@ -13,7 +13,7 @@ TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2
 # command:package
-TOOLS := promtool:prometheus
+TOOLS := promtool:prometheus chromium:chromium
 MUTANT_SECONDS ?= 1200
 # What decides and what pays.
 COVERED := agent/domain/*,agent/decide/*,agent/act/*

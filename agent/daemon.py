@@ -20,7 +20,9 @@ from agent.ledger.errors import Code, LedgerError
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator
+from agent.web.pages import Pages
 from agent.web.server import Server
+from agent.web.visitors import Visitors
 
 log = structlog.get_logger("gpubid.daemon")
 
@@ -37,6 +39,8 @@ class Parts:
     notifier: systemd.Notifier
     read: Callable[[], tuple[Config, Mapping[str, Tuned]]]
     on_ready: Callable[[str], None] = lambda _: None
+    token: Callable[[], str] | None = None
+    """Gives the token with which a visitor of the page may order; None lets nobody."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -54,7 +58,8 @@ class Daemon:
         self._figures = figures.Figures(parts.metrics)
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
-        self._server = Server(listen.host, listen.port, parts.registry, self._health)
+        pages = Pages(app, Visitors(parts.token, app.clock.monotonic), parts.wake.set)
+        self._server = Server(listen.host, listen.port, parts.registry, self._health, pages.routes())
         place = operator.path_of(app.ledger.path, app.config.runtime)
         self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds

@@ -14,7 +14,7 @@ import typer
 from agent.cli import exits, session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from agent.app import App
     from agent.config.settings import Config
@@ -82,13 +82,27 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             registry,
             systemd.Notifier(os.environ),
             lambda: session.parse(file, climate.names()),
-            lambda url: _tell(f"metrics at {url}/metrics; ledger {app.ledger.path}"),
+            lambda url: _tell(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
+            token=_token(config),
         )
         try:
             await daemon.Daemon(app, parts).run()
         finally:
             _tell_billing(app)
             await app.close()
+
+
+def _token(config: "Config") -> "Callable[[], str] | None":
+    """Return what gives the page's token, looked up at each login so that it may be replaced; None where none is set.
+
+    Raises:
+        CredentialError: it is named and cannot be had.
+    """
+    name = config.listen.credential
+    if not name:
+        return None
+    session.named(name)
+    return lambda: session.named(name)
 
 
 def _tell_billing(app: "App") -> None:

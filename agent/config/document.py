@@ -175,10 +175,12 @@ class LedgerTable(Table):
 
 
 class WebTable(Table):
-    """Where metrics and health are served."""
+    """Where the page, metrics and health are served."""
 
     listen: Annotated[Line, AfterValidator(_listen)] = "127.0.0.1:9477"
     """Address and port; port 0 takes any free one."""
+    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["web_token"])] | None = None
+    """Name of the credential, or in capitals of the environment variable, with which the page takes orders."""
 
 
 class StrategiesTable(Table):

@@ -158,7 +158,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
         poll=parsed.agent.poll,
         ledger=(state or Path()) / parsed.ledger.path,
-        listen=Listen(host.removeprefix("[").removesuffix("]"), int(port)),
+        listen=Listen(host.removeprefix("[").removesuffix("]"), int(port), parsed.web.credential or ""),
         strategies=_beside(place, parsed.strategies.directory),
         operators=Operators(
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order

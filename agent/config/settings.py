@@ -32,10 +32,11 @@ class MarketSettings:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to serve; port 0 takes any free one."""
+    """Where to serve; port 0 takes any free one. `credential` names the token for orders by the page; empty: none."""
 
     host: str
     port: int
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Events between the domain and their table."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -37,7 +37,12 @@ def loss_of(event: Event) -> Loss | None:
 
 
 def between(
-    since: datetime | None, until: datetime | None, workload: str | None, kinds: Sequence[str], limit: int
+    since: datetime | None,
+    until: datetime | None,
+    workload: str | None,
+    kinds: Sequence[str],
+    limit: int,
+    leases: Collection[str] | None = None,
 ) -> Query:
     """Return the query for the last `limit` events from `since` up to but not at `until`, the newest first."""
     table = schema.events
@@ -48,6 +53,8 @@ def between(
         query = query.where(table.c.at < until)
     if workload is not None:
         query = query.where(table.c.workload == workload)
+    if leases is not None:
+        query = query.where(table.c.lease_id.in_(leases))
     if kinds:
         query = query.where(table.c.kind.in_(kinds))
     return query

@@ -49,8 +49,9 @@ def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[
     return dataclasses.replace(intent, state=state, **changes)
 
 
-def newest(limit: int, ids: Collection[str] | None = None) -> Query:
-    """Return the query for intents in any state, of these ids only if they are named, the last recorded first."""
+def newest(limit: int, ids: Collection[str] | None = None, leases: Collection[str] | None = None) -> Query:
+    """Return the query for intents in any state, of these ids or leases only if named, the last recorded first."""
     table = schema.intents
     query = sa.select(table).order_by(table.c.recorded_at.desc(), table.c.intent_id).limit(limit)
+    query = query if leases is None else query.where(table.c.lease_id.in_(leases))
     return query if ids is None else query.where(table.c.intent_id.in_(ids))

@@ -35,8 +35,9 @@ def lease_of(columns: Mapping[str, Any]) -> Lease:
     return Lease(slot=Slot(columns["workload"], columns["slot"]), **{name: columns[name] for name in _FIELDS})
 
 
-def newest(limit: int, instances: Collection[str] | None = None) -> Query:
-    """Return the query for leases in any state, of these instances only if they are named, the last opened first."""
+def newest(limit: int, instances: Collection[str] | None = None, ids: Collection[str] | None = None) -> Query:
+    """Return the query for leases in any state, of these instances or ids only if named, the last opened first."""
     table = schema.leases
     query = sa.select(table).order_by(table.c.opened_at.desc(), table.c.lease_id).limit(limit)
+    query = query if ids is None else query.where(table.c.lease_id.in_(ids))
     return query if instances is None else query.where(table.c.instance_id.in_(instances))

@@ -5,7 +5,7 @@
 2. Raw samples older than `RAW_DAYS` become hours of (market, model, gpus); sums are kept, so means merge exactly.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -95,17 +95,19 @@ def raw_before(now: datetime) -> datetime:
 def history(
     market: str | None,
     gpu: GpuModel | None,
-    host_id: str | None,
+    hosts: Collection[str] | None,
     since: datetime | None,
     until: datetime | None,
     limit: int,
 ) -> Query:
-    """Return the query for raw samples, the newest first."""
+    """Return the query for raw samples, of these hosts only if they are named, the newest first."""
     table = schema.prices
     query = sa.select(table).order_by(table.c.at.desc(), table.c.host_id).limit(limit)
-    for column, value in ((table.c.market, market), (table.c.gpu, gpu), (table.c.host_id, host_id)):
+    for column, value in ((table.c.market, market), (table.c.gpu, gpu)):
         if value is not None:
             query = query.where(column == value)
+    if hosts is not None:
+        query = query.where(table.c.host_id.in_(hosts))
     if since is not None:
         query = query.where(table.c.at >= since)
     return query if until is None else query.where(table.c.at < until)

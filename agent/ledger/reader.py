@@ -52,9 +52,10 @@ class Reader:
         workload: str | None = None,
         kinds: Sequence[str] = (),
         limit: int = LIMIT,
+        leases: Collection[str] | None = None,
     ) -> list[Event]:
-        """Return what happened, the newest first."""
-        return await self._all(events.between(since, until, workload, kinds, limit), events.event_of)
+        """Return what happened, to these leases only if they are named, the newest first."""
+        return await self._all(events.between(since, until, workload, kinds, limit, leases), events.event_of)
 
     async def prices(
         self,
@@ -64,9 +65,11 @@ class Reader:
         since: dt.datetime | None = None,
         until: dt.datetime | None = None,
         limit: int = LIMIT,
+        hosts: Collection[str] | None = None,
     ) -> list[PriceSample]:
         """Return prices as they changed, the newest first; what is older than two weeks is in `price_hours`."""
-        return await self._all(prices.history(market, gpu, host_id, since, until, limit), prices.sample_of)
+        named = hosts if host_id is None else (host_id,)
+        return await self._all(prices.history(market, gpu, named, since, until, limit), prices.sample_of)
 
     async def price_hours(
         self,
@@ -85,13 +88,17 @@ class Reader:
         """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
         return await self._all(spend.summed(key, since, until), spend.line_of)
 
-    async def intents(self, limit: int = LIMIT, ids: Collection[str] | None = None) -> list[Intent]:
-        """Return intents in any state, of these ids only if they are named, the last recorded first."""
-        return await self._all(intents.newest(limit, ids), intents.intent_of)
+    async def intents(
+        self, limit: int = LIMIT, ids: Collection[str] | None = None, leases: Collection[str] | None = None
+    ) -> list[Intent]:
+        """Return intents in any state, of these ids or leases only if they are named, the last recorded first."""
+        return await self._all(intents.newest(limit, ids, leases), intents.intent_of)
 
-    async def leases(self, limit: int = LIMIT, instances: Collection[str] | None = None) -> list[Lease]:
-        """Return leases in any state, of these instances only if they are named, the last opened first."""
-        return await self._all(leases.newest(limit, instances), leases.lease_of)
+    async def leases(
+        self, limit: int = LIMIT, instances: Collection[str] | None = None, ids: Collection[str] | None = None
+    ) -> list[Lease]:
+        """Return leases in any state, of these instances or ids only if they are named, the last opened first."""
+        return await self._all(leases.newest(limit, instances, ids), leases.lease_of)
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""

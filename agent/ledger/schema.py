@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
@@ -187,6 +187,7 @@ sa.Index(
 )
 sa.Index("ix_intents_open", intents.c.state, sqlite_where=sa.text(_IS_OPEN))
 sa.Index("ix_intents_recorded_at", intents.c.recorded_at)
+sa.Index("ix_intents_lease_id", intents.c.lease_id)
 
 events = _table(
     "events",
@@ -206,6 +207,7 @@ events = _table(
     autoincrement=True,
 )
 sa.Index("ix_events_at", events.c.at)
+sa.Index("ix_events_lease_id_at", events.c.lease_id, events.c.at)
 sa.Index("ix_events_workload_at", events.c.workload, events.c.at)
 
 spend = _table(

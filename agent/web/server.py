@@ -1,7 +1,9 @@
-"""The daemon's page on this machine: /metrics for Prometheus, /healthz and /readyz for whoever watches.
+"""What the daemon serves on this machine: /metrics for Prometheus, /healthz and /readyz for whoever watches, the page.
 
-It only reads. By default it is bound to the loopback address: figures of spend are nobody else's business.
+By default it is bound to the loopback address: figures of spend are nobody else's business.
 """
+
+from collections.abc import Iterable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -9,6 +11,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 from agent.telemetry.health import Health
+
+MOST_BODY = 16 * 1024
+"""Bytes of a posted form: a verb, a target and a proof."""
 
 
 class ListenError(Exception):
@@ -20,12 +25,20 @@ class ListenError(Exception):
 class Server:
     """Serves a registry and a health over HTTP, from `start` to `close`."""
 
-    def __init__(self, host: str, port: int, registry: CollectorRegistry, health: Health) -> None:
-        """Serve on `host` and `port`; port 0 takes any free one."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        registry: CollectorRegistry,
+        health: Health,
+        routes: Iterable[web.AbstractRouteDef] = (),
+    ) -> None:
+        """Serve on `host` and `port`; port 0 takes any free one. `routes` are the page's."""
         self._host = host
         self._port = port
         self._health = health
-        app = web.Application(middlewares=[_uncached])
+        app = web.Application(middlewares=[_uncached], client_max_size=MOST_BODY)
+        app.router.add_routes(routes)
         app.router.add_get("/metrics", make_aiohttp_handler(registry))
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)

@@ -32,7 +32,7 @@ def fleet(
     return {
         "now": now.isoformat(),
         "notices": [asdict(notice) for notice in notices],
-        "slots": [_slot(place, known, decided, now) for work in workloads for place in work.places],
+        "slots": [slot(place, known, decided, now) for work in workloads for place in work.places],
         "leases": [lease(held) for held in known.leases],
         "in_doubt": [
             {
@@ -53,7 +53,8 @@ def fleet(
     }
 
 
-def _slot(place: Slot, known: Recollection, decided: Sequence[RecordedDecision], now: datetime) -> dict[str, Any]:
+def slot(place: Slot, known: Recollection, decided: Sequence[RecordedDecision], now: datetime) -> dict[str, Any]:
+    """Return one slot: what holds it, in what state, and why it does not run where it does not."""
     mine = [held for held in known.leases if held.slot == place and not held.is_held]
     held = mine[-1] if mine else None
     runs = any(each.state is LeaseState.RUNNING for each in mine)

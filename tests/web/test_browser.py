@@ -1,0 +1,104 @@
+"""The page in a real Chromium: light, dark, on a phone, without script, by keyboard, and with hostile text on it."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+
+from agent.domain.event import Event
+from tests.web.page import TOKEN, Served, served
+
+CHROMIUM = shutil.which("chromium")
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(tmp_path) as shown:
+        told = Event(at=shown.world.clock.now(), kind="alert.test", evidence=HOSTILE, host_id=HOSTILE[:40])
+        async with shown.world.app.ledger.transaction() as tx:
+            tx.append_event(told)
+        yield shown
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as tools:
+        started = await tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield started
+        finally:
+            await started.close()
+
+
+async def ground(tab: Page) -> str:
+    return str(await tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+async def test_it_is_readable_in_light_and_dark_and_says_nothing_on_the_console(browser: Browser, page: Served) -> None:
+    grounds: list[str] = []
+    complaints: list[str] = []
+
+    def complained(told: ConsoleMessage) -> None:
+        complaints.append(told.text)
+
+    for scheme in ("light", "dark"):
+        tab = await browser.new_page(color_scheme=scheme)
+        tab.on("console", complained)
+        await tab.goto(page.url + "/")
+        grounds.append(await ground(tab))
+        assert await tab.locator("h1").inner_text()
+    assert grounds == ["rgb(255, 255, 255)", "rgb(13, 17, 23)"]
+    assert complaints == []
+
+
+async def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, page: Served) -> None:
+    tab = await browser.new_page(viewport={"width": 360, "height": 740})
+    for path in ("/", "/events", f"/lease/{page.world.lease().lease_id}"):
+        await tab.goto(page.url + path)
+        assert await tab.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth"), path
+
+
+async def test_hostile_text_is_text(browser: Browser, page: Served) -> None:
+    tab = await browser.new_page()
+    await tab.goto(page.url + "/events")
+    assert "Events" in await tab.title()
+    assert await tab.locator("tbody img").count() == 0
+    assert HOSTILE in await tab.locator("tbody").inner_text()
+
+
+async def test_without_script_every_figure_is_there(browser: Browser, page: Served) -> None:
+    context = await browser.new_context(java_script_enabled=False)
+    tab = await context.new_page()
+    await tab.goto(page.url + "/")
+    assert await tab.locator("table").count() == 4
+    assert await tab.locator("svg[role=img]").get_attribute("aria-label")
+    await tab.get_by_role("link", name="vast").first.click()
+    assert await tab.locator("h1").inner_text()
+
+
+async def test_an_order_is_given_by_keyboard_and_confirmed(browser: Browser, page: Served) -> None:
+    tab = await browser.new_page()
+    await tab.goto(page.url + "/login")
+    await tab.get_by_label("Token").fill(TOKEN)
+    await tab.keyboard.press("Enter")
+    await tab.get_by_role("link", name="drain").first.focus()
+    await tab.keyboard.press("Enter")
+    await tab.get_by_role("button", name="Yes, drain").focus()
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_selector("h1:has-text('Done')")
+    rests = page.world.app.ledger.recollection(page.world.clock.now()).cooldowns
+    assert [rest for rest in rests if "train/0" in rest.key]
+
+
+async def test_the_first_tab_skips_to_the_figures_and_tables_name_their_columns(browser: Browser, page: Served) -> None:
+    tab = await browser.new_page()
+    await tab.goto(page.url + "/")
+    await tab.keyboard.press("Tab")
+    assert await tab.evaluate("document.activeElement.className") == "skip"
+    bare = "document.querySelectorAll('thead th:not([scope])').length"
+    assert await tab.evaluate(bare) == 0

@@ -1,0 +1,186 @@
+"""The page over real HTTP: what it shows, what it refuses, and that nothing on it is believed or run."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.domain.event import Event
+from agent.web import board
+from tests.support.scene import work
+from tests.web.page import TOKEN, Served, served
+
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=alert(1)>"
+
+
+async def log_in(page: Served) -> str:
+    """Log in, and return the proof that forms carry."""
+    status, text = await page.post("/login", token=TOKEN)
+    assert status == 200
+    return str(re.findall(r'name="proof" value="([0-9a-f]{64})"', text)[0])
+
+
+async def test_the_first_screen_tells_who_runs_where_for_how_much_and_why(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        status, text = await page.get("/")
+    assert status == 200
+    assert f'href="/lease/{lease.lease_id}"' in text
+    assert "1 <small>of 1 slots</small>" in text
+    assert f"${lease.billing_rate.dollars:.3f}" in text
+    assert "<svg" in text
+    assert "lease.running" in text
+    assert "<th scope=" in text
+
+
+async def test_a_lease_tells_its_whole_story_and_a_stranger_is_not_found(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        status, text = await page.get(f"/lease/{lease.lease_id}")
+        missing, _ = await page.get("/lease/nobody")
+    assert (status, missing) == (200, 404)
+    assert lease.host_id in text
+    assert "lease.running" in text
+    assert "<td>rent</td><td>confirmed</td>" in text
+    assert lease.intent_id in text
+
+
+async def test_what_a_market_wrote_is_shown_and_never_run(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        told = Event(
+            at=page.world.clock.now(),
+            kind="lease.interrupted",
+            workload="train",
+            slot=0,
+            lease_id=lease.lease_id,
+            host_id=HOSTILE[:40],
+            evidence=HOSTILE,
+        )
+        async with page.world.app.ledger.transaction() as tx:
+            tx.append_event(told)
+        shown = [await page.get(path) for path in ("/", "/events", f"/lease/{lease.lease_id}")]
+    for status, text in shown:
+        assert status == 200
+        assert "&lt;script&gt;" in text
+        assert "<script>document" not in text
+        assert "<img" not in text
+
+
+async def test_every_answer_forbids_foreign_script_and_framing(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, page.client.get(page.url + "/") as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("host", ["gpubid.example", "127.0.0.1.example:80", "[::1"])
+async def test_a_page_asked_for_by_a_foreign_name_is_refused(tmp_path: Path, host: str) -> None:
+    async with served(tmp_path) as page:
+        status, text = await page.get("/", Host=host)
+        mine, _ = await page.get("/", Host="localhost:1234")
+    assert status in {400, 421}
+    assert "slots" not in text
+    assert mine == 200
+
+
+async def test_who_did_not_log_in_can_order_nothing(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        status, _ = await page.post("/order", verb="release", target="train/0", proof="0" * 64)
+        shown = (await page.get("/"))[1]
+        lease = page.world.lease()
+    assert status == 403
+    assert "/confirm" not in shown
+    assert lease.is_open
+
+
+async def test_an_order_needs_the_proof_of_our_own_page(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        await log_in(page)
+        without, _ = await page.post("/order", verb="drain", target="train")
+        wrong, _ = await page.post("/order", verb="drain", target="train", proof="f" * 64)
+        rests = page.world.app.ledger.recollection(page.world.clock.now()).cooldowns
+    assert (without, wrong) == (403, 403)
+    assert not [rest for rest in rests if rest.scope == "drain"]
+
+
+async def test_a_confirmed_order_is_carried_out_and_says_who_gave_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        proof = await log_in(page)
+        asked = (await page.get("/confirm?verb=drain&target=train"))[1]
+        status, text = await page.post("/order", verb="drain", target="train", proof=proof)
+        events = await page.world.events("operator.ordered", "operator.said")
+        known = page.world.app.ledger.recollection(page.world.clock.now())
+        shown = (await page.get("/"))[1]
+    assert "Drain train?" in asked
+    assert status == 200, text
+    assert [rest for rest in known.cooldowns if "train" in rest.key]
+    assert any("the page" in event.reason for event in events)
+    assert "verb=unlock" in shown
+
+
+async def test_an_order_that_fits_nothing_is_told_with_its_mend(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        proof = await log_in(page)
+        status, text = await page.post("/order", verb="release", target="nobody/7", proof=proof)
+        odd, _ = await page.post("/order", verb="kill", target="train", proof=proof)
+    assert (status, odd) == (422, 400)
+    assert "nobody" in text
+
+
+async def test_guessing_the_token_is_slowed_for_everybody(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        wrong = [(await page.post("/login", token="guess"))[0] for _ in range(5)]
+        resting = await page.post("/login", token=TOKEN)
+        page.world.clock.advance(61)
+        right = await page.post("/login", token=TOKEN)
+    assert wrong == [403] * 5
+    assert resting[0] == 403
+    assert "wait a minute" in resting[1]
+    assert right[0] == 200
+
+
+async def test_a_session_ends_with_its_hours_and_with_a_log_out(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        proof = await log_in(page)
+        await page.post("/logout", proof=proof)
+        after = await page.post("/order", verb="drain", target="train", proof=proof)
+        proof = await log_in(page)
+        page.world.clock.advance(12 * 3600 + 1)
+        late = await page.post("/order", verb="drain", target="train", proof=proof)
+    assert (after[0], late[0]) == (403, 403)
+
+
+async def test_without_a_token_nobody_logs_in(tmp_path: Path) -> None:
+    async with served(tmp_path, token=None) as page:
+        status, text = await page.post("/login", token="")
+        shown = (await page.get("/"))[1]
+    assert status == 403
+    assert "credential in [web]" in text
+    assert "/login" not in shown
+
+
+async def test_a_large_fleet_is_shown_a_screen_at_a_time(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        page.world.app.rules = dataclasses.replace(page.world.app.rules, workloads=(work(slots=120),))
+        first, second = (await page.get("/"))[1], (await page.get("/?page=3"))[1]
+        odd = await page.get("/?page=" + "9" * 40)
+    assert first.count('<th scope="row">train/') == board.ROWS + 1  # the last plan names its one slot too
+    assert "page 1 of 3" in first
+    assert second.count('<th scope="row">train/') == 120 - 2 * board.ROWS + 1
+    assert odd[0] == 200
+
+
+async def test_older_events_are_a_link_away(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        async with page.world.app.ledger.transaction() as tx:
+            for number in range(150):
+                tx.append_event(Event(at=page.world.clock.now(), kind="alert.test", reason=f"number {number}"))
+        page.world.clock.advance(1)
+        status, text = await page.get("/events")
+        odd, _ = await page.get("/events?before=yesterday")
+    assert (status, odd) == (200, 400)
+    assert "older" in text
