@@ -24,13 +24,13 @@ from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
+from agent.domain.fleet import MarketView
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.markets import instrumented, port, transport
-from agent.markets.runpod import market as runpod
-from agent.markets.vast import market as vast
+from agent.ledger.transaction import UNTOLD
+from agent.markets import every, instrumented, port
 from agent.observe import snapshot
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
@@ -130,7 +130,7 @@ class App:
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             done = await self._cycle.run()
             self.seen = done
-        if any(poller.view.account_id not in {"", self._bound(poller.market.name)} for poller in self.pollers):
+        if any(self._is_unknown(poller.view) for poller in self.pollers):
             await self._accounts.know()
         return done
 
@@ -319,6 +319,11 @@ class App:
     def _bound(self, market: str) -> str:
         return self._accounts.bound(market)
 
+    def _is_unknown(self, view: MarketView) -> bool:
+        """Tell whether a market answers whose account is not bound yet, or tells another than that."""
+        bound = self._bound(view.market)
+        return (view.is_fresh and not bound) or view.account_id not in {"", bound}
+
     def _account_check(self, market: str) -> Callable[[str], str]:
         def why_not(account_id: str) -> str:
             bound = self._bound(market)
@@ -326,7 +331,8 @@ class App:
                 return self._stopped_because
             if not bound:
                 return f"the account of {market} has not been read yet"
-            if account_id != bound:
+            # A market that does not tell whose key it is proves it by what it lists alone.
+            if account_id not in {"", bound} and bound != UNTOLD:
                 return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
             return ""
 
@@ -346,15 +352,7 @@ def _no_spend(settings: MarketSettings) -> str:
 
 def _market(settings: MarketSettings, outside: Outside) -> port.Market:
     url = outside.urls.get(settings.name, settings.url)
-    connect = _CONNECT[settings.name]
-    market = connect(url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+    market = every.MARKETS[settings.name](url, lambda: outside.secret(settings), outside.clock, outside.jitter)
     if outside.observer is None:
         return market
     return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)
-
-
-_CONNECT: Mapping[str, Callable[[str, transport.Key, Clock, Callable[[], float]], port.Market]] = {
-    "vast": vast.connect,
-    "runpod": runpod.connect,
-}
-"""Every market there is, by the name of its table."""

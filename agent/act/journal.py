@@ -244,6 +244,9 @@ class Journal:
                     tx.append_event(
                         _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
                     )
+            elif reason == "host_full" and isinstance(decision, Resume | Rebid):
+                why = "its host has no free GPU"
+                tx.add_cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why)
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
 

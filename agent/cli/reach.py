@@ -1,6 +1,7 @@
 """`gpubid ssh` and `gpubid logs`: go to a slot's container, and read what it prints."""
 
 import asyncio
+import functools
 import os
 import secrets
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,7 +101,7 @@ async def _read(config: "Config", slot: str, lines: int) -> dict[str, Any]:
 async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
-    from agent.markets.vast import market as vast
+    from agent.markets import every
     from agent.web import logs as reading
 
     clock = SystemClock()
@@ -112,11 +113,8 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     if any(settings.is_simulated for settings in config.markets):
         exits.stop(exits.FAILED, ["a simulated market lives in the daemon, and none runs: start `gpubid run`"])
     markets = {
-        settings.name: vast.connect(
-            settings.url,
-            lambda settings=settings: session.secret(settings),  # type: ignore[misc]
-            clock,
-            lambda: secrets.randbelow(1000) / 1000,
+        settings.name: every.MARKETS[settings.name](
+            settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000
         )
         for settings in config.markets
     }

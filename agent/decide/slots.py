@@ -33,7 +33,7 @@ def releases(fleet: Fleet) -> Iterator[Release]:
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
             continue
-        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, cooling)
+        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, cooling) or _stuck(fleet, held, cooling)
         if reason is not None:
             yield Release(held, reason)
 
@@ -67,6 +67,18 @@ def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason 
     if not is_over or endings.is_settling(fleet, held) or words.find(cooling, (words.HELD,), words.of_slot(held.slot)):
         return None
     return Reason(endings.FAST_EXIT, "its container ended right after the start: it is tried on another host")
+
+
+def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
+    """A stopped lease that cannot start where it stands is given up, unless its disk may hold the only checkpoint."""
+    work = fleet.workload(held.slot.workload)
+    if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
+        return None
+    return Reason("host_full", "its host has no free GPU to start it: it is given up for another")
+
+
+def _is_stuck(held: Lease, cooling: Mapping[str, str]) -> bool:
+    return held.state is LeaseState.PAUSED and f"{cooldown.FULL}:{held.lease_id}" in cooling
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -151,6 +163,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
+    if _is_stuck(held, cooling):
+        return _hold(place, "host_full", "its host has no free GPU, and its disk may not be lost: tried again later")
     resting = cooling.get(f"{endings.RESTING}:{place}")
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")

@@ -35,6 +35,8 @@ from agent.ledger.spend import SpendEntry
 _META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
 ACCOUNT = "account/"
+UNTOLD = "untold"
+"""Stands for the account of a market that does not tell; the first that it does tell takes its place."""
 WAS_LOST = "was_lost"
 
 
@@ -248,15 +250,16 @@ class Transaction:
             self.work.append((prices.OBSERVED, changed))
 
     def bind_account(self, market: str, account_id: str) -> None:
-        """Keep to which account of a market this ledger belongs.
+        """Keep to which account of a market this ledger belongs; an empty id is of a market that tells nobody's.
 
         Raises:
             LedgerError: WRONG_ACCOUNT, it belongs to another.
         """
         known = self._accounts.get(market) or self._memory.accounts.get(market)
-        if known == account_id:
+        if known == account_id or (known is not None and not account_id):
             return
-        if known is not None:
+        account_id = account_id or UNTOLD
+        if known not in {None, UNTOLD, account_id}:
             raise LedgerError(
                 Code.WRONG_ACCOUNT,
                 f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "

@@ -79,7 +79,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who the key belongs to, what it can still spend, and the market's own clock as its answer told it."""
+    """Who the key belongs to, what it can still spend, and the market's own clock as its answer told it.
+
+    An empty `account_id` and no `credit` mean that the market does not tell.
+    """
 
     account_id: str
     credit: Usd | None

@@ -1,6 +1,7 @@
 """Pools of hosts, several markets, and GPUs that are charged from the rent on."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from agent.decide import plan, readback, reconcile
@@ -8,10 +9,12 @@ from agent.decide.facts import LeaseChanged
 from agent.decide.limits import Limits
 from agent.decide.memory import Memory
 from agent.domain import host
-from agent.domain.decision import Rent
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Hold, Release, Rent
 from agent.domain.instance import InstanceState
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from tests.support import builders
 
@@ -67,3 +70,14 @@ def test_loading_is_charged_where_the_market_does_and_runs_for_nobody() -> None:
         assert [change.after.bills for change in changes] == ([bills] if bills else [])
         assert all(change.after.run_since is None for change in changes)
         assert row.billing_rate == (row.gpu_rate + row.disk_rate if bills_while_loading else row.disk_rate)
+
+
+def test_what_cannot_start_where_it_stands_is_given_up_unless_its_disk_counts() -> None:
+    held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND, paused_by_us=True)
+    full = Cooldown("full", held.lease_id, builders.NOW + timedelta(minutes=5), "its host has no free GPU")
+    for place, kind in ((CheckpointPlace.REMOTE, Release), (CheckpointPlace.DISK, Hold)):
+        work = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=place))
+        fleet = builders.fleet(workloads=(work,), leases=(held,), cooldowns=(full,), markets={"vast": builders.view()})
+        made = plan.plan(fleet, TUNED, Limits()).decisions
+        assert isinstance(made[0], kind)
+        assert made[0].reason.code == "host_full"

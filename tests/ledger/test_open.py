@@ -156,6 +156,16 @@ async def test_a_key_of_another_account_is_refused(path: Path, clock: SteppedClo
     await ledger.close()
 
 
+async def test_an_account_that_is_not_told_gives_way_to_the_first_that_is(path: Path, clock: SteppedClock) -> None:
+    ledger = await Ledger.open(path, clock=clock)
+    for told, kept in (("", "untold"), ("", "untold"), ("8", "8"), ("", "8")):
+        await ledger.bind_account("runpod", told)
+        assert ledger.recollection().accounts == {"runpod": kept}
+    with pytest.raises(LedgerError):
+        await ledger.bind_account("runpod", "9")
+    await ledger.close()
+
+
 async def test_a_newer_schema_is_refused_by_writer_and_reader(path: Path, clock: SteppedClock) -> None:
     await (await Ledger.open(path, clock=clock)).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
