@@ -1,7 +1,7 @@
 """One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -9,12 +9,13 @@ import structlog
 from agent.act import protect, record, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import limits, needs, plan, probing, progress, reconcile
+from agent.decide import limits, needs, plan, probing, progress, reconcile, risk, task
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Decision, Pause, Release
 from agent.domain.fleet import Fleet
+from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
@@ -88,6 +89,8 @@ class Cycle:
         self._refused: tuple[Intent, ...] = ()
         self._started_at = clock.now()
         self._known_since: dict[str, datetime] = {}
+        self._risks: risk.Risks = {}
+        self._typical: dict[tuple[GpuModel, int], float] = {}
 
     async def run(self) -> Pass:
         """Do one pass.
@@ -103,7 +106,10 @@ class Cycle:
             for poller in self._pollers:
                 await poller.sight(probing.targets(seen, poller.market.name))
         found = await self._reconcile(rules)
-        facts = (*self._news(found), *progress.told(await self._fleet(rules)))
+        fleet = await self._fleet(rules)
+        self._risks = risk.risks(fleet, rules.caps, self._risks)
+        alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
+        facts = (*self._news((*found.facts, *alerts)), *progress.told(fleet))
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
@@ -123,7 +129,8 @@ class Cycle:
         for poller in self._pollers:
             await poller.ask(needs.needs(fleet), rules.workloads, needs.dear(fleet))
         fleet = await self._fleet(rules)
-        planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
+        self._typical = task.typical(self._typical, fleet)
+        planned = plan.plan(replace(fleet, typical=self._typical), rules.tuned, rules.caps, found.faulty)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
         )
@@ -165,7 +172,7 @@ class Cycle:
         views = [poller.view for poller in self._pollers]
         now = self._clock.now()
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since)
+        instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since, self._typical)
         known = self._ledger.recollection(instant.now)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(instances, intents) if instances else snapshot.Past()
@@ -178,11 +185,9 @@ class Cycle:
             {intent.intent_id: intent for intent in await reader.intents() if intent.intent_id in intents},
         )
 
-    def _news(self, found: reconcile.Reconciliation) -> tuple[Fact, ...]:
+    def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""
-        alerts = {(fact.code, fact.key) for fact in found.facts if isinstance(fact, Alert)}
-        news = tuple(
-            fact for fact in found.facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said
-        )
+        alerts = {(fact.code, fact.key) for fact in facts if isinstance(fact, Alert)}
+        news = tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)
         self._said = alerts
         return news

@@ -23,6 +23,7 @@ from agent.decide.strategy import Params, Strategy, Tuned
 
 GROUP = "gpubid.strategies"
 BUILT_IN = {
+    "deadline": "strategies.deadline:Deadline",
     "hedged": "strategies.hedged:Hedged",
     "ondemand": "strategies.ondemand:OnDemand",
     "patient": "strategies.patient:Patient",

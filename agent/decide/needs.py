@@ -1,15 +1,20 @@
 """Which workloads need to know the market now: only a slot without a running lease is a reason to spend search rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from agent.decide import cooldown, recovery, reload, slots, words
+from agent.decide import task as tasks
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
 
+PRESSED_HOURS = 1.0
+"""With less slack than this, on-demand prices must be at hand when the last call comes: it spans reserve and start."""
+PRESSED_EVERY = 120.0
+"""Seconds between searches then: as long as an offer is decided on."""
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 
@@ -51,14 +56,26 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
         if words.standstill(fleet, place, cooling) is not None:
             continue
         leases = fleet.leases_of(place)
-        if (
-            any(not _is_down(lease) and not (len(leases) == 1 and _is_left(lease, work, fleet.now)) for lease in leases)
-            or fleet.paying_intent(place) is not None
-        ):
+        is_pressed = _is_pressed(fleet, work, leases)
+        may_move = len(leases) == 1 and (is_pressed or _is_left(leases[0], work, fleet.now))
+        is_served = any(not _is_down(lease) for lease in leases) and not may_move
+        if is_served or fleet.paying_intent(place) is not None:
             continue
+        # Near the last call prices are asked for anew every few minutes, whatever was asked before.
+        key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [(lease.market, lease.host_id) for lease in leases if lease.state is LeaseState.PAUSED]
     return Need(work, tuple(key), tuple(hosts)) if key else None
+
+
+def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
+    """Tell whether a deadline may soon force a slot on demand that is not there yet."""
+    task = tasks.of(fleet, work)
+    if task is None or task.todo <= 0 or any(lease.tenure is Tenure.ON_DEMAND and lease.is_live for lease in leases):
+        return False
+    speed = min([task.of_lease(lease) for lease in leases] or [1.0])
+    needed = task.todo / speed + tasks.restart_hours(work, task, speed) + task.start_hours
+    return task.left - needed < PRESSED_HOURS
 
 
 def _is_left(lease: Lease, work: Workload, now: datetime) -> bool:

@@ -25,6 +25,7 @@ from agent.decide import (
     reload,
     slots,
     spread,
+    task,
     words,
 )
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
@@ -137,6 +138,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         hosts=ground.hosts,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
         leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
+        task=task.of(fleet, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}

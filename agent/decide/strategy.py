@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 import pydantic
 
 from agent.decide import price
+from agent.decide.task import Task
 from agent.domain.decision import Reason
 from agent.domain.host import HostRecord
 from agent.domain.intent import IntentKind
@@ -84,7 +85,7 @@ class View:
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
     losses to the market per hour over the fleet's own record, `hosts` what each host is judged by. `markets` are those
     it may be rented on now, `leases` all open ones of the workload, also of slots not for the strategy now; `losses`
-    its interruptions of the last day.
+    its interruptions of the last day. `task` is the work of its deadline, where it has one.
     """
 
     workload: Workload
@@ -97,6 +98,7 @@ class View:
     markets: tuple[str, ...] = ()
     leases: tuple[Lease, ...] = ()
     losses: tuple[Loss, ...] = ()
+    task: Task | None = None
 
 
 class Pricing(Protocol):

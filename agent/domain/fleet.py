@@ -11,6 +11,7 @@ from functools import cached_property
 from agent.domain.budget import Scope
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
+from agent.domain.gpu import GpuModel
 from agent.domain.host import HostRecord
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
@@ -96,7 +97,7 @@ class Fleet:
     are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended;
     `known_since` is since when a workload, by name, has been in the configuration of this run.
     `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
-    the last first starts, oldest first.
+    the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
     """
 
     fleet_id: str
@@ -119,6 +120,7 @@ class Fleet:
     progress: Mapping[str, Progress] = field(default_factory=dict)
     speeds: tuple[Speed, ...] = ()
     starts: tuple[Start, ...] = ()
+    typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None when the configuration has none."""

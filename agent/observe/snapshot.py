@@ -7,6 +7,7 @@ from datetime import datetime
 from agent.domain import budget
 from agent.domain.budget import Scope
 from agent.domain.fleet import Fleet, MarketView, Spend
+from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.workload import Workload
@@ -23,12 +24,13 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """The same instant on both clocks, when the program began, and since when it knows each workload."""
+    """The same instant on both clocks, when the program began and knew each workload, and how fast slices are."""
 
     now: datetime
     monotonic: float
     started_at: datetime
     known_since: Mapping[str, datetime] = field(default_factory=dict)
+    typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
 
 
 def fleet(
@@ -62,6 +64,7 @@ def fleet(
         speeds=known.speeds,
         starts=known.starts,
         known_since=instant.known_since,
+        typical=instant.typical,
     )
 
 

@@ -1,0 +1,69 @@
+"""When work with a deadline may wait for interruptible capacity, and when it must not: arithmetic in hours.
+
+The net under every rule is the last resort of Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024): the instant
+after which on-demand, started then, would be late. Two rules say when to pay for on-demand before that, both only while
+no interruptible capacity is there: Uniform Progress's own (less is done than the straight line from start to deadline
+asks), and the slack rule of LEVI (arXiv 2605.09764: slack below a tenth of the remaining work).
+
+Invariants:
+1. Slack falls by at most one hour an hour, whatever runs or fails.
+2. On-demand rented while slack is not negative is in time, when its start takes no longer than `start`.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What finishing on demand from now would take, in hours.
+
+    `todo` hours of work at `speed`, after `start` to get it running and `restart` for work done again and the restore;
+    `reserve` is for what looking and choosing take. `left` is until the deadline.
+    """
+
+    now: datetime
+    left: float
+    todo: float
+    speed: float
+    start: float
+    restart: float
+    reserve: float
+
+    @property
+    def needed(self) -> float:
+        """Hours from renting on demand now until the work is done."""
+        return self.start + self.restart + self.todo / self.speed
+
+    @property
+    def slack(self) -> float:
+        """Hours that may pass without any progress before on-demand must be rented."""
+        return self.left - self.needed - self.reserve
+
+    @property
+    def switch_at(self) -> datetime:
+        """The point of no return: when on-demand must be rented if nothing progresses until then."""
+        return self.now + timedelta(hours=max(min(self.slack, 1e6), -1e6))
+
+    @property
+    def is_last_call(self) -> bool:
+        """Whether on-demand must be rented now."""
+        return self.slack <= 0
+
+    def may_try(self, start: float) -> bool:
+        """Tell whether there is time for a start of interruptible capacity that comes to nothing, and its restart."""
+        return self.slack > start + self.restart
+
+    def is_short(self, share: float) -> bool:
+        """Tell whether slack is below this share of the remaining work."""
+        return self.slack < share * self.todo / self.speed
+
+
+def running_on_demand(outlook: Outlook) -> Outlook:
+    """Return the outlook of staying on demand: it runs, so nothing has to start and nothing is done again."""
+    return replace(outlook, start=0.0, restart=0.0)
+
+
+def is_behind(done: float, hours: float, line: float, pace: float) -> bool:
+    """Tell whether less is done than `pace` of what the straight line asks."""
+    return done < pace * hours * line

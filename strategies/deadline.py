@@ -1,0 +1,287 @@
+"""Slack is spent on interruptible capacity; on-demand is rented when the deadline says so, and left when it may be.
+
+Invariants:
+1. Whatever else is cheaper, from the last call on only on-demand is rented.
+2. An attempt at interruptible capacity is begun only when on-demand is still in time after it failed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import islice
+from typing import ClassVar
+
+from pydantic import Field
+
+from agent.decide import bidding, pacing, price, recovery, ways
+from agent.decide import task as tasks
+from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
+from agent.domain.decision import Option, Reason, Term
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+
+LOOK_AT = 64
+"""So many offers are looked at for one that is fast enough."""
+_HOUR = timedelta(hours=1)
+
+
+class DeadlineParams(Params):
+    """The numbers of `deadline`; deadline.toml says of each what it does at both ends."""
+
+    slack_share: float = Field(default=0.1, ge=0, le=10)
+    """Without interruptible capacity, go on demand when slack is below this share of the remaining work."""
+    pace: float = Field(default=0.0, ge=0, le=1)
+    """Without interruptible capacity, go on demand when less is done than this share of the straight line."""
+    reserve: Duration = duration("10m")
+    """Time kept free before the last instant."""
+    start_delay: Duration = duration("20m")
+    """Time kept free for a start of on-demand."""
+    headroom: float = Field(default=0.1, ge=0, le=4)
+    """Bid above the floor by up to this share of it."""
+    ceiling: float = Field(default=0.9, gt=0, le=1)
+    """Never bid more than this share of the same slice's ask."""
+    raise_headroom: float = Field(default=0.05, ge=0, le=4)
+    """When a rival must be beaten, bid above its price by this share of it."""
+    least_gain: float = Field(default=0.05, ge=0, le=1)
+    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    return_after: Duration = duration("30m")
+    """How long an on-demand lease runs before it may be left."""
+    return_gain: float = Field(default=0.05, ge=0, le=1)
+    """What share of the cost of staying the way back must gain."""
+    return_slack: Duration = duration("30m")
+    """Slack that must be left over after a way back that failed."""
+    lower_after: Duration = duration("45m")
+    """After this long without trouble, lower a raised bid."""
+    lower_step: float = Field(default=0.5, ge=0, le=1)
+    """Each time by this share of the way down to the host's floor plus headroom."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What a decision is made on: the view, the numbers, the work, what there is to rent, and the outlook."""
+
+    view: View
+    params: DeadlineParams
+    task: tasks.Task
+    bid: Candidate | None
+    ask: Candidate | None
+    outlook: pacing.Outlook
+
+    @property
+    def is_short(self) -> bool:
+        """Whether waiting for interruptible capacity is no longer worth the slack."""
+        return self.is_behind or self.outlook.is_short(self.params.slack_share)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether less is done than the straight line asks."""
+        return pacing.is_behind(self.task.done, self.task.deadline.hours, self.task.line, self.params.pace)
+
+    @property
+    def may_try(self) -> bool:
+        """Whether there is time for an attempt at interruptible capacity that comes to nothing."""
+        loading = self.bid.reckoning.loading_hours if self.bid is not None else 0.0
+        return self.outlook.may_try(max(self.outlook.start, loading))
+
+    def reason(self, code: str, sentence: str, *options: Option) -> Reason:
+        """Return a reason that also says how much slack there is and when it ends."""
+        outlook = self.outlook
+        if self.is_over:
+            when = "the deadline cannot be met any more, by what is known"
+        else:
+            when = f"slack {outlook.slack:.2f} h: on-demand at the latest from {outlook.switch_at:%Y-%m-%d %H:%M} UTC"
+        return Reason(code, f"{sentence}; {outlook.todo:.2f} h of work left, {when}", (*options, self._finish()))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether even on-demand, running now, would be late."""
+        return self.outlook.todo / self.outlook.speed > self.outlook.left
+
+    def _finish(self) -> Option:
+        outlook, rate = self.outlook, self.ask.way.rate.dollars if self.ask is not None else 0.0
+        terms = (
+            Term("until the deadline", outlook.left, "h"),
+            Term("work left", outlook.todo, "h"),
+            Term("speed", outlook.speed, ""),
+            Term("start", outlook.start, "h"),
+            Term("restart", outlook.restart, "h"),
+            Term("reserve", outlook.reserve, "h"),
+            Term("slack", outlook.slack, "h"),
+        )
+        return Option("finish on demand", rate * outlook.needed, terms)
+
+
+class Deadline:
+    """Uniform Progress's net under a rule that spends slack while interruptible capacity is away."""
+
+    params: ClassVar[type[Params]] = DeadlineParams
+
+    def propose(self, view: View, params: Params) -> Sequence[Proposal]:
+        """Return what to do for the slot of a workload with a deadline; without one nothing is done."""
+        if not isinstance(params, DeadlineParams):
+            raise TypeError("deadline runs on DeadlineParams")
+        if view.task is None:
+            sentence = f"write a [workloads.{view.workload.name}.deadline] table, or choose another strategy"
+            return [Proposal(slot.slot, None, Reason("no_deadline", sentence)) for slot in view.slots]
+        return [_decide(slot, _grounds(view, view.task, slot, params)) for slot in view.slots]
+
+
+def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParams) -> _Grounds:
+    work = view.workload
+    bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+    bid = next(iter(view.ranking(bids)), None)
+    asks = list(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
+    held = slot.lease
+    outlooks = [(_outlook(view, task, ask, held, params), ask) for ask in asks]
+    if not outlooks:
+        return _Grounds(view, params, task, bid, None, _outlook(view, task, None, held, params))
+    # The cheapest that is in time; where none is, the one that is late by least.
+    in_time = next((each for each in outlooks if not each[0].is_last_call), None)
+    outlook, ask = in_time or max(outlooks, key=lambda each: each[0].slack)
+    return _Grounds(view, params, task, bid, ask, outlook)
+
+
+def _outlook(
+    view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, params: DeadlineParams
+) -> pacing.Outlook:
+    """Return what finishing on `ask` would take; without one, on what runs, else on the reference GPU."""
+    if ask is not None:
+        speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
+    else:
+        speed = task.of_lease(held) if held is not None else 1.0
+    loading = ask.reckoning.loading_hours if ask is not None else 0.0
+    return pacing.Outlook(
+        now=view.now,
+        left=task.left,
+        todo=task.todo,
+        speed=speed,
+        start=max(params.start_delay / _HOUR, task.start_hours, loading),
+        restart=tasks.restart_hours(view.workload, task, speed),
+        reserve=params.reserve / _HOUR,
+    )
+
+
+def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
+    held = slot.lease
+    if grounds.task.todo <= 0 and not _runs(held):
+        return _hold(slot, grounds, "work_done", "all of the work is done: `gpubid done` ends it")
+    if slot.arriving is not None:
+        return _await(slot, slot.arriving, grounds)
+    if held is None or slot.down is not None:
+        return _without(slot, grounds)
+    if held.tenure is Tenure.ON_DEMAND:
+        return _on_demand(slot, held, grounds)
+    if grounds.outlook.is_last_call and grounds.task.todo > 0:
+        return _switch(slot, grounds) or _hold(slot, grounds, "no_on_demand", "no on-demand offer fits; it runs on")
+    leaving = _leave(slot, held, grounds)
+    return leaving or _calm(slot, held, grounds)
+
+
+def _runs(held: Lease | None) -> bool:
+    return held is not None and held.is_live
+
+
+def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
+    """Wait for a move, unless it is one to interruptible capacity for which there is no time left."""
+    is_late = grounds.outlook.is_last_call and arriving.tenure is Tenure.INTERRUPTIBLE
+    if is_late and arriving.state is LeaseState.STARTING and recovery.may_leave(arriving, grounds.view.workload):
+        reason = grounds.reason("too_late", f"there is no time left to wait for host {arriving.host_id}")
+        return Proposal(slot.slot, IntentKind.RELEASE, reason, lease=arriving)
+    return _hold(slot, grounds, "moving", f"waits for host {arriving.host_id} to be ready")
+
+
+def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
+    """A slot that runs nothing: on demand when it must, interruptible when there is time for it, else wait."""
+    if grounds.outlook.is_last_call:
+        switch = _switch(slot, grounds)
+        if switch is not None:
+            return switch
+    bid = grounds.bid if grounds.may_try or grounds.ask is None else None
+    if bid is None and (grounds.is_short or not grounds.may_try):
+        switch = _switch(slot, grounds)
+        if switch is not None:
+            return switch
+    if slot.lease is not None:
+        return _recover(slot, slot.lease, bid, grounds)
+    return _fill(slot, bid, grounds)
+
+
+def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
+    found = [each for each in (bid, grounds.ask) if each is not None]
+    if bid is None:
+        code = "waits_for_capacity" if grounds.view.has_offers else "no_view"
+        return _hold(slot, grounds, code, "no interruptible capacity fits within the price")
+    best = min(found, key=lambda each: each.reckoning.per_useful)
+    option = Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms())
+    sentence = f"rent host {best.offer.host_id} of {best.offer.market} at {best.way.rate} {best.way.tenure.value}"
+    return Proposal(slot.slot, IntentKind.RENT, grounds.reason("best_offer", sentence, option), candidate=best)
+
+
+def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
+    """Return the move to on-demand, however often the slot has moved today; None where none can be had or left for."""
+    ask, held = grounds.ask, slot.lease
+    if ask is None or (held is not None and not recovery.may_leave(held, grounds.view.workload)):
+        return None
+    if held is not None and held.tenure is Tenure.ON_DEMAND and held.paused_by_us:
+        return None
+    why = "it must" if grounds.outlook.is_last_call else "interruptible capacity is away and slack is short"
+    sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
+    option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())
+    return recovery.go(slot, ask, grounds.reason("deadline", sentence, option))
+
+
+def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
+    """Wait, raise, start again or move, by what each costs; what it costs in slack was looked at before."""
+    view, params = grounds.view, grounds.params
+    numbers = recovery.Numbers(
+        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        raise_headroom=params.raise_headroom,
+        least_gain=params.least_gain,
+        may_move=True,
+        may_raise=True,
+    )
+    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    elsewhere = [] if bid is None else [bid]
+    made = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
+    return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence, *made.reason.options))
+
+
+def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+    """Stay on demand, or go back to interruptible capacity where a way back that fails still leaves slack."""
+    view, params = grounds.view, grounds.params
+    leaving = _leave(slot, held, grounds)
+    if leaving is not None:
+        return leaving
+    is_settled = held.state is LeaseState.RUNNING and view.now - held.state_since >= params.return_after
+    spare = params.return_slack / _HOUR + max(grounds.outlook.start, 0.0) + grounds.outlook.restart
+    rest = grounds.task.todo / grounds.task.of_lease(held)
+    if is_settled and rest > 0 and grounds.outlook.slack > spare and not grounds.is_behind:
+        horizon = min(rest, recovery.RETURN_HOURS)
+        back = recovery.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
+        if back is not None:
+            return replace(back, reason=grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options))
+    return _hold(slot, grounds, "running", f"{held.state.value} on demand")
+
+
+def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
+    """Return the move of a lease whose host leaves the market."""
+    if not recovery.ends_soon(held, grounds.view.now):
+        return None
+    best = grounds.bid if grounds.may_try else grounds.ask
+    return recovery.leave(slot, grounds.view.workload, best or grounds.ask, grounds.view.now)
+
+
+def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+    params = grounds.params
+    lower = bidding.lowered(held, params.headroom, params.lower_step)
+    calm_since = max(held.state_since, held.bid_since or held.state_since)
+    is_calm = held.state is LeaseState.RUNNING and grounds.view.now - calm_since >= params.lower_after
+    if lower is None or not is_calm:
+        return _hold(slot, grounds, "running", f"{held.state.value} at {held.gpu_rate}")
+    reason = grounds.reason("lower_bid", f"calm for {params.lower_after}; lower the bid to {lower}")
+    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
+
+
+def _hold(slot: SlotView, grounds: _Grounds, code: str, sentence: str) -> Proposal:
+    return Proposal(slot.slot, None, grounds.reason(code, sentence))

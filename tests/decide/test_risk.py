@@ -1,0 +1,78 @@
+"""Where a budget and a deadline collide the operator is told before it happens."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import limits, risk
+from agent.decide.limits import Limits
+from agent.domain.deadline import Deadline, Progress
+from agent.domain.fleet import Fleet, Spend
+from agent.domain.tenure import Tenure
+from tests.support import builders
+
+NOW = builders.NOW
+
+
+def fleet(*, left: float = 100.0, done: float = 0.0, ask: str = "0.40", **changes: Any) -> Fleet:
+    work = builders.workload(deadline=Deadline(40.0, NOW + timedelta(hours=left)), **changes.pop("work", {}))
+    offers = (builders.offer(ask=builders.per_hour(ask)),)
+    values: dict[str, Any] = {
+        "workloads": (work,),
+        "markets": {"vast": builders.view(offers=changes.pop("offers", offers), credit=changes.pop("credit", None))},
+        "progress": {"train": Progress("train", done, NOW, NOW)},
+    }
+    return builders.fleet(**{**values, **changes})
+
+
+def keys(seen: Fleet, caps: Limits | None = None) -> list[str]:
+    found = risk.risks(seen, caps or limits.Limits(), {})
+    return [alert.key for alert in found.get("train", ())]
+
+
+def test_a_deadline_that_every_cap_allows_is_at_no_risk() -> None:
+    roomy = Limits(builders.per_hour(1), builders.per_hour(1), builders.usd(20), builders.usd(50), 2)
+    assert keys(fleet(credit=builders.usd(50)), roomy) == []
+
+
+@pytest.mark.parametrize(
+    ("caps", "key"),
+    [
+        ({"per_instance_hour": builders.per_hour("0.30")}, "train/per_instance_hour"),
+        ({"per_hour": builders.per_hour("0.30")}, "train/per_hour"),
+        ({"per_day": builders.usd(3)}, "train/per_day"),
+        ({"per_month": builders.usd(15)}, "train/per_month"),
+    ],
+)
+def test_each_cap_that_leaves_too_little_is_named(caps: dict[str, Any], key: str) -> None:
+    assert keys(fleet(), Limits(**caps)) == [key]
+
+
+def test_a_cap_that_is_full_again_tomorrow_pays_for_tomorrow() -> None:
+    spent = Spend(builders.usd(10), builders.usd(10))
+    assert keys(fleet(spend=spent), Limits(per_day=builders.usd(10))) == []
+    assert keys(fleet(spend=spent, left=45.0), Limits(per_day=builders.usd(10))) == ["train/per_day"]
+
+
+def test_credit_time_and_the_workload_s_own_price_are_looked_at_too() -> None:
+    assert keys(fleet(credit=builders.usd(5))) == ["train/credit"]
+    assert keys(fleet(left=39.0)) == ["train/time"]
+    assert keys(fleet(ask="1.20")) == ["train/max_price"]
+
+
+def test_what_the_rest_of_the_fleet_costs_counts() -> None:
+    other = builders.lease(5, slot=builders.slot("serve"), tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"))
+    assert keys(fleet(leases=(other,)), Limits(per_hour=builders.per_hour(1))) == ["train/per_hour"]
+
+
+def test_without_a_price_what_was_found_before_stands_and_work_that_is_done_is_forgotten() -> None:
+    before = risk.risks(fleet(left=39.0), Limits(), {})
+    assert risk.risks(fleet(left=38.0, offers=()), Limits(), before) == before
+    assert risk.risks(fleet(left=38.0, done=40.0), Limits(), before) == {}
+
+
+def test_the_sentence_says_what_to_do() -> None:
+    (alert,) = risk.risks(fleet(), Limits(per_day=builders.usd(3)), {})["train"]
+    assert "is at risk by per_day" in alert.sentence
+    assert "the cap wins" in alert.sentence
