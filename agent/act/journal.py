@@ -36,9 +36,10 @@ SLOT_REST = timedelta(seconds=60)
 REFUSED_OFFER_REST = timedelta(minutes=10)
 """After a refusal that says nothing of the offer itself."""
 
+TOO_LOW = "bid_too_low"
 RESTS = {
     "no_such_ask": (cooldown.OFFER_TAKEN, "the market says it is taken"),
-    "bid_too_low": (cooldown.UNDERBID, "a bid that was too low"),
+    TOO_LOW: (cooldown.UNDERBID, "a bid that was too low"),
 }
 
 
@@ -236,8 +237,7 @@ class Journal:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
             tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
             if isinstance(decision, Rent):
-                rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
-                tx.add_cooldown("offer", decision.offer.offer_id, now + rest, why)
+                self._let_offer_rest(tx, decision.offer.offer_id, reason, now)
                 if leftover_id:
                     left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                     tx.open_lease(left.lease)
@@ -249,6 +249,17 @@ class Journal:
                 tx.add_cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why)
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
+
+    def _let_offer_rest(self, tx: Transaction, offer_id: str, reason: str, now: datetime) -> None:
+        """Try an offer again later, one whose bids are refused again and again ever later: its quote is stale."""
+        rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
+        if reason == TOO_LOW:
+            known = self._ledger.recollection(now).cooldowns
+            counted = (each.code for each in known if (each.scope, each.key) == (cooldown.REFUSALS, offer_id))
+            count = int(next(counted, "0").partition(" ")[0]) + 1
+            tx.add_cooldown(cooldown.REFUSALS, offer_id, now + cooldown.REFUSALS_KEPT, f"{count} refused bids")
+            rest = cooldown.after_refusals(count)
+        tx.add_cooldown("offer", offer_id, now + rest, why)
 
     async def _doubted(self, intent: Intent, error: BaseException) -> None:
         now = self._clock.now()

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import os
 import secrets
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,7 @@ def logs(
 
 async def _logs(config: "Config", slot: str, lines: int, *, is_followed: bool, as_json: bool) -> None:
     from agent.clock import SystemClock
+    from agent.decide import probing
 
     before: list[str] = []
     while True:
@@ -76,20 +78,14 @@ async def _logs(config: "Config", slot: str, lines: int, *, is_followed: bool, a
         if as_json:
             session.print_json(said)
         else:
-            for line in news(before, said["lines"]):
+            for line in probing.news(before, said["lines"]):
                 session.say(line)
+        # Into a pipe nothing would be seen before pages of it had come together.
+        sys.stdout.flush()
         if not is_followed:
             return
         before = said["lines"]
         await SystemClock().sleep(FOLLOW_SECONDS)
-
-
-def news(before: list[str], now: list[str]) -> list[str]:
-    """Return the lines that came after `before`: both are the last of the same log."""
-    for known in range(min(len(before), len(now)), 0, -1):
-        if before[-known:] == now[:known]:
-            return now[known:]
-    return now
 
 
 async def _read(config: "Config", slot: str, lines: int) -> dict[str, Any]:

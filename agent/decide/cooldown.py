@@ -10,6 +10,11 @@ OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that an offer was just taken: long enough for its listing to notice."""
 UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the floor that was quoted is stale, a new quote is needed."""
+REFUSALS = "underbid"
+"""The scope under which refusals of one offer are counted: a quote may stay stale for hours."""
+REFUSALS_KEPT = timedelta(hours=6)
+UNDERBID_GROWS = 4
+"""Each further refusal lets the offer rest so many times longer, up to `REFUSALS_KEPT`."""
 START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause is seldom gone sooner."""
 HOST_LOST = timedelta(hours=1)
@@ -23,6 +28,11 @@ HOST_FULL = timedelta(minutes=15)
 """After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
 """After we left a host for another: coming straight back pays the loading twice."""
+
+
+def after_refusals(count: int) -> timedelta:
+    """Return how long an offer rests after it refused so many bids as too low."""
+    return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), REFUSALS_KEPT)
 
 
 def cooling(cooldowns: Iterable[Cooldown], now: datetime) -> Mapping[str, str]:

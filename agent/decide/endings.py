@@ -134,6 +134,8 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         yield hold(fleet, held, f"slot:{held.slot}", "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
         yield hold(fleet, held, f"slot:{held.slot}", f"its container ended in trouble: {row.message}")
+    elif failure := _last_words(fleet, held):
+        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended, and its log says: {failure}")
     else:
         yield done(fleet, held, "the end of its container")
 
@@ -169,6 +171,13 @@ def is_settling(fleet: Fleet, held: Lease) -> bool:
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     is_read = sighting is not None and sighting.at >= held.state_since
     return _is_told_by_log(work) and not is_read and ended_for < LOG_PATIENCE
+
+
+def _last_words(fleet: Fleet, held: Lease) -> str:
+    """Return the line of its log that tells of a failure, read after its end."""
+    view = fleet.markets.get(held.market)
+    sighting = view.sightings.get(held.instance_id) if view is not None else None
+    return sighting.failure if sighting is not None and sighting.at >= held.state_since else ""
 
 
 def _is_told_by_log(work: Workload) -> bool:

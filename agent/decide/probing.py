@@ -1,5 +1,6 @@
 """Which instances are worth a probe now: those that run and are not ready, and logs that may say that work is done."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +16,8 @@ class Target:
     """One instance to look at. `ready` asks nothing once it is known to be ready; `since` is when its state began.
 
     `place` is where its port answers, as HOST:PORT, and empty while nobody knows; `progress_place` where the page of
-    its progress does. `is_over` tells that its container ended: its log is read once more, at once.
+    its progress does. `is_over` tells that the container of a batch ended: its log is read once more, at once, for what
+    it says of the end.
     """
 
     instance_id: str
@@ -31,12 +33,20 @@ class Target:
     def needs_log(self) -> bool:
         """Whether its log has to be read, which costs the market more than a look at a port."""
         tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
-        return bool(self.done_line) or self.ready.sign is ReadySign.LOG or tells
+        return bool(self.done_line) or self.is_over or self.ready.sign is ReadySign.LOG or tells
 
     @property
     def has_page(self) -> bool:
         """Whether its progress stands on a page."""
         return self.deadline is not None and self.deadline.sign is ProgressSign.HTTP and not self.is_over
+
+
+def news(before: Sequence[str], now: Sequence[str]) -> Sequence[str]:
+    """Return the lines that came after `before`: both are the last of the same log."""
+    for known in range(min(len(before), len(now)), 0, -1):
+        if before[-known:] == now[:known]:
+            return now[known:]
+    return now
 
 
 def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
@@ -52,14 +62,15 @@ def _target(fleet: Fleet, held: Lease) -> Target | None:
     work = fleet.workload(held.slot.workload)
     if work is None or held.state not in {LeaseState.RUNNING, LeaseState.EXITED}:
         return None
-    is_over = held.state is LeaseState.EXITED
-    done_line = work.done_line if work.kind is WorkloadKind.BATCH else ""
-    is_awaited = work.ready.is_asked and held.ready_since is None and not is_over
+    is_batch = work.kind is WorkloadKind.BATCH
+    is_over = is_batch and held.state is LeaseState.EXITED
+    done_line = work.done_line if is_batch else ""
+    is_awaited = work.ready.is_asked and held.ready_since is None and held.state is LeaseState.RUNNING
     deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
-    if not is_awaited and not done_line and deadline is None:
+    if not is_awaited and not done_line and not is_over and deadline is None:
         return None
     ready = work.ready if is_awaited else Readiness()
-    since = held.state_since if is_over else held.run_since or held.state_since
+    since = held.state_since if held.state is LeaseState.EXITED else held.run_since or held.state_since
     place = _place(fleet, held, work.ready.port)
     page = _place(fleet, held, deadline.port) if deadline is not None else ""
     return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page)

@@ -36,7 +36,10 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a probe saw of one running instance at `at`; `hours` is the progress it told."""
+    """What a probe saw of one instance at `at`; `hours` is the progress it told.
+
+    `failure` is the line of its log by which it ended in a failure.
+    """
 
     instance_id: str
     at: datetime
@@ -44,3 +47,4 @@ class Sighting:
     is_done: bool = False
     said: str = ""
     hours: float | None = None
+    failure: str = ""

@@ -150,7 +150,7 @@ class Workload:
     def is_probed(self) -> bool:
         """Whether what runs has to be looked at: for readiness, its end or its progress."""
         tells = self.deadline is not None and self.deadline.is_asked
-        return self.ready.is_asked or bool(self.done_line) or tells
+        return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells
 
     @property
     def credentials(self) -> tuple[str, ...]:

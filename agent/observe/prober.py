@@ -8,12 +8,14 @@ Invariants:
 
 import asyncio
 import ipaddress
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from agent.clock import Clock
+from agent.decide import failing, probing
 from agent.decide.probing import Target
 from agent.domain import deadline
 from agent.domain.readiness import ReadySign, Sighting
@@ -26,6 +28,8 @@ LOG_EVERY_SECONDS = 60.0
 """Logs cost the market a file each time."""
 LOG_LINES = 200
 MOST_AT_ONCE = 16
+MOST_TAILS = 64
+"""Logs that are kept to tell what was printed before a resume from what was after."""
 MOST_ANSWER = 4096
 _OK = range(200, 300)
 
@@ -45,6 +49,7 @@ class Prober:
         self._running: dict[str, asyncio.Task[Sighting]] = {}
         self._log_read: dict[str, float] = {}
         self._page_read: dict[str, float] = {}
+        self._tails: dict[str, tuple[datetime, tuple[str, ...], tuple[str, ...]]] = {}
 
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
         """Begin what is due, wait a moment, and return the last of what was seen of these targets."""
@@ -100,7 +105,9 @@ class Prober:
             self._log_read[target.instance_id] = self._clock.monotonic()
             lines, said = await self._log(target)
         is_done = bool(target.done_line) and any(target.done_line in line for line in lines)
-        is_ready = any(target.ready.line in line for line in lines) if target.ready.sign is ReadySign.LOG else False
+        is_ready = False
+        if target.ready.sign is ReadySign.LOG and lines:
+            is_ready = any(target.ready.line in line for line in self._of_this_run(target, lines))
         if target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}:
             is_ready, said = await self._answers(target)
         elif target.ready.sign is ReadySign.LOG and not is_ready:
@@ -109,7 +116,8 @@ class Prober:
         if self._is_page_due(target):
             self._page_read[target.instance_id] = self._clock.monotonic()
             hours = await self._page(target)
-        return Sighting(target.instance_id, began, is_ready, is_done, said, hours)
+        failure = failing.line(lines) if target.is_over else ""
+        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure)
 
     async def _page(self, target: Target) -> float | None:
         host, _, number = target.progress_place.rpartition(":")
@@ -123,6 +131,20 @@ class Prober:
 
     def _may_ask(self, host: str) -> bool:
         return self._may_be_local or _is_public(host.strip("[]"))
+
+    def _of_this_run(self, target: Target, lines: tuple[str, ...]) -> Sequence[str]:
+        """Return the lines printed since this stretch of running began, as far as we have read the one before.
+
+        A container made anew may print the very same lines again: past half of the time it has, all lines count.
+        """
+        since, last, before = self._tails.pop(target.instance_id, (target.since, (), ()))
+        if since != target.since:
+            before = last
+        self._tails[target.instance_id] = (target.since, lines, before)
+        while len(self._tails) > MOST_TAILS:
+            del self._tails[next(iter(self._tails))]
+        is_late = self._clock.now() - target.since >= target.ready.within / 2
+        return lines if is_late else probing.news(before, lines)
 
     async def _log(self, target: Target) -> tuple[tuple[str, ...], str]:
         try:

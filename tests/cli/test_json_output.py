@@ -74,6 +74,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         configured(place, market, 3)
         for name, verb in VERBS.items():
             assert (await sample(name, *verb)).code == 0, verb
+        await sample("logs", "logs", "train/0")
         await market.weather("throttle_text", route="DELETE /instances")
         assert (await sample("kill", "kill")).code == 1
         await market.still()
@@ -94,7 +95,7 @@ def leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_verb_is_documented() -> None:
-    assert SECTIONS.keys() == {*VERBS, "kill", "simulate"}
+    assert SECTIONS.keys() == {*VERBS, "kill", "logs", "simulate"}
 
 
 async def test_the_page_and_the_programs_agree(tmp_path: Path, subtests: pytest.Subtests) -> None:

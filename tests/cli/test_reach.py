@@ -1,10 +1,11 @@
 """`gpubid ssh` and `gpubid logs`: a person gets to the container, through the daemon and without it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from agent.cli import reach as verbs
+from agent.decide import probing
 from agent.web import logs, reach
 from tests.support import builders, programs
 from tests.support.programs import gpubid, until
@@ -25,6 +26,7 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         assert said.out == f"{lease['ssh']} nvidia-smi\n"
         through = await gpubid(tmp_path, "logs", "train", "--lines", "5")
         assert "started" in through.out
+        await _follow(tmp_path, market)
         daemon.process.kill()
         await daemon.ended()
         alone = await gpubid(tmp_path, "logs", "train/0", "--json")
@@ -32,6 +34,24 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         assert any("started" in line for line in alone.json["lines"])
         assert (await gpubid(tmp_path, "logs", "nobody/0")).code == 1
         assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 1
+
+
+async def _follow(place: Path, market: programs.Market) -> None:
+    """Read on as the container prints: every line once, and none of the lines before again."""
+    process = await asyncio.create_subprocess_exec(
+        *programs.command("logs", "train/0", "--follow", "--lines", "3"),
+        cwd=place, env=programs.environment(place), stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = [await asyncio.wait_for(process.stdout.readline(), 30)]
+        await market.advance(180)
+        while b"step 3" not in said[-1]:
+            said.append(await asyncio.wait_for(process.stdout.readline(), 30))
+        assert len(set(said)) == len(said), "a line was printed twice"
+    finally:
+        process.kill()
+        await process.wait()
 
 
 @pytest.mark.parametrize("address", ["", "host", "-oProxyCommand=x:22", "a b:22", "host:", "ho;st:1", "$(x):22"])
@@ -56,7 +76,7 @@ def test_ports_are_told_apart() -> None:
     ],
 )
 def test_only_new_lines_are_printed(before: list[str], now: list[str], new: list[str]) -> None:
-    assert verbs.news(before, now) == new
+    assert probing.news(before, now) == new
 
 
 def test_a_name_means_the_lease_that_runs() -> None:

@@ -1,6 +1,7 @@
 """Probes: what a port or a page answers is a value, what is slow holds nobody up, private addresses are not asked."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -40,6 +41,29 @@ def probing(market: Any, clock: SteppedClock, *, may_be_local: bool = True) -> p
 def target(sign: ReadySign = ReadySign.HTTP, place: str = "", **changes: Any) -> Target:
     ready = Readiness(sign, line="is up", port=80, path="/health")
     return Target("1", NOW, ready, place, **changes)
+
+
+async def test_a_line_of_before_a_resume_is_no_sign_of_readiness_after_it() -> None:
+    clock = SteppedClock(NOW)
+    market = Logs("boot", "the model is up")
+    probe = probing(market, clock)
+    first = target(ReadySign.LOG)
+    assert (await probe.look([first]))["1"].is_ready
+    clock.advance(600)
+    resumed = dataclasses.replace(first, since=clock.now())
+    assert not (await probe.look([resumed]))["1"].is_ready, "an old line"
+    market.lines = (*market.lines, "boot", "the model is up")
+    clock.advance(61)
+    assert (await probe.look([resumed]))["1"].is_ready
+
+
+async def test_a_container_made_anew_that_prints_the_same_again_is_ready_in_the_end() -> None:
+    clock = SteppedClock(NOW)
+    probe = probing(Logs("boot", "the model is up"), clock)
+    await probe.look([target(ReadySign.LOG)])
+    resumed = dataclasses.replace(target(ReadySign.LOG), since=clock.now() + dt.timedelta(seconds=1))
+    clock.advance(resumed.ready.within.total_seconds() / 2 + 61)
+    assert (await probe.look([resumed]))["1"].is_ready
 
 
 @asynccontextmanager

@@ -28,6 +28,17 @@ async def test_batch_is_done_when_its_container_ends(tmp_path: Path) -> None:
         assert world.leases() == []
 
 
+async def test_batch_whose_log_ends_in_an_error_is_held_and_not_done(tmp_path: Path) -> None:
+    told = (("SIM_DONE_AFTER", "1800"), ("SIM_DONE_LINE", "torch.OutOfMemoryError: CUDA out of memory"))
+    async with rehearsed(tmp_path, workloads=(work(kind=WorkloadKind.BATCH, environment=told),)) as world:
+        await world.until_running()
+        await world.cycle(minutes=40)
+        assert await world.events("workload.done") == []
+        [held] = await world.events("workload.held")
+        assert "CUDA out of memory" in held.reason
+        assert world.lease().state is LeaseState.PAUSED, "its disk may hold what it is worth a look"
+
+
 async def test_batch_stopped_by_a_person_is_held_and_bills_no_gpu(tmp_path: Path) -> None:
     async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
         await world.until_running()

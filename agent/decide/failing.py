@@ -1,0 +1,22 @@
+"""How the end of a log looks when the work failed: exit codes are not told by every market, last words are.
+
+It is evidence for holding a batch, never for ending one: a line that merely looks so costs a person one look.
+"""
+
+import re
+from collections.abc import Sequence
+
+LAST_LINES = 30
+"""A traceback of Python is seldom longer; what failed and was caught stands further up."""
+MOST_TOLD = 200
+_SIGNS = re.compile(
+    r"^Traceback \(most recent call last\)|^\w*(?:Error|Exception)\b|CUDA out of memory|[Ss]egmentation fault"
+    r"|core dumped|^(?:Killed|Aborted|Terminated)\b|(?:command|executable file) not found|[Nn]o such file or directory"
+    r"|[Ee]xit(?:ed with)? (?:code|status) [1-9]|returned non-zero exit"
+)
+
+
+def line(lines: Sequence[str]) -> str:
+    """Return the last line that tells of a failure among the last ones, or nothing."""
+    last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip())]
+    return last[-1].strip()[:MOST_TOLD] if last else ""
