@@ -1,10 +1,12 @@
 """`gpubid simulate`: the simulated market as a program of its own, for tests, rehearsals and the vendor's own tools.
 
-One JSON line on stdout, {"vast_url": ..., "control_url": ...}, then it serves until SIGTERM or SIGINT and ends with 0.
+One JSON line on stdout, {"vast_url": ..., "runpod_url": ..., "control_url": ...}, then it serves until SIGTERM
+or SIGINT and ends with 0.
 Bad input ends with 2 and a sentence on stderr.
 """
 
 import asyncio
+import dataclasses
 import datetime as dt
 import json
 import math
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from agent.simulator.climate import Climate
+    from agent.simulator.clock import Clock
     from agent.simulator.server import Simulator
 
 BAD_INPUT = 2
@@ -23,7 +27,8 @@ BAD_INPUT = 2
 def simulate(  # noqa: PLR0913 - one parameter per option
     climate: Annotated[str, typer.Option(help="The market's name: a file of agent/simulator/climates.")] = "calm",
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
-    vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the vendor's API; 0 takes any.")] = 0,
+    vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
+    runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
     speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds a second; 0 moves only when told.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; the climate's own by default.")] = None,
@@ -32,45 +37,94 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
         "lenient"
     ),
+    runpod_mode: Annotated[
+        str | None,
+        typer.Option(help="What RunPod sells, as agent/simulator/runpod/modes.py names it; else the climate's."),
+    ] = None,
+    runpod_credit: Annotated[
+        float | None, typer.Option(help="Dollars at RunPod; the climate's own by default.")
+    ] = None,
     about: Annotated[bool, typer.Option("--about", help="Say which figures are recorded, which assumed.")] = False,
 ) -> None:
-    """Serve a simulated market over the vendor's HTTP API until stopped."""
+    """Serve a simulated market over the vendors' HTTP APIs until stopped."""
     if about:
-        from agent.simulator import figures
-
-        sys.stdout.write(figures.about())
+        sys.stdout.write(_about())
         return
-    from agent.simulator import climate as climates
-    from agent.simulator import gate
     from agent.simulator.clock import ScaledClock
-    from agent.simulator.server import Simulator
-    from agent.simulator.world import World
 
-    for name, figure in (("--speed", speed), ("--credit", credit or 0.0)):
+    for name, figure in (("--speed", speed), ("--credit", credit or 0.0), ("--runpod-credit", runpod_credit or 0.0)):
         if not math.isfinite(figure):
             _fail(f"{name}: {figure} is no number to reckon with.")
-    clock = ScaledClock(_instant(start), speed)
-    gates = {"lenient": gate.Gate, "published": gate.published}
-    if rate_limits not in gates:
-        _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
+    simulator = _simulator(
+        ScaledClock(_instant(start), speed),
+        _named(climate, runpod_mode),
+        seed=seed,
+        hosts=hosts,
+        credits_=(credit, runpod_credit),
+        rate_limits=rate_limits,
+    )
     try:
-        named = climates.named(climate)
-    except climates.ClimateError as error:
-        _fail(str(error))
-    world = World(named, seed=seed, start=clock.time(), hosts=hosts, credit=credit)
-    simulator = Simulator(world, clock, seed=seed, gate=gates[rate_limits]())
-    try:
-        asyncio.run(_serve(simulator, vast_port, control_port))
+        asyncio.run(_serve(simulator, vast_port, control_port, runpod_port))
     except OSError as error:
         _fail(f"The port is not free: {error}.")
 
 
-async def _serve(simulator: "Simulator", vast_port: int, control_port: int) -> None:
+def _named(climate: str, runpod_mode: str | None) -> "Climate":
+    """Return the climate, with RunPod in another mode if one is named."""
+    from agent.simulator import climate as climates
+    from agent.simulator.runpod import modes
+
+    try:
+        named = climates.named(climate)
+    except climates.ClimateError as error:
+        _fail(str(error))
+    if runpod_mode is None:
+        return named
+    if runpod_mode not in modes.NAMES:
+        _fail(f"--runpod-mode: {runpod_mode!r} is none of {', '.join(modes.NAMES)}.")
+    return dataclasses.replace(named, runpod=dataclasses.replace(named.runpod, mode=runpod_mode))
+
+
+def _simulator(
+    clock: "Clock",
+    climate: "Climate",
+    *,
+    seed: int,
+    hosts: int | None,
+    credits_: tuple[float | None, float | None],
+    rate_limits: str,
+) -> "Simulator":
+    """Make both markets."""
+    from agent.simulator import gate
+    from agent.simulator.runpod import limits
+    from agent.simulator.runpod.world import World as RunpodWorld
+    from agent.simulator.server import Simulator
+    from agent.simulator.world import World
+
+    gates = {"lenient": (gate.Gate, limits.Limits), "published": (gate.published, limits.published)}
+    if rate_limits not in gates:
+        _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
+    world = World(climate, seed=seed, start=clock.time(), hosts=hosts, credit=credits_[0])
+    pods = RunpodWorld(climate, seed=seed, start=clock.time(), credit=credits_[1])
+    keeper, pace = gates[rate_limits]
+    return Simulator(world, clock, seed=seed, gate=keeper(), pods=pods, limits=pace())
+
+
+def _about() -> str:
+    import importlib
+
+    from agent.simulator import figures
+
+    importlib.import_module("agent.simulator.runpod.figures")  # adds its own to the list
+    return figures.about()
+
+
+async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runpod_port: int) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await simulator.start(vast_port, control_port)
-    urls = {"vast_url": simulator.vast_url, "control_url": simulator.control_url}
+    await simulator.start(vast_port, control_port, runpod_port)
+    urls = {"vast_url": simulator.vast_url, "runpod_url": simulator.runpod_url, "control_url": simulator.control_url}
     sys.stdout.write(json.dumps(urls) + "\n")
     sys.stdout.flush()
     await stopping.wait()

@@ -7,7 +7,8 @@
 import dataclasses
 import math
 
-from agent.simulator.model import Charge, Contract
+from agent.simulator.model import Charge
+from agent.simulator.rented import Rented
 
 DAY = 86_400.0
 HOUR = 3600.0
@@ -39,7 +40,7 @@ class _Line:
 
 @dataclasses.dataclass(slots=True)
 class _Meter:
-    contract: Contract
+    contract: Rented
     rates: Rates
     since: float
     lines: dict[tuple[float, str, float], _Line] = dataclasses.field(default_factory=dict)
@@ -48,27 +49,28 @@ class _Meter:
 class Till:
     """Charge contracts and know the account's credit."""
 
-    def __init__(self, credit: float) -> None:
-        """Grant the first credit."""
+    def __init__(self, credit: float, *, span: float = DAY) -> None:
+        """Grant the first credit; charges are kept apart by UTC spans of so many seconds."""
+        self._span = span
         self._granted = credit
         self._closed = 0.0  # charged to contracts that ended
         self._meters: dict[int, _Meter] = {}
         self._ended: dict[int, _Meter] = {}
 
-    def rate(self, contract: Contract, rates: Rates, now: float) -> None:
+    def rate(self, contract: Rented, rates: Rates, now: float) -> None:
         """Let a contract cost something else from now on."""
         meter = self._meters.get(contract.contract_id)
         if meter is None:
             self._meters[contract.contract_id] = _Meter(contract, rates, now)
             return
         if meter.rates != rates:
-            _settle(meter, now)
+            _settle(meter, now, self._span)
             meter.rates = rates
 
-    def close(self, contract: Contract, now: float) -> None:
+    def close(self, contract: Rented, now: float) -> None:
         """Charge a contract for the last time."""
         meter = self._meters.pop(contract.contract_id)
-        _settle(meter, now)
+        _settle(meter, now, self._span)
         self._ended[contract.contract_id] = meter
         self._closed += math.fsum(contract.charged.values())
 
@@ -94,7 +96,7 @@ class Till:
         """Bring every contract's charges up to now."""
         for meter in self._meters.values():
             if meter.since < now:
-                _settle(meter, now)
+                _settle(meter, now, self._span)
 
     def billing(self) -> list[int]:
         """Give the ids of the contracts that cost something this second."""
@@ -107,7 +109,7 @@ class Till:
             Charge(
                 contract_id=contract_id,
                 label=meter.contract.label,
-                machine_id=meter.contract.slice.machine_id,
+                machine_id=meter.contract.host.machine_id,
                 day=day,
                 kind=kind,
                 rate=rate,
@@ -118,16 +120,16 @@ class Till:
             )
             for contract_id, meter in (*self._ended.items(), *self._meters.items())
             for (day, kind, rate), line in meter.lines.items()
-            if day + DAY > since and day <= until and line.amount > 0
+            if day + self._span > since and day <= until and line.amount > 0
         ]
         return sorted(found, key=lambda charge: (charge.day, charge.contract_id, charge.kind, charge.start))
 
 
-def _settle(meter: _Meter, now: float) -> None:
-    """Charge a meter up to now, one UTC day at a time."""
+def _settle(meter: _Meter, now: float, span: float) -> None:
+    """Charge a meter up to now, one UTC day, or other span, at a time."""
     while meter.since < now:
-        day = math.floor(meter.since / DAY) * DAY
-        until = min(now, day + DAY)
+        day = math.floor(meter.since / span) * span
+        until = min(now, day + span)
         hours = (until - meter.since) / HOUR
         rates = meter.rates
         _add(meter, day, "gpu", rates.gpu, hours, until)

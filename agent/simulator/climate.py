@@ -55,6 +55,17 @@ class Deposit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Runpod:
+    """Say how the RunPod side of the market departs: demand, price turns and strikes hold for both sides."""
+
+    credit: float = 100.0
+    scale: float = 1.0  # times the hosts of each type
+    mode: str = "historical"  # what is sold: see runpod/modes.py
+    low_balance: str = "terminate"  # at no balance pods without a network volume end (since 2026-06), or "stop"
+    bid_share: float = 0.3  # of the renters that come, those who bid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Climate:
     """Hold one named market: its demand, prices, hosts, account, and the weather that blows in it."""
 
@@ -76,10 +87,12 @@ class Climate:
     spikes: tuple[Spike, ...] = ()
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()
+    runpod: Runpod = Runpod()
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
 
 _PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit}
+_TABLES: dict[str, type[Any]] = {"demand": Demand, "runpod": Runpod}
 _ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits"}
 
 
@@ -121,8 +134,8 @@ def parse(text: str, name: str) -> Climate:
         raise ClimateError(f"{name}: not TOML ({error}).") from error
     values: dict[str, Any] = {"name": name}
     for key, value in table.items():
-        if key == "demand":
-            values[key] = _made(Demand, value, f"{name}: [demand]")
+        if key in _TABLES:
+            values[key] = _made(_TABLES[key], value, f"{name}: [{key}]")
         elif key in _ONES:
             part = _PARTS[_ONES[key]]
             values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)

@@ -7,16 +7,19 @@
 import math
 import random
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from agent.simulator import figures, images, program
 from agent.simulator.climate import Climate
-from agent.simulator.model import Container, Contract
+from agent.simulator.model import Container
+from agent.simulator.rented import Rented
 from agent.simulator.timeline import Timeline
 
 _HOUR = 3600.0
+R = TypeVar("R", bound=Rented)
 
 
-class Containers:
+class Containers(Generic[R]):
     """Run the containers of all contracts. The two listeners hear of every turn and of every failed pull."""
 
     def __init__(
@@ -25,9 +28,9 @@ class Containers:
         climate: Climate,
         seed: str,
         *,
-        on_turn: Callable[[Contract], None],
-        on_first_run: Callable[[Contract], None],
-        on_failure: Callable[[Contract], None],
+        on_turn: Callable[[R], None],
+        on_first_run: Callable[[R], None],
+        on_failure: Callable[[R], None],
     ) -> None:
         """Have none yet."""
         self._timeline = timeline
@@ -43,7 +46,7 @@ class Containers:
         self._failing: dict[int | None, float] = {}
         self._sticking: dict[int | None, float] = {}
 
-    def rng(self, contract: Contract) -> random.Random:
+    def rng(self, contract: R) -> random.Random:
         """Give the contract's own stream."""
         key = contract.contract_id
         if key not in self._rngs:
@@ -51,7 +54,7 @@ class Containers:
         return self._rngs[key]
 
     # --- turns ------------------------------------------------------------------------------------------------------
-    def begin(self, contract: Contract) -> None:
+    def begin(self, contract: R) -> None:
         """Start on GPUs that were just given."""
         if contract.container in {Container.NONE, Container.CREATED}:
             contract.container = Container.NONE
@@ -59,7 +62,7 @@ class Containers:
         else:
             self._load(contract)
 
-    def halt(self, contract: Contract) -> None:
+    def halt(self, contract: R) -> None:
         """Die with the GPUs that were taken away; the disk keeps what it has."""
         self._note_progress(contract)
         self._void(contract)
@@ -69,19 +72,19 @@ class Containers:
         if contract.container is not Container.NONE:
             contract.container = Container.EXITED
 
-    def forget(self, contract: Contract) -> None:
+    def forget(self, contract: R) -> None:
         """Drop everything planned for a contract that ended."""
         self.halt(contract)
         self._pulls.pop(contract.contract_id, None)
         self._rngs.pop(contract.contract_id, None)
 
-    def freeze(self, contract: Contract) -> None:
+    def freeze(self, contract: R) -> None:
         """Stand still while the host does not answer."""
         self._note_progress(contract)
         self._void(contract)
         contract.loading_until = None
 
-    def thaw(self, contract: Contract) -> None:
+    def thaw(self, contract: R) -> None:
         """Go on where the host fell silent."""
         if not contract.holds_gpu:
             return
@@ -92,7 +95,7 @@ class Containers:
         else:
             self.begin(contract)
 
-    def restart(self, contract: Contract, through: Container) -> None:
+    def restart(self, contract: R, through: Container) -> None:
         """Reboot or recycle, keeping the GPUs; nothing happens to a container that has none or whose host is silent."""
         is_there = contract.holds_gpu and not contract.is_offline
         if not is_there or contract.container not in {Container.RUNNING, Container.EXITED}:
@@ -102,7 +105,7 @@ class Containers:
         self._plan(contract, _drawn(self.rng(contract), figures.RESTART_SECONDS), self._run)
         self._on_turn(contract)
 
-    def exit(self, contract: Contract, restarts_after: float | None) -> None:
+    def exit(self, contract: R, restarts_after: float | None) -> None:
         """End by itself; the contract keeps its GPUs."""
         if contract.container is not Container.RUNNING or contract.is_offline:
             return
@@ -114,27 +117,27 @@ class Containers:
         self._on_turn(contract)
 
     # --- pulls ------------------------------------------------------------------------------------------------------
-    def is_pulling(self, contract: Contract) -> bool:
+    def is_pulling(self, contract: R) -> bool:
         """Tell whether bytes of the image come in now."""
         return contract.contract_id in self._began
 
-    def pull_gb_per_hour(self, contract: Contract) -> float:
+    def pull_gb_per_hour(self, contract: R) -> float:
         """Give how fast they come."""
         return contract.image_gb / self._pulls[contract.contract_id].seconds * _HOUR
 
-    def fail(self, contract: Contract | None, probability: float) -> None:
+    def fail(self, contract: R | None, probability: float) -> None:
         """Let the pulls of one contract, or all, fail; those under way at once."""
         self._failing[contract.contract_id if contract else None] = probability
         if contract is not None and contract.container is Container.LOADING and not contract.is_ready:
             self._break(contract)
 
-    def stick(self, contract: Contract | None, probability: float) -> None:
+    def stick(self, contract: R | None, probability: float) -> None:
         """Let the pulls of one contract, or all, hang; one that is named hangs at once."""
         self._sticking[contract.contract_id if contract else None] = probability
         if contract is not None and contract.container is Container.LOADING and not contract.is_ready:
             self._hang(contract)
 
-    def calm(self, stuck: list[Contract]) -> None:
+    def calm(self, stuck: list[R]) -> None:
         """End fail and stick; those that hang go on."""
         self._failing.clear()
         self._sticking.clear()
@@ -143,7 +146,7 @@ class Containers:
                 contract.is_stuck = False
                 self._load(contract)
 
-    def _load(self, contract: Contract) -> None:
+    def _load(self, contract: R) -> None:
         contract.container = Container.LOADING
         rng = self.rng(contract)
         if contract.is_ready:
@@ -154,7 +157,7 @@ class Containers:
             self._pull(contract)
         self._on_turn(contract)
 
-    def _pull(self, contract: Contract) -> None:
+    def _pull(self, contract: R) -> None:
         key = contract.contract_id
         if key not in self._pulls:
             failure = self._climate.pull_failure_probability
@@ -168,12 +171,12 @@ class Containers:
         else:
             self._plan_until(contract, (1.0 - contract.pulled_share) * pull.seconds, self._finish)
 
-    def _finish(self, contract: Contract) -> None:
+    def _finish(self, contract: R) -> None:
         self._note_progress(contract)
         contract.pulled_share = 1.0
         self._run(contract)
 
-    def _break(self, contract: Contract) -> None:
+    def _break(self, contract: R) -> None:
         self._note_progress(contract)
         self._void(contract)
         contract.container = Container.CREATED
@@ -182,25 +185,25 @@ class Containers:
         self._pulls.pop(contract.contract_id, None)
         self._on_failure(contract)
 
-    def _hang(self, contract: Contract) -> None:
+    def _hang(self, contract: R) -> None:
         self._note_progress(contract)
         self._void(contract)
         contract.is_stuck = True
         contract.loading_until = None
         self._on_turn(contract)
 
-    def _note_progress(self, contract: Contract) -> None:
+    def _note_progress(self, contract: R) -> None:
         began = self._began.pop(contract.contract_id, None)
         if began is not None:
             done = (self._timeline.now - began) / self._pulls[contract.contract_id].seconds
             contract.pulled_share = min(contract.pulled_share + done, 0.999)
 
-    def _is_hit(self, rules: dict[int | None, float], contract: Contract) -> bool:
+    def _is_hit(self, rules: dict[int | None, float], contract: R) -> bool:
         probability = rules.get(contract.contract_id, rules.get(None))
         return probability is not None and (probability >= 1.0 or self.rng(contract).random() < probability)
 
     # --- running ----------------------------------------------------------------------------------------------------
-    def _run(self, contract: Contract) -> None:
+    def _run(self, contract: R) -> None:
         contract.container = Container.RUNNING
         contract.running_since = self._timeline.now
         contract.loading_until = None
@@ -211,7 +214,7 @@ class Containers:
             self._on_first_run(contract)
         self._on_turn(contract)
 
-    def _plan_exit(self, contract: Contract) -> None:
+    def _plan_exit(self, contract: R) -> None:
         """Let the container end when its program does, or by the climate's bad luck if that strikes first."""
         per_hour = self._climate.container_exits_per_hour
         ends = program.seconds_to_end(contract)
@@ -224,18 +227,18 @@ class Containers:
         if math.isfinite(ends):
             self._plan(contract, ends, lambda exited: self.exit(exited, None))
 
-    def _stop_clock(self, contract: Contract) -> None:
+    def _stop_clock(self, contract: R) -> None:
         if contract.running_since is not None:
             contract.ran = (contract.running_since, self._timeline.now)
             contract.worked += self._timeline.now - contract.running_since
         contract.running_since = None
 
     # --- plans ------------------------------------------------------------------------------------------------------
-    def _plan_until(self, contract: Contract, seconds: float, act: Callable[[Contract], None]) -> None:
+    def _plan_until(self, contract: R, seconds: float, act: Callable[[R], None]) -> None:
         contract.loading_until = self._timeline.now + seconds
         self._plan(contract, seconds, act)
 
-    def _plan(self, contract: Contract, seconds: float, act: Callable[[Contract], None]) -> None:
+    def _plan(self, contract: R, seconds: float, act: Callable[[R], None]) -> None:
         """Do something to the contract later unless it takes another turn before."""
         turn = self._void(contract)
 
@@ -245,7 +248,7 @@ class Containers:
 
         self._timeline.put(self._timeline.now + seconds, due)
 
-    def _void(self, contract: Contract) -> int:
+    def _void(self, contract: R) -> int:
         turn = self._turns[contract.contract_id] = self._turns.get(contract.contract_id, 0) + 1
         return turn
 

@@ -1,18 +1,22 @@
-"""The control API: how tests and rehearsals steer the simulated market. JSON both ways.
+"""The control API: how tests and rehearsals steer the simulated markets. JSON both ways.
 
 | call | body | answer |
 |---|---|---|
 | POST /advance | {"seconds": N} | {"now": epoch seconds}; every due event on the way happens |
 | POST /rivals | {"machine_id": M, "gpus": n, "bid": 0.50}: a bidder, dollars per hour for the slice of n GPUs; or
   {"machine_id": M, "on_demand": true}: a renter nothing displaces. Without "gpus" it wants the whole host | {"id": R} |
+  A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
-| POST /weather | {"fault": NAME, "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, ...};
+| POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod/modes.py | {"mode": NAME} |
+| POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
+  "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, ...};
   names and further keys are listed in faults.py | {"id": W} |
 | DELETE /weather/W | | {"id": W}; 404 if it does not blow |
 | DELETE /weather | | {"cleared": how many} |
 | GET /truth | | now, credit, contracts (id, label, machine_id, num_gpus, is_bid, bid, status, created, ended, charged
   {gpu, disk, bandwidth} in dollars), billing_now (ids), charged_total, calls (time, method, path, status; 0 stands for
-  a dropped connection), search_rows, weather |
+  a dropped connection), search_rows, weather; under "runpod" the same of that market, whose contracts are pods, with
+  "number", "gpu", "cloud" and "change" beside, and the mode |
 
 Times are epoch seconds. Bad input answers 400 with {"error": a sentence}.
 """
@@ -27,6 +31,11 @@ from aiohttp import web
 from agent.simulator import faults
 from agent.simulator.clock import Clock
 from agent.simulator.model import Refusal
+from agent.simulator.runpod import modes
+from agent.simulator.runpod import truth as runpod_truth
+from agent.simulator.runpod.hosts import FIRST_MACHINE
+from agent.simulator.runpod.surface import Surface as RunpodSurface
+from agent.simulator.runpod.world import FIRST_RIVAL
 from agent.simulator.vast_surface import Surface
 
 Calls = Iterable[tuple[float, str, str, int]]
@@ -44,16 +53,23 @@ class NotThereError(ValueError):
 class Control:
     """Answer the control API of one market."""
 
-    def __init__(self, surface: Surface, clock: Clock, calls: Calls) -> None:
-        """Steer a surface and its clock; `calls` is what GET /truth tells of the calls."""
+    def __init__(
+        self, surface: Surface, runpod: RunpodSurface, clock: Clock, calls: Calls, runpod_calls: Calls
+    ) -> None:
+        """Steer both surfaces and their clock; `calls` are what GET /truth tells of the calls."""
         self._surface = surface
+        self._runpod = runpod
         self._clock = clock
         self._calls = calls
+        self._runpod_calls = runpod_calls
         self._verbs: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
+            ("POST", "/mode"): self._set_mode,
             ("POST", "/weather"): self._add_weather,
-            ("DELETE", "/weather"): lambda _: {"cleared": self._surface.weather.clear_all()},
+            ("DELETE", "/weather"): lambda _: {
+                "cleared": self._surface.weather.clear_all() + self._runpod.weather.clear_all()
+            },
             ("GET", "/truth"): lambda _: self.truth(),
         }
 
@@ -66,7 +82,7 @@ class Control:
         )
 
     def _answer(self, method: str, path: str, body: bytes) -> tuple[int, dict[str, Any]]:
-        self._surface.weather.advance_to(self._clock.time())
+        self._move()
         try:
             if method == "DELETE" and (match := _NUMBERED.match(path)) is not None:
                 return 200, self._remove(match.group(1), int(match.group(2)))
@@ -83,19 +99,37 @@ class Control:
 
     def truth(self) -> dict[str, Any]:
         """Give everything as it really is."""
-        names = ("time", "method", "path", "status")
         return {
             **self._surface.world.truth(),
-            "calls": [dict(zip(names, call, strict=True)) for call in self._calls],
+            "calls": _calls(self._calls),
             "search_rows": self._surface.gate.search_rows,
             "weather": [{"id": number, "fault": name} for number, name in self._surface.weather.names()],
+            "runpod": {
+                **runpod_truth.as_json(self._runpod.world),
+                "calls": _calls(self._runpod_calls),
+                "weather": [{"id": number, "fault": name} for number, name in self._runpod.weather.names()],
+            },
         }
 
     def _advance(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "seconds")
         self._clock.advance(_number(fields, "seconds", least=0.0))
-        self._surface.weather.advance_to(self._clock.time())
+        self._move()
         return {"now": self._surface.world.now}
+
+    def _move(self) -> None:
+        now = self._clock.time()
+        self._surface.weather.advance_to(now)
+        self._runpod.advance_to(now)
+
+    def _set_mode(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "mode")
+        try:
+            mode = modes.parse(fields.get("mode"))
+        except ValueError as error:
+            raise BadRequestError(str(error)) from error
+        self._runpod.world.set_mode(mode)
+        return {"mode": mode.value}
 
     def _add_rival(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "machine_id", "gpus", "bid", "on_demand")
@@ -107,18 +141,34 @@ class Control:
         gpus = _whole(fields, "gpus", least=1) if "gpus" in fields else None
         bid = None if is_on_demand else _number(fields, "bid", least=0.0)
         machine_id = _whole(fields, "machine_id", least=0)
-        return {"id": self._surface.world.add_rival(machine_id, gpus, bid, on_demand=is_on_demand)}
+        world = self._surface.world if machine_id < FIRST_MACHINE else self._runpod.world
+        return {"id": world.add_rival(machine_id, gpus, bid, on_demand=is_on_demand)}
 
     def _add_weather(self, fields: dict[str, Any]) -> dict[str, Any]:
         if "at_seconds" in fields:
             raise BadRequestError("at_seconds: only a climate schedules; a fault declared here blows at once.")
-        return {"id": self._surface.weather.add(faults.parse(fields))}
+        fault = faults.parse(fields)
+        first, second = self._surface.weather, self._runpod.weather
+        fault_id = max(first.next_id, second.next_id)
+        for weather in [first] * (fault.market != "runpod") + [second] * (fault.market != "vast"):
+            weather.add(fault, fault_id)
+        return {"id": fault_id}
 
     def _remove(self, kind: str, number: int) -> dict[str, Any]:
-        remove = self._surface.world.remove_rival if kind == "/rivals" else self._surface.weather.clear
-        if not remove(number):
+        if kind == "/weather":
+            blew = [weather.clear(number) for weather in (self._surface.weather, self._runpod.weather)]
+            is_gone = any(blew)
+        else:
+            world = self._surface.world if number < FIRST_RIVAL else self._runpod.world
+            is_gone = world.remove_rival(number)
+        if not is_gone:
             raise NotThereError(f"{kind.removeprefix('/')}: there is none of id {number}.")
         return {"id": number}
+
+
+def _calls(calls: Calls) -> list[dict[str, Any]]:
+    names = ("time", "method", "path", "status")
+    return [dict(zip(names, call, strict=True)) for call in calls]
 
 
 def _object(body: bytes) -> dict[str, Any]:

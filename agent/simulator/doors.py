@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable
 
 from agent.simulator import program
-from agent.simulator.model import Contract
+from agent.simulator.rented import Rented
 
 ADDRESS = "127.0.0.1"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
@@ -24,19 +24,17 @@ class Doors:
         self._reserved: dict[tuple[int, int], socket.socket] = {}
         self._open: set[tuple[int, int]] = set()
 
-    def ports(self, contract: Contract) -> dict[int, int]:
+    def ports(self, contract: Rented) -> dict[int, int]:
         """Give {port of the container: port on loopback} of a running contract."""
-        return {
-            number: self._door((contract.contract_id, number)).getsockname()[1] for number in program.ports(contract)
-        }
+        return {number: self._door((contract.contract_id, number)).getsockname()[1] for number in contract.ports}
 
-    def attend(self, contracts: Iterable[Contract], now: float) -> None:
+    def attend(self, contracts: Iterable[Rented], now: float) -> None:
         """Open the doors of what is ready, close the others, and let go of those of contracts that ended."""
         ready = {
             (contract.contract_id, number)
             for contract in contracts
-            if contract.env and program.is_ready(contract, now)
-            for number in program.ports(contract)
+            if contract.ports and program.is_ready(contract, now)
+            for number in contract.ports
         }
         for key in self._open - ready:
             self._shut(key)

@@ -26,8 +26,9 @@
 | revoked_key | calls | the key is no longer known | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
 
-Every fault takes `route` ("*", "PUT", "/asks", "PUT /asks": a prefix of the path behind /api/vN), `probability`
-(1.0, drawn per call; world faults draw once) and `seconds` (none: until cleared). A world fault heeds no route.
+Every fault takes `market` ("vast" by default, "runpod", or "*" for both), `route` ("*", "PUT", "/asks", "PUT /asks": a
+prefix of the path, for Vast of what is behind /api/vN), `probability` (1.0, drawn per call; world faults draw once) and
+`seconds` (none: until cleared). A world fault heeds no route. A `contract_id` of RunPod is the `number` in the truth.
 """
 
 import dataclasses
@@ -66,8 +67,9 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "revoked_key": {},
     "clock_skew": {"skew": _NUMBER},
 }
-_COMMON = frozenset({"fault", "route", "probability", "seconds", "at_seconds"})
-_METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "*"})
+_COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "at_seconds"})
+MARKETS = ("vast", "runpod", "*")
+_METHODS = frozenset({"GET", "PUT", "POST", "PATCH", "DELETE", "*"})
 _VERSION = re.compile(r"^/api/v\d+")
 
 
@@ -80,6 +82,7 @@ class Fault:
     """Hold one declaration. `method` and `prefix` are its route taken apart; inf seconds last until cleared."""
 
     name: str
+    market: str = "vast"
     method: str = "*"
     prefix: str = ""
     probability: float = 1.0
@@ -111,7 +114,10 @@ def parse(declaration: Mapping[str, Any]) -> Fault:
     seconds = _number(declaration, "seconds", math.inf) if declaration.get("seconds") is not None else math.inf
     extra = {key: declaration[key] for key in allowed if declaration.get(key) is not None}
     _check_extra(name, extra)
-    return Fault(name, method, prefix, probability, seconds, extra)
+    market = declaration.get("market", "vast")
+    if market not in MARKETS:
+        raise BadFaultError(f"market: {market!r} is none of {', '.join(MARKETS)}.")
+    return Fault(name, market, method, prefix, probability, seconds, extra)
 
 
 def _check_extra(name: str, extra: Mapping[str, Any]) -> None:

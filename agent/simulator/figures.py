@@ -25,12 +25,14 @@ class Figure:
 _FIGURES: list[Figure] = []
 
 
-def _recorded(name: str, value: _T, meaning: str, source: str) -> _T:
+def recorded(name: str, value: _T, meaning: str, source: str) -> _T:
+    """Note a figure that was recorded somewhere; give its value."""
     _FIGURES.append(Figure(name, value, meaning, source))
     return value
 
 
-def _assumed(name: str, value: _T, meaning: str) -> _T:
+def assumed(name: str, value: _T, meaning: str) -> _T:
+    """Note a figure nobody recorded; give its value."""
     _FIGURES.append(Figure(name, value, meaning, None))
     return value
 
@@ -45,17 +47,17 @@ _HERDD = "freeqaz/herdd bidpolicy.py and bid_echo_probe.py @f8ce6ff"
 _RARE = "trimcrae/Rare-cancers gpu_backend.py"
 
 # --- how big the market is, and what a host is ----------------------------------------------------------------------
-CENSUS_OFFERS = _recorded("CENSUS_OFFERS", 13_069, "offers of the whole market", _CENSUS)
-CENSUS_HOSTS = _recorded("CENSUS_HOSTS", 7_357, "hosts of the whole market", _CENSUS)
-TAKEN_SHARE = _recorded("TAKEN_SHARE", 0.82, "share of all rows that nobody can rent now", _RARE)
-FEE = _recorded("FEE", 4 / 3, "what a renter pays over what the host asks, for GPU, floor, disk and traffic", _OFFERS)
-SINGLE_GPU_SHARES = _recorded(
+CENSUS_OFFERS = recorded("CENSUS_OFFERS", 13_069, "offers of the whole market", _CENSUS)
+CENSUS_HOSTS = recorded("CENSUS_HOSTS", 7_357, "hosts of the whole market", _CENSUS)
+TAKEN_SHARE = recorded("TAKEN_SHARE", 0.82, "share of all rows that nobody can rent now", _RARE)
+FEE = recorded("FEE", 4 / 3, "what a renter pays over what the host asks, for GPU, floor, disk and traffic", _OFFERS)
+SINGLE_GPU_SHARES = recorded(
     "SINGLE_GPU_SHARES",
     (0.5, 0.25, 1.0, 1.0, 0.5, 0.5, 1 / 6, 0.25, 0.125, 0.25, 0.5, 0.25),
     "share of its host that a one-GPU offer is",
     _OFFERS,
 )
-RELIABILITY = _recorded(
+RELIABILITY = recorded(
     "RELIABILITY",
     (
         *(0.9991294, 0.9978769, 0.9638499, 0.9858261, 0.9925539, 0.9964537),
@@ -64,19 +66,19 @@ RELIABILITY = _recorded(
     "advertised reliability of 12 offers",
     _OFFERS,
 )
-STORAGE_PRICES = _recorded(
+STORAGE_PRICES = recorded(
     "STORAGE_PRICES",
     (0.2, 0.2, 0.5333, 0.1333, 0.2267, 0.08, 0.1333, 0.1333, 0.8667, 0.2, 0.4, 0.1),
     "$/GB/month of 12 offers",
     _OFFERS,
 )
-INET_DOWN = _recorded(
+INET_DOWN = recorded(
     "INET_DOWN",
     (927.3, 6848.8, 30893.0, 255.9, 187.0, 662.0, 2903.8, 5858.0, 430.7, 928.6, 6925.1, 4658.3),
     "Mb/s down of 12 offers",
     _OFFERS,
 )
-DLPERF = _recorded(
+DLPERF = recorded(
     "DLPERF",
     {
         "RTX 3090": (44.36733, 44.35681, 45.13122, 44.36733, 44.25931, 43.12704),
@@ -90,7 +92,7 @@ DLPERF = _recorded(
     "DLPerf of one card",
     f"{_OFFERS}; Tesla P4: {_LADDER}",
 )
-ASKS = _recorded(
+ASKS = recorded(
     "ASKS",
     {
         "RTX 3090": (0.246667, 0.246667, 0.246667),
@@ -102,42 +104,42 @@ ASKS = _recorded(
     "$/h of one card on demand; the recorder kept a window near $0.25, so these bound a model's range, not its middle",
     f"{_OFFERS}; Tesla P4: {_LADDER}",
 )
-FLOOR_OVER_ASK = _recorded(
+FLOOR_OVER_ASK = recorded(
     "FLOOR_OVER_ASK",
     (0.540541, 0.324324, 1.0, 0.645161, 0.972973, 0.391534),
     "floor over ask of the on-demand rows at hand; of all 12 the range was 0.26 to 1.11, the median 0.79",
     _OFFERS,
 )
-FLOOR_OVER_ASK_MEDIAN = _recorded("FLOOR_OVER_ASK_MEDIAN", 0.79, "median of 12 on-demand rows", _OFFERS)
-FLOOR_OVER_ASK_RANGE = _recorded("FLOOR_OVER_ASK_RANGE", (0.26, 1.11), "extremes of 12 on-demand rows", _OFFERS)
-FLOOR_OVER_ASK_ROWS = _recorded("FLOOR_OVER_ASK_ROWS", 12, "on-demand rows behind the two above", _OFFERS)
+FLOOR_OVER_ASK_MEDIAN = recorded("FLOOR_OVER_ASK_MEDIAN", 0.79, "median of 12 on-demand rows", _OFFERS)
+FLOOR_OVER_ASK_RANGE = recorded("FLOOR_OVER_ASK_RANGE", (0.26, 1.11), "extremes of 12 on-demand rows", _OFFERS)
+FLOOR_OVER_ASK_ROWS = recorded("FLOOR_OVER_ASK_ROWS", 12, "on-demand rows behind the two above", _OFFERS)
 
 # --- interruptions --------------------------------------------------------------------------------------------------
-OUTBID_JUMPS = _recorded(
+OUTBID_JUMPS = recorded(
     "OUTBID_JUMPS",
     (3.175, 2.4125, 2.222222, 4.166667, 1.5625, 2.0625, 5.714286),
     "new floor over the bid that lost, of the outbids at hand",
     _INBOX,
 )
-OUTBID_JUMP_MEDIAN = _recorded("OUTBID_JUMP_MEDIAN", 2.3, "median of all 16 outbids", _INBOX)
-OUTBID_JUMP_RANGE = _recorded("OUTBID_JUMP_RANGE", (0.94, 5.7), "extremes of all 16 outbids", _INBOX)
-OUTBID_COUNT = _recorded("OUTBID_COUNT", 16, "outbids behind the two above", _INBOX)
-FIRST_OUTBID_MEDIAN_SECONDS = _recorded(
+OUTBID_JUMP_MEDIAN = recorded("OUTBID_JUMP_MEDIAN", 2.3, "median of all 16 outbids", _INBOX)
+OUTBID_JUMP_RANGE = recorded("OUTBID_JUMP_RANGE", (0.94, 5.7), "extremes of all 16 outbids", _INBOX)
+OUTBID_COUNT = recorded("OUTBID_COUNT", 16, "outbids behind the two above", _INBOX)
+FIRST_OUTBID_MEDIAN_SECONDS = recorded(
     "FIRST_OUTBID_MEDIAN_SECONDS", 720.0, "start notice to first outbid, median of the 10 rentals that were", _INBOX
 )
-FIRST_OUTBID_RANGE_SECONDS = _recorded(
+FIRST_OUTBID_RANGE_SECONDS = recorded(
     "FIRST_OUTBID_RANGE_SECONDS", (165.0, 5760.0), "extremes of the same 10 (165 s to 1.6 h)", _INBOX
 )
-FIRST_OUTBID_COUNT = _recorded("FIRST_OUTBID_COUNT", 10, "rentals behind the two above", _INBOX)
-STARTS_WATCHED = _recorded(
+FIRST_OUTBID_COUNT = recorded("FIRST_OUTBID_COUNT", 10, "rentals behind the two above", _INBOX)
+STARTS_WATCHED = recorded(
     "STARTS_WATCHED", 18, "rentals whose start is in the 2.35 h of the inbox at hand, at most 2.35 h watched", _INBOX
 )
-STARTS_OUTBID = _recorded("STARTS_OUTBID", 3, "of them outbid within the same 2.35 h", _INBOX)
-RECORDER_BID = _recorded(
+STARTS_OUTBID = recorded("STARTS_OUTBID", 3, "of them outbid within the same 2.35 h", _INBOX)
+RECORDER_BID = recorded(
     "RECORDER_BID", (1.2, 0.65), "the inbox's owner bids this times the floor, at most this share of the ask", _HERDD
 )
-STOPPED_EPISODES = _recorded("STOPPED_EPISODES", 103, "stopped episodes watched", _STOPPED)
-RESUME_MINUTES = _recorded(
+STOPPED_EPISODES = recorded("STOPPED_EPISODES", 103, "stopped episodes watched", _STOPPED)
+RESUME_MINUTES = recorded(
     "RESUME_MINUTES",
     (
         *(1.4, 3.7, 4.2, 4.8, 5.2, 6.4, 6.7, 7.9, 7.9, 7.9, 8.0, 8.1),
@@ -146,70 +148,70 @@ RESUME_MINUTES = _recorded(
     "stop to resume of the 24 that resumed, seen every 7.7 min",
     _STOPPED,
 )
-RESUMED_BY_45 = _recorded("RESUMED_BY_45", 0.3841, "Kaplan-Meier chance to resume within 45 min", _STOPPED)
-RESUMED_BY_90 = _recorded("RESUMED_BY_90", 0.5894, "Kaplan-Meier chance to resume within 90 min", _STOPPED)
-ECHO_LAG_SECONDS = _recorded(
+RESUMED_BY_45 = recorded("RESUMED_BY_45", 0.3841, "Kaplan-Meier chance to resume within 45 min", _STOPPED)
+RESUMED_BY_90 = recorded("RESUMED_BY_90", 0.5894, "Kaplan-Meier chance to resume within 90 min", _STOPPED)
+ECHO_LAG_SECONDS = recorded(
     "ECHO_LAG_SECONDS", (600.0, 1200.0), "until a search shows the holder's own bid as the floor", _HERDD
 )
-LOWERED_ECHO_FACTOR = _recorded("LOWERED_ECHO_FACTOR", (2.0, 4.0), "times that lag when the bid was lowered", _HERDD)
-LONGEST_PULL_SECONDS = _recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest image pull seen (2 h 57 min)", _RARE)
+LOWERED_ECHO_FACTOR = recorded("LOWERED_ECHO_FACTOR", (2.0, 4.0), "times that lag when the bid was lowered", _HERDD)
+LONGEST_PULL_SECONDS = recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest image pull seen (2 h 57 min)", _RARE)
 
 # --- assumed: demand ------------------------------------------------------------------------------------------------
-CHURN_SHAPE = _assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
-CHURN_MEAN = _assumed("CHURN_MEAN", 0.8, "its mean, rivals per hour and host")
-CONTEST_SHARE = _assumed("CONTEST_SHARE", 0.15, "chance that somebody soon wants what was just taken with a bid")
-CONTEST_MINUTES = _assumed("CONTEST_MINUTES", (13.0, 0.5), "after how long: median and log deviation")
-ON_DEMAND_SHARE = _assumed("ON_DEMAND_SHARE", 0.22, "of the rivals that come, those who rent on demand")
-FIGHT_BACK = _assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
-FIGHT_BACK_SECONDS = _assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")
-FIGHT_BACK_RAISE = _assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "times the bid that displaced it")
-FIGHT_BACK_LIMIT = _assumed("FIGHT_BACK_LIMIT", 1.0, "times the ask, beyond which it gives up")
-TIMID_SHARE = _assumed("TIMID_SHARE", 0.2, "of the bidding rivals, those who bid barely over the floor")
-TIMID_BID = _assumed("TIMID_BID", (1.12, 0.12), "their bid over the floor: median and log deviation")
-BOLD_BID = _assumed("BOLD_BID", (3.6, 0.5), "the others' bid over the floor: median and log deviation")
-BID_LIMIT = _assumed("BID_LIMIT", 2.5, "times the ask, beyond which nobody bids")
-HOLDS = _assumed(
+CHURN_SHAPE = assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
+CHURN_MEAN = assumed("CHURN_MEAN", 0.8, "its mean, rivals per hour and host")
+CONTEST_SHARE = assumed("CONTEST_SHARE", 0.15, "chance that somebody soon wants what was just taken with a bid")
+CONTEST_MINUTES = assumed("CONTEST_MINUTES", (13.0, 0.5), "after how long: median and log deviation")
+ON_DEMAND_SHARE = assumed("ON_DEMAND_SHARE", 0.22, "of the rivals that come, those who rent on demand")
+FIGHT_BACK = assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
+FIGHT_BACK_SECONDS = assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")
+FIGHT_BACK_RAISE = assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "times the bid that displaced it")
+FIGHT_BACK_LIMIT = assumed("FIGHT_BACK_LIMIT", 1.0, "times the ask, beyond which it gives up")
+TIMID_SHARE = assumed("TIMID_SHARE", 0.2, "of the bidding rivals, those who bid barely over the floor")
+TIMID_BID = assumed("TIMID_BID", (1.12, 0.12), "their bid over the floor: median and log deviation")
+BOLD_BID = assumed("BOLD_BID", (3.6, 0.5), "the others' bid over the floor: median and log deviation")
+BID_LIMIT = assumed("BID_LIMIT", 2.5, "times the ask, beyond which nobody bids")
+HOLDS = assumed(
     "HOLDS",
     ((0.33, 5.5, 0.6), (0.36, 58.0, 0.55), (0.31, 420.0, 0.8)),
     "how long a rival stays: share, median minutes, log deviation of three kinds; fitted to the resumes above",
 )
-RESIDENT_HOURS = _assumed(
+RESIDENT_HOURS = assumed(
     "RESIDENT_HOURS",
     (96.0, 0.9),
     "how long those on-demand renters stay that hold TAKEN_SHARE of the hosts: median and log deviation; they come as "
     "often as keeps that share",
 )
-RESUME_LAG_SECONDS = _assumed(
+RESUME_LAG_SECONDS = assumed(
     "RESUME_LAG_SECONDS", (5.0, 60.0), "between GPUs coming free and a waiting contract's start"
 )
-UNLISTED_SECONDS = _assumed(
+UNLISTED_SECONDS = assumed(
     "UNLISTED_SECONDS", (60.0, 240.0), "a slice just taken by a bidder is not listed for so long"
 )
 
 # --- assumed: prices ------------------------------------------------------------------------------------------------
-PRICE_SPREAD = _assumed("PRICE_SPREAD", 0.28, "log deviation of hosts' prices around their model's median")
-PRICE_WALKS_PER_DAY = _assumed("PRICE_WALKS_PER_DAY", 0.5, "times a day that a host changes its prices")
-PRICE_STEP = _assumed("PRICE_STEP", 0.06, "log deviation of one such change")
-FLOOR_KINDS = _assumed(
+PRICE_SPREAD = assumed("PRICE_SPREAD", 0.28, "log deviation of hosts' prices around their model's median")
+PRICE_WALKS_PER_DAY = assumed("PRICE_WALKS_PER_DAY", 0.5, "times a day that a host changes its prices")
+PRICE_STEP = assumed("PRICE_STEP", 0.06, "log deviation of one such change")
+FLOOR_KINDS = assumed(
     "FLOOR_KINDS",
     ((0.04, 0.05, 0.26), (0.54, 0.26, 0.80), (0.30, 0.80, 1.0), (0.05, 1.0, 1.0), (0.07, 1.0, 1.12)),
     "floor over ask: share, lowest, highest of five kinds of host; fitted to FLOOR_OVER_ASK",
 )
 
 # --- assumed: hosts and contracts -----------------------------------------------------------------------------------
-OUTAGE_MINUTES = _assumed("OUTAGE_MINUTES", (18.0, 1.0), "how long a host is silent: median and log deviation")
-GONE_SHARE = _assumed("GONE_SHARE", 0.01, "of the outages, those from which a host never returns")
-PULL_FAILURE = _assumed("PULL_FAILURE", 0.005, "chance that an image pull ends in a daemon's error")
-SLOW_PULL = _assumed("SLOW_PULL", 0.04, "chance that an image pull takes 4 to 30 times as long")
-PULL_MBITS = _assumed("PULL_MBITS", 1500.0, "Mb/s beyond which a registry does not deliver")
-UNPACK_GB_PER_SECOND = _assumed("UNPACK_GB_PER_SECOND", 0.12, "at which a pulled image is unpacked")
-IMAGE_GB = _assumed("IMAGE_GB", (5.0, 0.5), "compressed size of an image nobody knows: median and log deviation")
-RESTART_SECONDS = _assumed("RESTART_SECONDS", (6.0, 20.0), "from having the GPUs to running, with the image there")
-REPORT_SECONDS = _assumed("REPORT_SECONDS", (2.0, 8.0), "until a new contract's container is first reported")
-RACE_SECONDS = _assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract lost to the create/start race falls back")
-CREDIT_STOP_SECONDS = _assumed("CREDIT_STOP_SECONDS", 60.0, "from empty credit to everything stopped")
-EXPIRED_KEPT_SECONDS = _assumed("EXPIRED_KEPT_SECONDS", 172_800.0, "an expired contract is deleted 48 h later")
-PULLS_ARE_BILLED = _assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls count as traffic")
+OUTAGE_MINUTES = assumed("OUTAGE_MINUTES", (18.0, 1.0), "how long a host is silent: median and log deviation")
+GONE_SHARE = assumed("GONE_SHARE", 0.01, "of the outages, those from which a host never returns")
+PULL_FAILURE = assumed("PULL_FAILURE", 0.005, "chance that an image pull ends in a daemon's error")
+SLOW_PULL = assumed("SLOW_PULL", 0.04, "chance that an image pull takes 4 to 30 times as long")
+PULL_MBITS = assumed("PULL_MBITS", 1500.0, "Mb/s beyond which a registry does not deliver")
+UNPACK_GB_PER_SECOND = assumed("UNPACK_GB_PER_SECOND", 0.12, "at which a pulled image is unpacked")
+IMAGE_GB = assumed("IMAGE_GB", (5.0, 0.5), "compressed size of an image nobody knows: median and log deviation")
+RESTART_SECONDS = assumed("RESTART_SECONDS", (6.0, 20.0), "from having the GPUs to running, with the image there")
+REPORT_SECONDS = assumed("REPORT_SECONDS", (2.0, 8.0), "until a new contract's container is first reported")
+RACE_SECONDS = assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract lost to the create/start race falls back")
+CREDIT_STOP_SECONDS = assumed("CREDIT_STOP_SECONDS", 60.0, "from empty credit to everything stopped")
+EXPIRED_KEPT_SECONDS = assumed("EXPIRED_KEPT_SECONDS", 172_800.0, "an expired contract is deleted 48 h later")
+PULLS_ARE_BILLED = assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls count as traffic")
 
 
 def figures() -> Sequence[Figure]:

@@ -6,7 +6,7 @@ import random
 import zlib
 
 from agent.simulator import figures
-from agent.simulator.model import Host
+from agent.simulator.rented import Ground
 
 # compressed GB of images people know, by a word in their name; assumed
 KNOWN: tuple[tuple[str, float], ...] = (
@@ -42,7 +42,7 @@ class Pull:
     breaks_at: float | None = None  # share of the image after which it fails
 
 
-def plan(rng: random.Random, host: Host, image_gb: float, failure: float) -> Pull:
+def plan(rng: random.Random, host: Ground, image_gb: float, failure: float) -> Pull:
     """Draw a pull on a host."""
     mbits = min(host.inet_down * rng.uniform(0.35, 0.95), figures.PULL_MBITS)
     seconds = (

@@ -6,7 +6,10 @@
 
 import dataclasses
 import enum
+import re
 from collections.abc import Mapping
+
+_PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
 
 
 class Container(enum.Enum):
@@ -246,6 +249,12 @@ class Contract:
     def is_ready(self) -> bool:
         """Tell whether the image is complete on its disk."""
         return self.pulled_share >= 1.0
+
+    @property
+    def ports(self) -> list[int]:
+        """Give the ports of the container that were asked to be open, as the arguments for a container name them."""
+        found = (_PORT.fullmatch(name) for name in self.env)
+        return sorted({int(match[1]) for match in found if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
 
     @property
     def status(self) -> str:

@@ -10,14 +10,13 @@ SIM_EXIT_AFTER: seconds from each start until it ends without a word; without it
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 
-from agent.simulator.model import Container, Contract
+from agent.simulator.model import Container
+from agent.simulator.rented import Rented
 
 READY_AFTER = 15.0
 _ROUNDING = 0.001
-_PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Program:
     done_line: str
 
 
-def of(contract: Contract) -> Program:
+def of(contract: Rented) -> Program:
     """Give what the container of a contract does."""
     env = contract.env
     return Program(
@@ -43,20 +42,20 @@ def of(contract: Contract) -> Program:
     )
 
 
-def seconds_to_end(contract: Contract) -> float:
+def seconds_to_end(contract: Rented) -> float:
     """Give how long a container that starts now runs until it ends by itself; inf for never."""
     program = of(contract)
     return max(min(program.exit_after, program.done_after - contract.worked), 0.0)
 
 
-def is_ready(contract: Contract, now: float) -> bool:
+def is_ready(contract: Rented, now: float) -> bool:
     """Tell whether its ports are open."""
     is_running = contract.container is Container.RUNNING and contract.holds_gpu and not contract.is_offline
     since = contract.running_since
     return is_running and since is not None and now - since >= of(contract).ready_after
 
 
-def gpu_use(contract: Contract, now: float) -> float:
+def gpu_use(contract: Rented, now: float) -> float:
     """Give how busy its GPUs are, in per cent."""
     since = contract.running_since
     idle_after = _seconds(contract.env, "SIM_IDLE_AFTER", math.inf)
@@ -64,13 +63,7 @@ def gpu_use(contract: Contract, now: float) -> float:
     return 97.0 if is_busy else 0.0
 
 
-def ports(contract: Contract) -> list[int]:
-    """Give the ports of the container that were asked to be open."""
-    found = (_PORT.fullmatch(name) for name in contract.env)
-    return sorted({int(match[1]) for match in found if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
-
-
-def lines(contract: Contract, start: float, end: float) -> list[tuple[float, str]]:
+def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]:
     """Give what it printed of its own between the start of a stretch and `end`."""
     program = of(contract)
     told = []

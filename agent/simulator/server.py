@@ -1,4 +1,4 @@
-"""The simulated market as a server: the vendor's API on one port, the control API on another, both on loopback.
+"""The simulated markets as a server: each vendor's API on a port, the control API on another, all on loopback.
 
 In one process with a test or a rehearsal, or alone behind `gpubid simulate`.
 """
@@ -11,6 +11,10 @@ from aiohttp import web
 from agent.simulator.clock import Clock
 from agent.simulator.control import Control
 from agent.simulator.gate import Gate
+from agent.simulator.runpod import world as runpod_world
+from agent.simulator.runpod.api import RunpodApi
+from agent.simulator.runpod.limits import Limits
+from agent.simulator.runpod.surface import Surface as RunpodSurface
 from agent.simulator.vast_api import VastApi
 from agent.simulator.vast_surface import Surface
 from agent.simulator.weather import Weather
@@ -20,31 +24,46 @@ ADDRESS = "127.0.0.1"
 
 
 class Simulator:
-    """Serve one world. Everything about it may be looked at and steered directly as well."""
+    """Serve one world of each market. Everything about it may be looked at and steered directly as well."""
 
     def __init__(
-        self, world: World, clock: Clock, *, seed: int = 7, weather: Weather | None = None, gate: Gate | None = None
+        self,
+        world: World,
+        clock: Clock,
+        *,
+        seed: int = 7,
+        weather: Weather | None = None,
+        gate: Gate | None = None,
+        pods: runpod_world.World | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        """Put a surface before a world; without `weather` the climate's own blows."""
+        """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows."""
         self.world = world
         self.clock = clock
         self.weather = weather if weather is not None else Weather(world, seed, world.climate.weather)
         self.gate = gate if gate is not None else Gate()
         self.surface = Surface(world, self.weather, self.gate, seed)
         self.api = VastApi(self.surface, clock)
-        self.control = Control(self.surface, clock, self.api.calls)
+        self.pods = pods if pods is not None else runpod_world.World(world.climate, seed=seed, start=world.now)
+        pod_weather = Weather(self.pods, seed, world.climate.weather, market="runpod")
+        self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
+        self.runpod_api = RunpodApi(self.runpod, clock)
+        self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
         self.vast_url = ""
+        self.runpod_url = ""
         self.control_url = ""
         self._running: list[tuple[asyncio.Server, web.Server]] = []
 
-    async def start(self, vast_port: int = 0, control_port: int = 0) -> None:
+    async def start(self, vast_port: int = 0, control_port: int = 0, runpod_port: int = 0) -> None:
         """Listen on loopback; port 0 takes a free one."""
         self.vast_url = await self._listen(web.Server(self.api.handle, access_log=None), vast_port)
+        self.runpod_url = await self._listen(web.Server(self.runpod_api.handle, access_log=None), runpod_port)
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     async def stop(self) -> None:
-        """Close both ports, those of containers, and every connection."""
+        """Close the ports, those of containers, and every connection."""
         self.surface.records.doors.close()
+        self.runpod.doors.close()
         while self._running:
             listener, server = self._running.pop()
             listener.close()

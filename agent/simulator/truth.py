@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.simulator import program
 from agent.simulator.model import Contract
+from agent.simulator.rented import Rented
 
 if TYPE_CHECKING:
     from agent.simulator.world import World
@@ -41,7 +42,7 @@ def _contract(contract: Contract) -> dict[str, Any]:
     }
 
 
-def log_lines(contract: Contract, now: float) -> list[str]:
+def log_lines(contract: Rented, now: float) -> list[str]:
     """Give what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
 
     Of one that does not run, what it printed before it ended.

@@ -10,15 +10,39 @@ import dataclasses
 import heapq
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from agent.simulator import faults
 from agent.simulator.faults import Fault
-from agent.simulator.model import Contract, Refusal
-from agent.simulator.world import World
+from agent.simulator.model import Refusal
+from agent.simulator.rented import Rented
 
 CALM: Mapping[str, Fault] = {}
+
+
+class _Host(Protocol):
+    is_gone: bool
+
+
+class Land(Protocol):
+    """What weather asks of the world of either market."""
+
+    @property
+    def now(self) -> float: ...  # noqa: D102 - as in world.py, all of them
+    @property
+    def credit(self) -> float: ...  # noqa: D102
+    @property
+    def hosts(self) -> Mapping[int, _Host]: ...  # noqa: D102
+    def advance_to(self, now: float) -> None: ...  # noqa: D102
+    def live_contracts(self) -> Sequence[Rented]: ...  # noqa: D102
+    def set_credit(self, dollars: float) -> None: ...  # noqa: D102
+    def set_host_offline(self, machine_id: int, until: float | None) -> None: ...  # noqa: D102
+    def set_host_online(self, machine_id: int) -> None: ...  # noqa: D102
+    def set_host_gone(self, machine_id: int) -> None: ...  # noqa: D102
+    def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None: ...  # noqa: D102
+    def stick_loading(self, contract_id: int | None = None, *, probability: float = 1.0) -> None: ...  # noqa: D102
+    def calm_pulls(self) -> None: ...  # noqa: D102
 
 
 @dataclasses.dataclass(slots=True)
@@ -38,28 +62,33 @@ class Blow:
 class Weather:
     """Hold the faults of one market and drive its world through their beginnings and ends."""
 
-    def __init__(self, world: World, seed: int, declarations: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Schedule the climate's declarations, `at_seconds` counted from the world's present."""
+    def __init__(
+        self, world: Land, seed: int, declarations: Iterable[Mapping[str, Any]] = (), *, market: str = "vast"
+    ) -> None:
+        """Schedule the climate's declarations for this market; `at_seconds` count from now."""
         self._world = world
         self._seed = seed
         self._blows: dict[int, Blow] = {}
-        self._next_id = 1
+        self.next_id = 1
         self._due: list[tuple[float, int, Fault]] = []
         self.on_begin: Callable[[Fault], None] | None = None
         for order, declaration in enumerate(declarations):
             at = world.now + float(declaration.get("at_seconds", 0.0))
-            heapq.heappush(self._due, (at, order, faults.parse(declaration)))
+            fault = faults.parse(declaration)
+            if fault.market in (market, "*"):
+                heapq.heappush(self._due, (at, order, fault))
 
     def names(self) -> list[tuple[int, str]]:
         """Give id and name of the faults that blow now."""
         return [(blow.fault_id, blow.fault.name) for blow in self._blows.values()]
 
-    def add(self, fault: Fault) -> int:
+    def add(self, fault: Fault, fault_id: int | None = None) -> int:
         """Let a fault blow from now on; give its id. Raises Refusal for a host or contract that is not there."""
+        self.next_id = self.next_id if fault_id is None else fault_id
         try:
             return self._begin(fault, self._world.now)
         except Refusal:
-            del self._blows[self._next_id - 1]
+            del self._blows[self.next_id - 1]
             raise
 
     def clear(self, fault_id: int) -> bool:
@@ -109,8 +138,8 @@ class Weather:
         return min([first_due, *(blow.until for blow in self._blows.values())])
 
     def _begin(self, fault: Fault, now: float) -> int:
-        fault_id = self._next_id
-        self._next_id += 1
+        fault_id = self.next_id
+        self.next_id += 1
         dice = random.Random(f"{self._seed}/weather/{fault_id}")
         blow = Blow(fault_id, fault, now, now + fault.seconds, dice)
         self._blows[fault_id] = blow
@@ -150,7 +179,7 @@ class Weather:
             else:
                 self._world.set_host_offline(machine_id, None)
 
-    def _held(self) -> list[Contract]:
+    def _held(self) -> list[Rented]:
         return [contract for contract in self._world.live_contracts() if contract.holds_gpu]
 
     def _end(self, blow: Blow) -> None:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -30,12 +31,14 @@ def fetch(url: str) -> Any:
 def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str], number: signal.Signals) -> None:
     assert program.stdout is not None
     urls = json.loads(program.stdout.readline())
-    assert urls.keys() == {"vast_url", "control_url"}
+    assert urls.keys() == {"vast_url", "runpod_url", "control_url"}
     offers, headers = fetch(f"{urls['vast_url']}/api/v0/bundles/?q=%7B%7D")
     assert offers["offers"]
     assert headers["Date"] == "Thu, 05 Nov 2026 00:00:00 GMT"
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        fetch(f"{urls['runpod_url']}/v2/pods")
     truth, _ = fetch(f"{urls['control_url']}/truth")
-    assert truth["contracts"] == []
+    assert truth["contracts"] == truth["runpod"]["contracts"] == []
     program.send_signal(number)
     out, err = program.communicate(timeout=20)
     assert (program.returncode, out, err) == (0, "", "")
@@ -48,6 +51,7 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
         (["--start", "yesterday"], "ISO"),
         (["--rate-limits", "strict"], "published"),
         (["--speed", "-1"], "--speed"),
+        (["--runpod-mode", "spot"], "spot_discontinued"),
         (["--hosts", "0"], "--hosts"),
         (["--vast-port", "70000"], "--vast-port"),
     ],

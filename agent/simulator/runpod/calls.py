@@ -1,0 +1,68 @@
+"""A call of this market's surfaces and the shapes of its answers."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent.simulator.faults import Fault
+from agent.simulator.vast_calls import JSON, Reply
+
+PROBLEM = "application/problem+json"
+_TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    410: "Gone",
+    422: "Unprocessable Entity",
+    429: "Too Many Requests",
+}
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """Hold one request."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any  # decoded JSON; None without one
+    is_body_broken: bool
+    key: str | None
+    now: float
+    struck: Mapping[str, Fault]
+
+
+def answer(fields: object, status: int = 200) -> Reply:
+    """Answer JSON."""
+    return Reply(msgspec.json.encode(fields), status, JSON)
+
+
+def nothing() -> Reply:
+    """Answer 204."""
+    return Reply(b"", 204)
+
+
+def problem(status: int, detail: str, *errors: str) -> Reply:
+    """Answer a problem of REST v2."""
+    fields: dict[str, Any] = {"title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
+    if errors:
+        fields["errors"] = list(errors)
+    return Reply(msgspec.json.encode(fields), status, PROBLEM)
+
+
+def stamp(at: float) -> str:
+    """Give an instant as REST v2 writes it."""
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def instant(text: str) -> float:
+    """Read such an instant. Raises ValueError."""
+    read = dt.datetime.fromisoformat(text)
+    return (read if read.tzinfo is not None else read.replace(tzinfo=dt.UTC)).timestamp()

@@ -1,0 +1,89 @@
+"""The crowd: other renters who take stock away and give it back, drawn per host so that what we do changes no draw."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+
+from agent.simulator import demand
+from agent.simulator import figures as shared
+from agent.simulator.climate import Climate
+from agent.simulator.runpod import figures
+from agent.simulator.runpod.model import Guest, Host
+from agent.simulator.runpod.stock import Holder, Stock
+from agent.simulator.timeline import Timeline
+
+_HOUR = 3600.0
+_MEAN_STAY_HOURS = (
+    sum(share * minutes * math.exp(deviation**2 / 2) for share, minutes, deviation in shared.HOLDS) / 60.0
+)
+_MEAN_GPUS = sum(figures.GUEST_GPUS) / len(figures.GUEST_GPUS)
+
+
+class Crowd:
+    """Bring the others and take them away."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        climate: Climate,
+        stock: Stock,
+        hosts: Mapping[int, Host],
+        seed: str,
+        *,
+        floor_of: Callable[[Host], float | None],
+        displace: Callable[[list[Holder]], None],
+    ) -> None:
+        """Fill the hosts as the climate says and plan who comes next."""
+        self._timeline = timeline
+        self._climate = climate
+        self._stock = stock
+        self._floor_of = floor_of
+        self._displace = displace
+        self._count = 0
+        for host in hosts.values():
+            rng = random.Random(f"{seed}/crowd/{host.machine_id}")
+            self._settle(host, rng)
+            self._await_next(host, rng)
+
+    def invite(self, host: Host, gpus: int, bid: float | None, until: float) -> Guest | None:
+        """Let a guest take GPUs of a host, displacing whom it may; None if there is no room for it."""
+        yielding = self._stock.yielding(host, gpus, bid)
+        if yielding is None:
+            return None
+        self._displace(yielding)
+        self._count += 1
+        guest = Guest(self._count, host, gpus, bid, until)
+        self._stock.add(guest)
+        if until < math.inf:
+            self._timeline.put(until, lambda: self._leave(guest))
+        return guest
+
+    def _leave(self, guest: Guest) -> None:
+        self._stock.remove(guest)
+
+    def _settle(self, host: Host, rng: random.Random) -> None:
+        for _ in range(host.gpu_count):
+            is_taken, stays, is_bid, over = rng.random(), demand.residence_left(rng), rng.random(), rng.gauss(0.0, 1.0)
+            if is_taken < self._climate.demand.taken:
+                self.invite(host, 1, self._bid(host, is_bid, over), self._timeline.now + stays)
+
+    def _await_next(self, host: Host, rng: random.Random) -> None:
+        taken = min(self._climate.demand.taken, 0.95)
+        per_hour = self._climate.demand.arrivals * host.gpu_count * taken / _MEAN_GPUS / _MEAN_STAY_HOURS
+        gap = demand.gap(rng, per_hour)
+        if gap < math.inf:
+            self._timeline.put(self._timeline.now + gap, lambda: self._come(host, rng))
+
+    def _come(self, host: Host, rng: random.Random) -> None:
+        gpus, stays = rng.choice(figures.GUEST_GPUS), demand.stay(rng)
+        is_bid, over = rng.random(), rng.gauss(0.0, 1.0)
+        bid = self._bid(host, is_bid, over)
+        self.invite(host, min(gpus, host.gpu_count), bid, self._timeline.now + stays)
+        self._await_next(host, rng)
+
+    def _bid(self, host: Host, drawn: float, over: float) -> float | None:
+        floor = self._floor_of(host)
+        if drawn >= self._climate.runpod.bid_share or floor is None:
+            return None
+        median, deviation = figures.BID_OVER_FLOOR
+        return round(min(floor * max(median * math.exp(deviation * over), 1.0), host.gpu.price(host.cloud)), 3)

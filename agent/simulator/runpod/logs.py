@@ -1,0 +1,70 @@
+"""The log of a pod as server-sent events: what it printed so far, then each line as it comes, until the pod ends."""
+
+import datetime as dt
+
+import msgspec
+from aiohttp import web
+
+from agent.simulator.runpod import calls
+from agent.simulator.runpod.calls import Call
+from agent.simulator.runpod.model import Pod
+from agent.simulator.runpod.surface import Surface
+
+MOST_LINES = 5_000
+_HEADERS = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "Connection": "keep-alive",
+    "X-Accel-Buffering": "no",
+}
+
+
+async def stream(surface: Surface, call: Call, pod: Pod, request: web.BaseRequest) -> web.StreamResponse:
+    """Send the log until the pod ends or the reader goes."""
+    response = web.StreamResponse(headers={**_HEADERS, **surface.limits.headers(call.now)})
+    await response.prepare(request)
+    sent = _first(surface, call, pod)
+    try:
+        while True:
+            lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
+            # A container that starts anew begins its log anew.
+            sent = min(sent, len(lines))
+            for number, line in enumerate(lines[sent:], sent):
+                await response.write(_event(line, number, pod))
+            sent = len(lines)
+            if pod.ended is not None:
+                break
+            await surface.moved()
+    except ConnectionResetError:
+        pass
+    return response
+
+
+def _first(surface: Surface, call: Call, pod: Pod) -> int:
+    """Give the number of the first line to send."""
+    lines = surface.world.log_lines(pod)
+    cursor = call.headers.get("Last-Event-ID", call.query.get("since", "")).partition("/")[0]
+    if cursor:
+        try:
+            since = calls.instant(cursor)
+        except ValueError:
+            return 0
+        return next((number for number, line in enumerate(lines) if _split(line, pod)[0] > since), len(lines))
+    tail = call.query.get("tail", "100")
+    return max(len(lines) - min(int(tail) if tail.isdigit() else 100, MOST_LINES), 0)
+
+
+def _split(line: str, pod: Pod) -> tuple[float, str]:
+    """Part a line into its time and its text."""
+    first, _, rest = line.partition(" ")
+    try:
+        return dt.datetime.fromisoformat(first).timestamp(), rest
+    except ValueError:
+        return pod.changed, line
+
+
+def _event(line: str, number: int, pod: Pod) -> bytes:
+    at, text = _split(line, pod)
+    stamp = calls.stamp(at)
+    told = msgspec.json.encode({"ts": stamp, "source": "container", "line": text})
+    return b"id: %s/%012d\ndata: %s\n\n" % (stamp.encode(), number + 1, told)

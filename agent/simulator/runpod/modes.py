@@ -1,0 +1,37 @@
+"""What the market sells, by year: each mode departs from the one before it and keeps its departures.
+
+| mode | since | what differs |
+|---|---|---|
+| historical | | interruptible pods at a bid, from a floor about half the list price |
+| floor_equals_ondemand | mid-2026 | the floor of a bid is the list price |
+| spot_discontinued | 2026-09 | no interruptible pod is created or resumed; those that run go on until they are outbid |
+| v1_gone | 2026-11 | REST v1 answers 410 |
+| graphql_gone | announced for early 2027 | GraphQL answers 410 too |
+"""
+
+import enum
+
+
+class Mode(enum.Enum):
+    """Name one of them."""
+
+    HISTORICAL = "historical"
+    FLOOR_EQUALS_ONDEMAND = "floor_equals_ondemand"
+    SPOT_DISCONTINUED = "spot_discontinued"
+    V1_GONE = "v1_gone"
+    GRAPHQL_GONE = "graphql_gone"
+
+    def includes(self, other: "Mode") -> bool:
+        """Tell whether what differs in another mode differs in this one too."""
+        order = list(Mode)
+        return order.index(self) >= order.index(other)
+
+
+NAMES = tuple(mode.value for mode in Mode)
+
+
+def parse(text: object) -> Mode:
+    """Read a mode's name. Raises ValueError with a sentence."""
+    if text not in NAMES:
+        raise ValueError(f"mode: {text!r} is unknown; there are {', '.join(NAMES)}.")
+    return Mode(text)

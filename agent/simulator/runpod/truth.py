@@ -1,0 +1,40 @@
+"""This market as it really is, for tests and the control API."""
+
+from typing import Any
+
+from agent.simulator.runpod.model import Pod
+from agent.simulator.runpod.world import World
+
+
+def as_json(world: World) -> dict[str, Any]:
+    """Give the whole truth in JSON shapes, pods in the words of the other market's contracts."""
+    total = world.charged_total()
+    return {
+        "now": world.now,
+        "mode": world.mode.value,
+        "credit": world.credit,
+        "contracts": [_pod(pod) for pod in world.pods.values()],
+        "billing_now": [world.fleet.pod_id(number) for number in world.fleet.till.billing()],
+        "charged_total": total,
+    }
+
+
+def _pod(pod: Pod) -> dict[str, Any]:
+    return {
+        "id": pod.pod_id,
+        "number": pod.contract_id,
+        "label": pod.label,
+        "machine_id": pod.host.machine_id,
+        "gpu": pod.host.gpu.type_id,
+        "cloud": pod.host.cloud.value,
+        "num_gpus": pod.gpu_count,
+        "is_bid": pod.is_bid,
+        "bid": pod.bid,
+        "status": pod.status,
+        "change": pod.change.value,
+        "created": pod.created,
+        "started": pod.first_started,
+        "ended": pod.ended,
+        "end_cause": pod.end_cause,
+        "charged": dict(pod.charged),
+    }

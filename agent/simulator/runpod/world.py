@@ -1,0 +1,373 @@
+"""The market itself: hosts, other renters, pods and the balance, moved by events and only when told.
+
+1. Same climate, seed, start and calls, same answers.
+2. Time moves only in advance_to.
+3. Nothing here knows the vendor's field names or HTTP; money is dollars, times are epoch seconds.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from agent.simulator import demand, images
+from agent.simulator.climate import Climate
+from agent.simulator.model import Charge, Refusal
+from agent.simulator.runpod import figures, hosts, modes, prices
+from agent.simulator.runpod.crowd import Crowd
+from agent.simulator.runpod.fleet import Fleet
+from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
+from agent.simulator.runpod.models import Cloud, GpuType
+from agent.simulator.runpod.modes import Mode
+from agent.simulator.runpod.stock import Stock
+from agent.simulator.timeline import Timeline
+
+NO_STOCK = (
+    "There are no longer any instances available with the requested specifications. Please refresh and try again."
+)
+NO_SPOT_STOCK = "There are no instances available with the request specifications. Please try again later."
+FULL_HOST = "There are not enough free GPUs on the host machine to start this pod."
+OUTBID = "The bid is too low: the pod would be outbid at once."
+FIRST_RIVAL = 1_000_001  # rivals put there by hand, apart from those of the other market
+
+
+class World:
+    """Be the market, for one account."""
+
+    def __init__(self, climate: Climate, *, seed: int, start: float, credit: float | None = None) -> None:
+        """Draw the hosts and stand at `start` (epoch seconds). `credit` overrides the climate's."""
+        self.climate = climate
+        self.mode = modes.parse(climate.runpod.mode)
+        self.start_time = start
+        self._timeline = Timeline(start)
+        self._account = random.Random(f"{seed}/runpod/account")
+        self.account_id = "user_" + hosts.token(self._account, 16)
+        self.hosts: dict[int, Host] = hosts.draw(random.Random(f"{seed}/runpod/hosts"), climate.runpod.scale)
+        self.stock = Stock(self.hosts)
+        self.fleet = Fleet(
+            self._timeline,
+            climate,
+            self.stock,
+            seed=f"{seed}/runpod",
+            credit=climate.runpod.credit if credit is None else credit,
+        )
+        self.rivals: dict[int, Guest] = {}
+        self._rival_count = 0
+        self.network_volumes: list[dict[str, Any]] = []
+        self._crowd = Crowd(
+            self._timeline,
+            climate,
+            self.stock,
+            self.hosts,
+            f"{seed}/runpod",
+            floor_of=lambda host: self.floor(host.gpu, host.cloud),
+            displace=self.fleet.displace,
+        )
+        self._plan_fate(random.Random(f"{seed}/runpod/fate"))
+
+    # --- time and looking -------------------------------------------------------------------------------------------
+    @property
+    def now(self) -> float:
+        """Give the market's time, epoch seconds."""
+        return self._timeline.now
+
+    def advance_to(self, now: float) -> None:
+        """Let everything due until `now` happen, in order. Going back is ignored."""
+        self._timeline.advance_to(now)
+
+    @property
+    def credit(self) -> float:
+        """Give the account's balance, to the second."""
+        return self.fleet.till.credit(self.now)
+
+    @property
+    def pods(self) -> dict[str, Pod]:
+        """Give every pod there ever was, by id, in order of creation."""
+        return self.fleet.pods
+
+    def live_contracts(self) -> list[Pod]:
+        """Give the pods that exist now, in order of creation."""
+        return self.fleet.live()
+
+    def pod(self, pod_id: str) -> Pod:
+        """Give a pod that still exists, or raise Refused."""
+        pod = self.pods.get(pod_id)
+        if pod is None or pod.ended is not None:
+            raise Refused(Refused.NO_SUCH_POD, "pod not found")
+        return pod
+
+    def price(self, gpu: GpuType, cloud: Cloud) -> float:
+        """Give $/h of one GPU on demand, as a climate's price turns have it."""
+        return prices.price(self.climate, gpu, cloud, self.now - self.start_time)
+
+    def floor(self, gpu: GpuType, cloud: Cloud) -> float | None:
+        """Give the lowest bid for one GPU that the market takes; None where no bid is taken."""
+        if self.mode.includes(Mode.FLOOR_EQUALS_ONDEMAND):
+            return self.price(gpu, cloud)
+        return prices.floor(self.climate, gpu, cloud, self.now - self.start_time)
+
+    def fitting(self, terms: Terms) -> list[Host]:
+        """Give the hosts that could ever hold a pod of these terms, whether free or not."""
+        return [host for host in self.hosts.values() if host.is_online and _fits(host, terms)]
+
+    # --- the renter's calls -----------------------------------------------------------------------------------------
+    def rent(self, terms: Terms, bid: float | None = None) -> Pod:
+        """Make a pod, on demand without a bid ($/h of one GPU), or raise Refused."""
+        fitting = self.fitting(terms)
+        if bid is not None:
+            fitting = [host for host in fitting if self._is_biddable(host, bid)]
+        rates = [self.price(host.gpu, host.cloud) if bid is None else bid for host in fitting]
+        fitting = [
+            host
+            for host, rate in zip(fitting, rates, strict=True)
+            if terms.most_per_hour is None or rate * terms.gpu_count <= terms.most_per_hour + 1e-9
+        ]
+        host = self._place(fitting, terms.gpu_count, bid)
+        if host is None:
+            raise Refused(Refused.NO_STOCK, NO_STOCK if bid is None else NO_SPOT_STOCK)
+        price = self.price(host.gpu, host.cloud)
+        self.fleet.require_balance((price if bid is None else bid) * terms.gpu_count)
+        pod = Pod(
+            contract_id=0,
+            pod_id=hosts.token(self._account, 14),
+            terms=terms,
+            host=host,
+            gpu_count=terms.gpu_count,
+            price=price,
+            bid=bid,
+            label=terms.name,
+            image=terms.image,
+            image_gb=images.size_gb(terms.image),
+            created=self.now,
+            change=Change.RENTED,
+            changed=self.now,
+            env=dict(terms.env),
+            port_names=terms.ports,
+            args=terms.args,
+            disk_gb=terms.disk_gb,
+            volume_gb=0 if terms.network_volume else terms.volume_gb,
+            volume_path=terms.volume_path,
+        )
+        self.fleet.displace(self.stock.yielding(host, terms.gpu_count, bid) or [])
+        self.fleet.open(pod)
+        return pod
+
+    def resume(self, pod_id: str, bid: float | None = None, gpu_count: int | None = None) -> Pod:
+        """Start a stopped pod on its own host, a bidder's with a bid ($/h of one GPU), or raise Refused."""
+        pod = self.pod(pod_id)
+        if pod.holds_gpu:
+            raise Refused(Refused.NOT_EXITED, "Cannot resume a pod that is not in exited state")
+        if pod.is_bid and bid is None:
+            raise Refused(Refused.IS_SPOT, "Cannot resume a spot pod as an on demand pod.")
+        if bid is not None and self.mode.includes(Mode.SPOT_DISCONTINUED):
+            raise Refused(Refused.NO_SPOT, "Spot pods are no longer offered")
+        count = gpu_count or pod.gpu_count
+        floor = self.floor(pod.host.gpu, pod.host.cloud)
+        if bid is not None and (floor is None or bid < floor - 1e-9):
+            raise Refused(Refused.BID_TOO_LOW, OUTBID)
+        yielding = self.stock.yielding(pod.host, count, bid)
+        if yielding is None:
+            could = bid is not None and self.stock.yielding(pod.host, count, None) is not None
+            raise Refused(Refused.BID_TOO_LOW, OUTBID) if could else Refused(Refused.NO_FREE_GPUS, FULL_HOST)
+        self.fleet.require_balance((pod.price if bid is None else bid) * count, is_resumed=True)
+        self.fleet.displace(yielding)
+        pod.bid, pod.gpu_count = bid, count
+        self.fleet.start(pod)
+        return pod
+
+    def stop(self, pod_id: str) -> Pod:
+        """Stop it: its GPUs go, its volume stays and bills; one that is stopped stays so."""
+        pod = self.pod(pod_id)
+        if pod.is_locked:
+            raise Refused(Refused.WRONG_STATE, "The pod is locked.")
+        if pod.holds_gpu:
+            self.fleet.exit(pod, Change.STOPPED)
+        return pod
+
+    def restart(self, pod_id: str) -> Pod:
+        """Restart its container without giving up the GPUs."""
+        pod = self.pod(pod_id)
+        self.fleet.restart(pod)
+        return pod
+
+    def edit(self, pod_id: str, *, disk_gb: int | None = None) -> None:
+        """Take a pod's changed image, command or environment into use: its container is made anew."""
+        self.fleet.remake(self.pod(pod_id), disk_gb)
+
+    def network_volume(self, volume_id: str) -> dict[str, Any]:
+        """Give one of the account's network volumes, or raise Refused."""
+        for volume in self.network_volumes:
+            if volume["id"] == volume_id:
+                return volume
+        raise Refused(Refused.BAD_INPUT, f"Network volume {volume_id} not found.")
+
+    def terminate(self, pod_id: str) -> None:
+        """End it and what is on it."""
+        self.fleet.end(self.pod(pod_id), Change.TERMINATED, "destroyed")
+
+    def log_lines(self, pod: Pod) -> list[str]:
+        """Give what its container printed, the oldest first, each line begun by its UTC time."""
+        return self.fleet.log_lines(pod)
+
+    # --- the hand of fate -------------------------------------------------------------------------------------------
+    def set_mode(self, mode: Mode) -> None:
+        """Sell something else from now on."""
+        self.mode = mode
+
+    def add_rival(
+        self, machine_id: int, gpus: int | None = None, bid: float | None = None, *, on_demand: bool = False
+    ) -> int:
+        """Put a renter on a host until it is removed. `bid` is $/h of one GPU. Raises Refusal where it has no room."""
+        if on_demand != (bid is None):
+            raise Refusal(Refusal.BAD_PRICE, "A rival either bids or rents on demand.")
+        host = self._host(machine_id)
+        guest = self._crowd.invite(host, gpus or host.gpu_count, bid, math.inf)
+        if guest is None:
+            raise Refusal(Refusal.ASK_TAKEN, f"Nobody on host {machine_id} yields {gpus or host.gpu_count} GPUs to it.")
+        self._rival_count += 1
+        self.rivals[FIRST_RIVAL + self._rival_count - 1] = guest
+        return FIRST_RIVAL + self._rival_count - 1
+
+    def remove_rival(self, rival_id: int) -> bool:
+        """Take such a renter away; False if there is none of that id."""
+        guest = self.rivals.pop(rival_id, None)
+        if guest is not None:
+            self.stock.remove(guest)
+        return guest is not None
+
+    def clear_host(self, machine_id: int) -> None:
+        """Send every other renter away from a host."""
+        for holder in self.stock.holders(self._host(machine_id)):
+            if isinstance(holder, Guest):
+                self.stock.remove(holder)
+
+    def set_host_offline(self, machine_id: int, until: float | None) -> None:
+        """Let a host fall silent until then (None: until set_host_online). Its pods cost nothing meanwhile."""
+        host = self._host(machine_id)
+        host.offline_until = math.inf if until is None else until
+        self.fleet.fall_silent(host)
+        if until is not None:
+            self._timeline.put(until, lambda: self._speak_again(host, until))
+
+    def set_host_online(self, machine_id: int) -> None:
+        """Let a silent host answer again."""
+        host = self._host(machine_id)
+        host.offline_until = None
+        self.fleet.speak(host)
+
+    def set_host_gone(self, machine_id: int) -> None:
+        """Remove a host for good, with every pod on it."""
+        host = self._host(machine_id)
+        host.is_gone = True
+        for pod in [pod for pod in self.live_contracts() if pod.host is host]:
+            self.fleet.end(pod, Change.EXITED, "host_gone")
+
+    def set_credit(self, dollars: float) -> None:
+        """Set the account's balance; what follows from it follows at the till's next look."""
+        self.fleet.till.grant(dollars - self.credit)
+
+    def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
+        """Let image pulls fail, of one pod (by its number in the truth) or of all, until calm_pulls."""
+        self.fleet.containers.fail(self._numbered(contract_id), probability)
+
+    def stick_loading(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
+        """Let image pulls hang, of one pod (by its number in the truth) or of all, until calm_pulls."""
+        self.fleet.containers.stick(self._numbered(contract_id), probability)
+
+    def calm_pulls(self) -> None:
+        """End fail_pull and stick_loading; a pull that hangs goes on."""
+        self.fleet.containers.calm(self.live_contracts())
+
+    # --- money ------------------------------------------------------------------------------------------------------
+    def charges(self, since: float, until: float) -> list[Charge]:
+        """Give what was charged in the UTC hours that touch the span, by hour, pod, kind and rate."""
+        return self.fleet.till.charges(since, until, self.now)
+
+    def charged_total(self) -> float:
+        """Give every dollar charged so far."""
+        return self.fleet.till.charged(self.now)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+    def _is_biddable(self, host: Host, bid: float) -> bool:
+        floor = None if self.mode.includes(Mode.SPOT_DISCONTINUED) else self.floor(host.gpu, host.cloud)
+        return floor is not None and bid >= floor - 1e-9
+
+    def _place(self, found: Sequence[Host], count: int, bid: float | None) -> Host | None:
+        """Choose where a pod goes: among free hosts if there are any, else where somebody yields."""
+        free = [host for host in found if self.stock.free(host) >= count]
+        able = free or [host for host in found if self.stock.yielding(host, count, bid) is not None]
+        return self._account.choice(able) if able else None
+
+    def _host(self, machine_id: int) -> Host:
+        host = self.hosts.get(machine_id)
+        if host is None:
+            raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
+        return host
+
+    def _numbered(self, contract_id: int | None) -> Pod | None:
+        if contract_id is None:
+            return None
+        for pod in self.live_contracts():
+            if pod.contract_id == contract_id:
+                return pod
+        raise Refusal(Refusal.NO_SUCH_CONTRACT, f"There is no pod of number {contract_id}.")
+
+    def _plan_fate(self, rng: random.Random) -> None:
+        """Let hosts fail by themselves and by the climate's strikes, and its deposits come in."""
+        for host in self.hosts.values():
+            self._plan_outage(host, random.Random(f"{host.token}/outages"))
+        for strike in self.climate.strikes:
+            self._timeline.put(
+                self.start_time + strike.at_seconds,
+                lambda strike=strike: self._strike(strike.fault, strike.seconds, strike.aim, rng),  # type: ignore[misc]
+            )
+        for deposit in self.climate.deposits:
+            self._timeline.put(
+                self.start_time + deposit.at_seconds,
+                lambda dollars=deposit.dollars: self.fleet.till.grant(dollars),  # type: ignore[misc]
+            )
+
+    def _plan_outage(self, host: Host, rng: random.Random) -> None:
+        gap = demand.gap(rng, demand.outages_per_hour(figures.RELIABILITY[host.cloud.value], self.climate))
+        if gap < math.inf:
+            self._timeline.put(self.now + gap, lambda: self._fail(host, rng))
+
+    def _fail(self, host: Host, rng: random.Random) -> None:
+        seconds = demand.outage(rng)
+        if host.is_online:
+            if seconds == math.inf:
+                self.set_host_gone(host.machine_id)
+                return
+            self.set_host_offline(host.machine_id, self.now + seconds)
+        self._plan_outage(host, rng)
+
+    def _speak_again(self, host: Host, until: float) -> None:
+        if host.offline_until == until and not host.is_gone:
+            self.set_host_online(host.machine_id)
+
+    def _strike(self, fault: str, seconds: float, aim: str, rng: random.Random) -> None:
+        held = sorted({pod.host.machine_id for pod in self.live_contracts() if pod.holds_gpu})
+        machine_id = rng.choice(held if held and aim == "held" else list(self.hosts))
+        if fault == "host_gone":
+            self.set_host_gone(machine_id)
+        else:
+            self.set_host_offline(machine_id, self.now + seconds)
+
+
+def _fits(host: Host, terms: Terms) -> bool:
+    return (
+        host.gpu is terms.gpu
+        and host.cloud in terms.clouds
+        and host.gpu_count >= terms.gpu_count
+        and (not terms.centers or host.center_id in terms.centers)
+        and (not terms.countries or host.country in terms.countries)
+        and (not terms.cudas or host.cuda in terms.cudas)
+        and (terms.least_cuda is None or _version(host.cuda) >= _version(terms.least_cuda))
+        and host.vcpu_per_gpu * terms.gpu_count >= terms.least_vcpu
+        and host.ram_gb_per_gpu * terms.gpu_count >= terms.least_ram_gb
+        and (host.has_public_ip or not terms.needs_public_ip)
+    )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
