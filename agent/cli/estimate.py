@@ -207,7 +207,7 @@ def _say(table: "JobTable", found: list["Found"]) -> None:
 def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
     tenure = "bid" if one.tenure.value == "interruptible" else "on demand"
     least, most = _times(one.dollars, reruns.least), _times(one.dollars, reruns.most)
-    again = "" if reruns.most == 1 else f"{_dollars(least)} - {_dollars(most)}"
+    again = "" if reruns.most == 1 or least is None else f"{_dollars(least)} - {_dollars(most)}"
     return (
         f"{one.name} ({tenure})",
         one.as_of,

@@ -8,10 +8,11 @@ second is the difference. The market's storage price is told (the recorded media
 import argparse
 import asyncio
 import dataclasses
+import itertools
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ CONFIG = Path(__file__).parents[2] / "agent.toml"
 CLIMATES = ("calm", "recorded", "bidding_war", "price_spike")
 DAY = 24.0
 STORAGE_PRICE = 0.2
-SEEDS = 8
+SEEDS = range(1, 5)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,10 +94,10 @@ def summary(days: list[Judged]) -> dict[str, Any]:
     }
 
 
-def every(climates: list[str], seeds: int) -> Iterator[Judged]:
+def every(climates: Iterable[str], seeds: Iterable[int]) -> Iterator[Judged]:
     """Yield every day judged, on all processors."""
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-        waiting = [pool.submit(judge, climate, seed) for climate in climates for seed in range(1, seeds + 1)]
+        waiting = [pool.submit(judge, climate, seed) for climate, seed in itertools.product(climates, seeds)]
         for one in waiting:
             yield one.result()
 
@@ -105,7 +106,7 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("climates", nargs="*", default=list(CLIMATES))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
     asked = parser.parse_args()
     days: list[Judged] = []
     for day in every(asked.climates, asked.seeds):

@@ -156,7 +156,8 @@ def _told(place: Place, way: _Way) -> str:
     """Say how often interruptions are expected, and where that is from."""
     told = f"{way.hazard.mean:.3f} interruptions per running hour, {way.hazard.host:.3f} of them the host's own"
     if way.tenure is Tenure.ON_DEMAND:
-        return f"{told} (reliability {place.reliability:g} and our record)"
+        watched = place.record.running_seconds / 3600
+        return f"{told} (reliability {place.reliability:g}, {watched:.1f} h of our own record)"
     if place.hazard is not None:
         return f"{told} (given: {place.hazard:g} at the floor)"
     hours = place.record.bid_seconds / 3600
