@@ -36,6 +36,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     checkpoint_gb: Annotated[float | None, typer.Option(help="Gigabytes fetched on a new host.")] = None,
     checkpoint_at: Annotated[str | None, typer.Option(help="Where they are kept: disk, remote or none.")] = None,
     image_gb: Annotated[float | None, typer.Option(help="Gigabytes of the image.")] = None,
+    dataset_gb: Annotated[float | None, typer.Option(help="Gigabytes of data fetched on every new host.")] = None,
     disk_gb: Annotated[float | None, typer.Option(help="Gigabytes of disk.")] = None,
     deadline: Annotated[str | None, typer.Option(help='When it must be done from its start, such as "2d".')] = None,
     reruns: Annotated[
@@ -54,7 +55,8 @@ def estimate(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Estimate what a job would cost before it starts: expected dollars, and what nine in ten stay under."""
     said = {
-        "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "disk_gb": disk_gb,
+        "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "dataset_gb": dataset_gb,
+        "disk_gb": disk_gb,
         "deadline": deadline, "reruns": _factors(reruns), "odds": odds, "price": _money("price", price),
         "floor": _money("floor", floor), "hazard": hazard, "storage_price": _money("storage-price", storage_price),
         "traffic_price": _money("traffic-price", traffic_price), "down": down,
@@ -93,15 +95,15 @@ def _found(
     named = {work.name: work for work in settings.workloads} if settings is not None else {}
     if workload is not None and workload not in named:
         exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(sorted(named))}"])
+    now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     try:
-        table = jobs.read(file, {} if workload is None else estimating.of_workload(named[workload]), given)
+        table = jobs.read(file, {} if workload is None else estimating.of_workload(named[workload], now), given)
         catalogue = loading.load() if baselines is None else loading.load(baselines)
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     ledger = settings.ledger if settings is not None else None
     try:
-        now = SystemClock().now()
         return table, asyncio.run(estimating.find(table, markets, ledger, tuned, catalogue, now))
     except LedgerError as error:
         exits.refused(error)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,13 @@ class Found:
     missing: tuple[weigh.Missing, ...]
 
 
-def of_workload(work: Workload) -> dict[str, Any]:
-    """Return what a workload says of its job, as a job file would."""
+def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
+    """Return what a workload says of its job, as a job file would; a deadline is told from `now` on."""
     wants, checkpoint = work.requirements, work.checkpoint
     said: dict[str, Any] = {
         "gpus": wants.gpus,
         "image_gb": work.image_gb,
+        "dataset_gb": work.dataset_gb,
         "disk_gb": work.disk_gb,
         "max_price": work.max_price.dollars,
         "checkpoint": {
@@ -50,7 +51,12 @@ def of_workload(work: Workload) -> dict[str, Any]:
             "at": checkpoint.place.value,
         },
     }
-    optional = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
+    optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
+    if work.deadline is not None:
+        optional["deadline"] = max(work.deadline.by - now, timedelta(seconds=1))
+        # Hours on another GPU than asked for are no hours of this job: nobody has measured how fast it is.
+        is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
+        optional["hours"] = work.deadline.hours if is_ours else None
     said |= {key: value for key, value in optional.items() if value is not None}
     return said | ({"gpu": list(wants.gpu_models)} if wants.gpu_models else {})
 
@@ -113,6 +119,7 @@ def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
         place=CheckpointPlace(checkpoint.at),
         checkpoint_gb=checkpoint.size_gb,
         image_gb=table.image_gb,
+        dataset_gb=table.dataset_gb,
         disk_gb=table.disk_gb,
         deadline=jobs.hours(table.deadline),
         reruns=reruns if table.odds is None else by_odds(table.odds),

@@ -54,6 +54,8 @@ class JobTable(Table):
     """Size of the image as pulled."""
     disk_gb: Annotated[Number, Field(ge=0, le=100_000)] = 20.0
     """Disk that is paid for."""
+    dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
+    """Data fetched on every new host."""
     deadline: Annotated[Span, Field(examples=["2d"])] | None = None
     """When it must be done, from its start."""
     reruns: Annotated[tuple[Number, ...], AfterValidator(_range), Field(examples=[[2, 3]])] = (1.0,)

@@ -95,6 +95,15 @@ def test_a_workload_says_what_it_is(somewhere: Path) -> None:
     assert "there is no workload 'nobody'" in run("nobody", "--hours", "5", code=2)
 
 
+def test_a_workload_with_a_deadline_says_how_long_and_until_when(somewhere: Path) -> None:
+    deadline = 'kind = "batch"\n[workloads.train.deadline]\nhours = 48\nby = 2000-01-01T00:00:00Z\n'
+    (somewhere / "agent.toml").write_text(GOOD + deadline)
+    found = options("train", "--gpu", "RTX 4090", "--price", "0.4")
+    assert {one["late"] for one in found if one["tenure"] == "on_demand"} == {1.0}
+    (given,) = [one for one in found if one["name"] == "vast, ondemand"]
+    assert given["dollars_least"] == pytest.approx(48 * 0.4, rel=1e-2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -59,8 +59,8 @@ async def _judge(climate: str, seed: int) -> Judged:
         both = await rehearse(config, tuned, Scene(climate, 2 * DAY, seed))
         hours = both.figures["useful_hours"] - first.figures["useful_hours"]
         (work,) = config.workloads
-        table = jobs.read(None, estimating.of_workload(work), {"hours": hours, "storage_price": STORAGE_PRICE})
         now = START + timedelta(hours=DAY)
+        table = jobs.read(None, estimating.of_workload(work, now), {"hours": hours, "storage_price": STORAGE_PRICE})
         ledger = Path(made) / "rehearsal.sqlite"
         (found,) = await estimating.find(table, ["vast"], ledger, tuned, Catalogue(()), now)
     made_of = next(one for one in found.options if one.name == f"vast, {work.strategy}")

@@ -33,7 +33,7 @@ class Job:
     """What must be done, in hours of useful work on these GPUs, and how its checkpoints are made.
 
     None means that nobody said: `interval` then follows from `write`, or is the assumed one. `deadline` counts from the
-    start. `checkpoint_gb` and `image_gb` are fetched when it comes to a host.
+    start. Image and dataset are fetched when it comes to a host, and the checkpoint when it comes to another.
     """
 
     gpu: GpuModel
@@ -45,6 +45,19 @@ class Job:
     place: CheckpointPlace = CheckpointPlace.REMOTE
     checkpoint_gb: float = 0.0
     image_gb: float = 5.0
+    dataset_gb: float = 0.0
     disk_gb: float = 20.0
     deadline: float | None = None
     reruns: Reruns = Reruns()
+
+    @property
+    def first_gb(self) -> float:
+        """Gigabytes fetched at its start."""
+        return self.image_gb + self.dataset_gb
+
+    @property
+    def moved_gb(self) -> float:
+        """Gigabytes fetched after an interruption: what is kept on the disk comes back where it was."""
+        if self.place is CheckpointPlace.DISK:
+            return 0.0
+        return self.first_gb + (self.checkpoint_gb if self.place is CheckpointPlace.REMOTE else 0.0)

@@ -112,8 +112,7 @@ class _Case:
 def estimate(job: Job, option: Option) -> Estimate:
     """Return what a job would cost this way."""
     run, unknown = _run(job, option.hazard)
-    fetched = job.image_gb + (job.checkpoint_gb if job.place is CheckpointPlace.REMOTE else 0.0)
-    found = list(_cases(run, option, 0.0 if job.place is CheckpointPlace.DISK else fetched, job.image_gb))
+    found = list(_cases(run, option, job.moved_gb, job.first_gb))
     dollars = [one.dollars if one else None for one in found]
     hours = [one.hours if one else None for one in found]
     is_bounded = run.stretch + run.restore < option.hazard.longest
@@ -125,13 +124,12 @@ def estimate(job: Job, option: Option) -> Estimate:
     write, between = job.write, option.hazard.mean
     knows = bool(write) and between > 0 and job.place is not CheckpointPlace.NONE
     rate = math.fsum(rate.dollars for rate in option.rates) / len(option.rates)
-    moves = number if job.place is not CheckpointPlace.DISK else 0.0
     least = rate * run.least_hours + (option.storage or 0.0) * (run.least_hours + option.loading)
     return Estimate(
         name=option.name,
         tenure=option.tenure,
         dollars_per_hour=rate,
-        dollars_least=least + (option.per_gb or 0.0) * job.image_gb,
+        dollars_least=least + (option.per_gb or 0.0) * job.first_gb,
         dollars=spread.mean(dollars) if is_bounded else None,
         dollars_p90=spread.quantile(dollars),
         hours=hours_mean,
@@ -141,7 +139,7 @@ def estimate(job: Job, option: Option) -> Estimate:
         young=checkpoints.young(write, 1 / between) if write and knows else None,
         daly=checkpoints.daly(write, 1 / between) if write and knows else None,
         storage_dollars=_times(option.storage, hours_mean),
-        transfer_dollars=_times(option.per_gb, None if moves is None else job.image_gb + moves * fetched),
+        transfer_dollars=_times(option.per_gb, None if number is None else job.first_gb + number * job.moved_gb),
         late=None if job.deadline is None else 1.0 - spread.at_most(hours, job.deadline),
         as_of=option.as_of,
         cited=option.cited,

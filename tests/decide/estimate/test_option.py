@@ -86,6 +86,8 @@ def test_storage_and_traffic_are_counted_for_as_long_and_as_often_as_they_are_pa
     rough = option.estimate(work, bid(1.0, 0.2, storage=0.01, per_gb=0.02, loading=0.5))
     assert rough.interruptions is not None
     assert rough.transfer_dollars == pytest.approx(0.02 * (5 + 7 * rough.interruptions))
+    data = option.estimate(dataclasses.replace(work, dataset_gb=3.0), bid(1.0, 0.2, storage=0.01, per_gb=0.02))
+    assert data.transfer_dollars == pytest.approx(0.02 * (8 + 10 * rough.interruptions))
     on_disk = option.estimate(
         dataclasses.replace(work, place=CheckpointPlace.DISK), bid(1.0, 0.2, storage=0.01, per_gb=0.02)
     )
