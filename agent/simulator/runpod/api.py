@@ -16,9 +16,10 @@ from aiohttp import web
 
 from agent.simulator.clock import Clock
 from agent.simulator.faults import Fault
-from agent.simulator.runpod import calls, logs, rest
+from agent.simulator.runpod import calls, graphql_api, logs, rest, rest_v1
 from agent.simulator.runpod.calls import Call
 from agent.simulator.runpod.model import Pod, Refused
+from agent.simulator.runpod.modes import Mode
 from agent.simulator.runpod.surface import Surface
 from agent.simulator.vast_calls import TEXT, Reply
 
@@ -58,16 +59,24 @@ class RunpodApi:
     def _answer(self, call: Call) -> Reply | Pod:
         """Answer a call; a pod stands for the stream of its log."""
         surface = self._surface
-        if call.path.startswith("/v2/"):
-            if call.key != surface.key:
-                return calls.problem(401, "The bearer token is missing or invalid.")
-            if (refused := surface.limits.pace(call.now)) is not None:
-                return refused
-            reply = self._rest(call)
-            if isinstance(reply, Reply):
-                reply.headers = {**surface.limits.headers(call.now), **(reply.headers or {})}
-            return reply
-        return calls.problem(404, f"There is no {call.path} here.")
+        # Only GraphQL answers who has no key, and only its catalogue; a wrong key it refuses like the others.
+        if call.key != surface.key and (call.key is not None or call.path != "/graphql"):
+            return calls.problem(401, "The bearer token is missing or invalid.")
+        if (refused := surface.limits.pace(call.now)) is not None:
+            return refused
+        reply = self._routed(call)
+        if isinstance(reply, Reply):
+            reply.headers = {**surface.limits.headers(call.now), **(reply.headers or {})}
+        return reply
+
+    def _routed(self, call: Call) -> Reply | Pod:
+        if call.path == "/graphql":
+            if self._surface.world.mode.includes(Mode.GRAPHQL_GONE):
+                return calls.problem(410, "The GraphQL API has been retired. Use https://api.runpod.io/v2.")
+            return graphql_api.answer(self._surface, call)
+        if call.path.startswith("/v1/"):
+            return rest_v1.answer(self._surface, call)
+        return self._rest(call)
 
     def _rest(self, call: Call) -> Reply | Pod:
         match = _LOGS.fullmatch(call.path)

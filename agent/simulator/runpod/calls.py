@@ -38,6 +38,11 @@ class Call:
     now: float
     struck: Mapping[str, Fault]
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Give its JSON object, an empty one for anything else."""
+        return self.body if isinstance(self.body, dict) else {}
+
 
 def answer(fields: object, status: int = 200) -> Reply:
     """Answer JSON."""

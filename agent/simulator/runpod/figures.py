@@ -31,5 +31,6 @@ STOCK_LEVELS = assumed("RUNPOD_STOCK_LEVELS", (3, 10), "pods that still fit: at 
 IMAGE_ERROR_SECONDS = assumed(
     "RUNPOD_IMAGE_ERROR_SECONDS", (6.0, 240.0), "from a failed pull to the pod's exit; field reports say 6 s to minutes"
 )
+STALE_SECONDS = assumed("RUNPOD_STALE_SECONDS", 60.0, "an exited pod's last report is shown for so long")
 RESTART_SECONDS = assumed("RUNPOD_RESTART_SECONDS", (2.0, 10.0), "until the host restarts a container that ended")
 INET_DOWN = assumed("RUNPOD_INET_DOWN", (400.0, 6000.0), "Mb/s down of hosts, least and most")

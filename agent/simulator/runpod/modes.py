@@ -5,6 +5,7 @@
 | historical | | interruptible pods at a bid, from a floor about half the list price |
 | floor_equals_ondemand | mid-2026 | the floor of a bid is the list price |
 | spot_discontinued | 2026-09 | no interruptible pod is created or resumed; those that run go on until they are outbid |
+| spot_removed | nowhere documented | the mutations of interruptible pods are gone from the schema |
 | v1_gone | 2026-11 | REST v1 answers 410 |
 | graphql_gone | announced for early 2027 | GraphQL answers 410 too |
 """
@@ -18,6 +19,7 @@ class Mode(enum.Enum):
     HISTORICAL = "historical"
     FLOOR_EQUALS_ONDEMAND = "floor_equals_ondemand"
     SPOT_DISCONTINUED = "spot_discontinued"
+    SPOT_REMOVED = "spot_removed"
     V1_GONE = "v1_gone"
     GRAPHQL_GONE = "graphql_gone"
 

@@ -1,0 +1,84 @@
+"""GraphQL for any client: parsing and validation by graphql-core, the answers in the vendor's envelope.
+
+| case | HTTP | body |
+|---|---|---|
+| what the schema refuses | 400 | errors with GRAPHQL_PARSE_FAILED or GRAPHQL_VALIDATION_FAILED, no data |
+| variables that do not fit | 400 | errors with BAD_USER_INPUT, no data |
+| what the market refuses | 200 | errors with path and code, the field null |
+| success | 200 | data, and no key `errors` at all |
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import graphql
+
+from agent.simulator.runpod import calls, graphql_offers, graphql_pods, graphql_schema
+from agent.simulator.runpod.calls import Call
+from agent.simulator.runpod.model import Refused
+from agent.simulator.runpod.modes import Mode
+from agent.simulator.runpod.surface import Surface
+from agent.simulator.vast_calls import Reply
+
+_CODES = {
+    Refused.NO_STOCK: "SUPPLY_CONSTRAINT",
+    Refused.NO_FREE_GPUS: "SUPPLY_CONSTRAINT",
+    Refused.NO_SPOT: "RUNPOD",
+    Refused.BID_TOO_LOW: "RUNPOD",
+}
+
+
+def answer(surface: Surface, call: Call) -> Reply:
+    """Answer a question of known or missing key."""
+    text = call.fields.get("query")
+    variables = call.fields.get("variables")
+    if call.method != "POST" or not isinstance(text, str):
+        return _refuse([graphql.GraphQLError("GraphQL operations must contain a non-empty `query`.")], "BAD_REQUEST")
+    schema = graphql_schema.schema(has_spot=not surface.world.mode.includes(Mode.SPOT_REMOVED))
+    try:
+        document = graphql.parse(text)
+    except graphql.GraphQLError as error:
+        return _refuse([error], "GRAPHQL_PARSE_FAILED")
+    if errors := graphql.validate(schema, document):
+        return _refuse(errors, "GRAPHQL_VALIDATION_FAILED")
+    result = graphql.execute_sync(
+        schema,
+        document,
+        root_value=_roots(surface, call),
+        variable_values=variables if isinstance(variables, dict) else None,
+        operation_name=call.fields.get("operationName"),
+    )
+    failed = result.errors or []
+    if failed and result.data is None and failed[0].path is None:
+        return _refuse(failed, "BAD_USER_INPUT")
+    if not failed:
+        return calls.answer({"data": result.data})
+    return calls.answer({"errors": [_told(error) for error in failed], "data": result.data})
+
+
+def _roots(surface: Surface, call: Call) -> Mapping[str, Any]:
+    return {**graphql_offers.fields(surface), **graphql_pods.fields(surface, call)}
+
+
+def _refuse(errors: Iterable[graphql.GraphQLError], code: str) -> Reply:
+    told = [
+        {
+            "message": error.message,
+            "locations": [{"line": place.line, "column": place.column} for place in error.locations or []],
+            "extensions": {"code": code},
+        }
+        for error in errors
+    ]
+    return calls.answer({"errors": told}, 400)
+
+
+def _told(error: graphql.GraphQLError) -> dict[str, Any]:
+    cause = error.original_error
+    if isinstance(cause, Refused):
+        code = _CODES.get(cause.code, "RUNPOD")
+        return {"message": cause.sentence, "path": error.path, "extensions": {"code": code}}
+    return {
+        "message": "Something went wrong. Please try again later or contact support.",
+        "path": error.path,
+        "extensions": {"code": "INTERNAL_SERVER_ERROR"},
+    }
