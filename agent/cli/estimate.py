@@ -67,15 +67,18 @@ def estimate(  # noqa: PLR0913 - one parameter per option
         "size_gb": checkpoint_gb,
         "at": checkpoint_at,
     }
-    given = {key: value for key, value in said.items() if value is not None}
-    inner = {key: value for key, value in checkpoint.items() if value is not None}
-    table, found = _found(workload, config, job, given | ({"checkpoint": inner} if inner else {}), baselines)
+    table, found = _found(workload, config, job, _given(said, checkpoint), baselines)
     if as_json:
         session.print_json(_document(table, found))
-    elif as_csv:
-        _print_csv(table, found)
     else:
-        _say(table, found)
+        (_print_csv if as_csv else _say)(table, found)
+
+
+def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Return what was given, as a job file would say it."""
+    inner = {key: value for key, value in checkpoint.items() if value is not None}
+    given = {key: value for key, value in said.items() if value is not None}
+    return given | ({"checkpoint": inner} if inner else {})
 
 
 def _found(
