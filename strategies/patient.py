@@ -37,6 +37,10 @@ class PatientParams(Params):
     """How long an on-demand lease runs before it may be left."""
     return_gain: float = Field(default=0.05, ge=0, le=1)
     """What share of the cost of staying the way back must gain."""
+    leave_after: Duration = duration("1h")
+    """How long an interruptible lease runs before it may be left for a cheaper offer."""
+    leave_gain: float = Field(default=0.2, ge=0, le=1)
+    """What share of the cost of staying such a move must gain."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
@@ -120,13 +124,16 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
 
 
 def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:
-    """Leave an on-demand lease for a much cheaper offer, seldom: a move costs a restore and may find a worse host."""
+    """Leave a healthy lease for a much cheaper offer, seldom: a move costs a restore and may find a worse host."""
     held = slot.lease
-    if held is None or not params.may_return or held.state is not LeaseState.RUNNING:
+    if held is None or held.state is not LeaseState.RUNNING or not view.has_offers:
         return None
-    if view.now - held.state_since < params.return_after:
+    is_bid = held.tenure is Tenure.INTERRUPTIBLE
+    after, gain = (params.leave_after, params.leave_gain) if is_bid else (params.return_after, params.return_gain)
+    if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
-    return recovery.go_back(slot, view.workload, shortlist.best, params.return_gain)
+    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    return recovery.go_back(slot, view.workload, shortlist.best, gain, market_loss_rate=here)
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:

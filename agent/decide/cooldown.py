@@ -12,9 +12,10 @@ UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the floor that was quoted is stale, a new quote is needed."""
 REFUSALS = "underbid"
 """The scope under which refusals of one offer are counted: a quote may stay stale for hours."""
-REFUSALS_KEPT = timedelta(hours=6)
-UNDERBID_GROWS = 4
-"""Each further refusal lets the offer rest so many times longer, up to `REFUSALS_KEPT`."""
+REFUSALS_KEPT = timedelta(hours=1)
+UNDERBID_GROWS = 2
+"""Each further refusal lets the offer rest so many times longer, up to `UNDERBID_MOST`."""
+UNDERBID_MOST = timedelta(minutes=10)
 START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause is seldom gone sooner."""
 HOST_LOST = timedelta(hours=1)
@@ -32,7 +33,7 @@ HOST_LEFT = timedelta(minutes=30)
 
 def after_refusals(count: int) -> timedelta:
     """Return how long an offer rests after it refused so many bids as too low."""
-    return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), REFUSALS_KEPT)
+    return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), UNDERBID_MOST)
 
 
 def cooling(cooldowns: Iterable[Cooldown], now: datetime) -> Mapping[str, str]:

@@ -28,11 +28,17 @@ HORIZON_HOURS = 2.0
 RETURN_HOURS = 6.0
 """How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
 
-MOST_RUNS = 8
+MOST_RUNS = 7
 """On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
 an image. The last is on demand, which nobody takes away."""
-MOST_RETURNS = 7
-"""From so many on, an on-demand lease is kept: what is left of the day's moves is for interruptions."""
+MOST_RETURNS = 5
+"""From so many on, an on-demand lease is left for no bid: what is left of the day's moves is for interruptions, and for
+a cheaper ask, which needs no way back."""
+MOST_LEAVES = 4
+"""From so many on, a healthy interruptible lease is not left for a cheaper offer."""
+MOVE_WORTH_HOURS = 0.1
+"""What a move that is not needed costs beside its own price, in hours at the workload's worth: a move less for the day,
+and the chance that the new host turns out worse. Chosen in rehearsals."""
 
 LEAVE_BEFORE = timedelta(hours=1)
 """A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
@@ -50,12 +56,14 @@ TROUBLE_HOURS = 10 / 60
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
 FALLBACK_MBPS = 200.0
-"""How fast the image is reckoned to load elsewhere when a raise fails."""
+"""How fast the image is reckoned to load elsewhere when a raise has failed."""
 RAISE_PATIENCE = timedelta(minutes=2)
 """How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
 minute are usual."""
 COOL_OFF = timedelta(minutes=10)
 """A container that ended, or a stop by somebody else's hand, is not started again sooner."""
+
+_HOUR = timedelta(hours=1)
 
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN})
 NOT_OF_THE_MARKET = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP, Cause.OUT_OF_CREDIT})
@@ -153,9 +161,15 @@ def _idle_hours(held: Lease, down_for: timedelta) -> float:
     return waited + (1 - resumed) * price.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
 
 
-def _raised_hours() -> float:
-    """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle."""
-    return price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * HORIZON_HOURS
+def _raised_hours(held: Lease, work: Workload) -> float:
+    """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle.
+
+    A raise that fails is given up after `RAISE_PATIENCE`, and the workload moves where its disk may be left.
+    """
+    failed = HORIZON_HOURS
+    if may_leave(held, work):
+        failed = RAISE_PATIENCE / _HOUR + price.loading_hours(work.image_gb, FALLBACK_MBPS)
+    return price.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * failed
 
 
 def _raise(
@@ -182,7 +196,7 @@ def _raised_to(
     """A higher bid costs more every hour and is lost less often."""
     floor = held.host_floor or beat
     hazard = market_loss_rate * bidding.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
-    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(), hazard)
+    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(held, work), hazard)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
 
@@ -231,34 +245,61 @@ def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
 
 
 def go_back(
-    slot: SlotView, work: Workload, best: Candidate | None, least_gain: float, horizon_hours: float = RETURN_HOURS
+    slot: SlotView,
+    work: Workload,
+    best: Candidate | None,
+    least_gain: float,
+    horizon_hours: float = RETURN_HOURS,
+    market_loss_rate: float = 0.0,
 ) -> Proposal | None:
-    """Return the way back from on-demand to a cheaper offer, or None when staying is as good.
+    """Return the way from a healthy lease to a cheaper offer, or None when staying is as good.
 
-    A healthy interruptible lease is never left. The old lease goes on until the new one runs, so the loading is paid
-    twice and idles nobody; the restore and half a checkpoint interval are done again. Both are priced in dollars for
-    the useful hours of the horizon, as offers are when a slot is filled; the gain must be `least_gain` of staying's
-    cost.
+    The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
+    checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
+    to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
+    need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
+    is lost at where it is.
     """
     held = slot.lease
-    if held is None or best is None or held.tenure is not Tenure.ON_DEMAND or not may_leave(held, work):
+    if held is None or best is None or not may_leave(held, work) or not _may_better(slot, held, best):
         return None
-    if slot.runs >= MOST_RETURNS:
-        return None
-    rate = (held.gpu_rate + held.disk_rate).dollars
-    stay = horizon_hours * rate
-    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / timedelta(hours=1)
+    hours = price.stay(best.reckoning.hazard, horizon_hours)[0]
+    rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)
+    stay = hours * rate
+    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
     once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
-    move = horizon_hours * best.reckoning.per_useful_hour + once
+    moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
+    once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
+    move = hours * best.reckoning.per_useful_hour + once
     scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
     if stay - move * min(scale, 1.0) <= least_gain * stay:
         return None
     options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
     sentence = (
         f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {horizon_hours:g} h against ${stay:.3f}"
+        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
     )
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
+
+
+def _is_bid(best: Candidate) -> bool:
+    return best.way.tenure is Tenure.INTERRUPTIBLE
+
+
+def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
+    """Tell whether the day's moves allow one that nothing forces."""
+    if held.tenure is Tenure.INTERRUPTIBLE:
+        return slot.runs < MOST_LEAVES
+    return slot.runs < (MOST_RETURNS if _is_bid(best) else MOST_RUNS)
+
+
+def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
+    """Return dollars per useful hour of staying: of a bid, less what its losses are expected to undo."""
+    rate = (held.gpu_rate + held.disk_rate).dollars
+    if held.tenure is not Tenure.INTERRUPTIBLE:
+        return rate
+    hours, loss = price.stay(market_loss_rate, horizon_hours)
+    return rate * hours / (hours - loss * min(work.checkpoint.interval / _HOUR, hours) / 2)
 
 
 def ends_soon(held: Lease, now: datetime) -> bool:

@@ -172,7 +172,12 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         down = Down(held.state_since, _quotes(fleet, held))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
-    return SlotView(place, held, arriving, down, _runs(place, cooling) if may_move else 0)
+    return SlotView(place, held, arriving, down, _runs(place, cooling) if may_move or _has_choice(fleet) else 0)
+
+
+def _has_choice(fleet: Fleet) -> bool:
+    """Tell whether there are offers at all: only then is a healthy lease compared with anything."""
+    return any(view.offers for view in fleet.markets.values())
 
 
 def _runs(place: Slot, cooling: Mapping[str, str]) -> int:

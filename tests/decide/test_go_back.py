@@ -1,5 +1,6 @@
-"""The way back from on-demand to a cheaper offer."""
+"""The way from a healthy lease to a cheaper offer."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -33,11 +34,38 @@ def test_a_much_cheaper_offer_is_worth_a_move() -> None:
     assert [option.name for option in made.reason.options] == ["stay", "move"]
 
 
+@pytest.mark.parametrize("tenure", [Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE])
+def test_what_is_cheap_already_stays(tenure: Tenure) -> None:
+    assert back(on_demand(tenure=tenure, gpu_rate=builders.per_hour("0.21"))) is None
+
+
+def test_a_dear_bid_is_left_for_a_cheap_one_and_sooner_where_it_is_lost_often() -> None:
+    def left(rate: str, losses: float) -> bool:
+        held = on_demand(tenure=Tenure.INTERRUPTIBLE, gpu_rate=builders.per_hour(rate))
+        best = builders.candidate(builders.offer(2), bid="0.20")
+        view = SlotView(builders.slot(), held)
+        return recovery.go_back(view, builders.workload(), best, 0.2, market_loss_rate=losses) is not None
+
+    assert left("0.80", 0.1)
+    rates = [f"0.{cents}" for cents in range(20, 80)]
+    calm, contested = ([rate for rate in rates if left(rate, losses)] for losses in (0.0, 2.0))
+    assert set(calm) < set(contested), "losses at home are no reason to stay"
+
+
 @pytest.mark.parametrize(
-    "changes", [{"tenure": Tenure.INTERRUPTIBLE}, {"gpu_rate": builders.per_hour("0.21")}], ids=str
+    ("tenure", "to", "most"),
+    [
+        (Tenure.INTERRUPTIBLE, Tenure.INTERRUPTIBLE, recovery.MOST_LEAVES),
+        (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE, recovery.MOST_RETURNS),
+        (Tenure.ON_DEMAND, Tenure.ON_DEMAND, recovery.MOST_RUNS),
+    ],
 )
-def test_what_is_interruptible_or_cheap_already_stays(changes: dict[str, Any]) -> None:
-    assert back(on_demand(**changes)) is None
+def test_moves_that_nothing_forces_end_with_the_days(tenure: Tenure, to: Tenure, most: int) -> None:
+    best = builders.candidate(builders.offer(2), bid="0.20")
+    best = dataclasses.replace(best, way=dataclasses.replace(best.way, tenure=to))
+    for runs, is_left in ((most - 1, True), (most, False)):
+        slot = SlotView(builders.slot(), on_demand(tenure=tenure), runs=runs)
+        assert (recovery.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
 def test_the_only_checkpoint_is_never_left_behind() -> None:
