@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.act import crashpoint, outcomes, terms
+from agent.act import crashpoint, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
-from agent.decide import cooldown, endings
+from agent.decide import cooldown, endings, outcomes
 from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind, IntentState

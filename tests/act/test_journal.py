@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.act import outcomes
-from agent.decide import cooldown
+from agent.decide import cooldown, outcomes
 from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Resume
 from agent.domain.intent import IntentState
 from agent.domain.lease import Bills, LeaseState
