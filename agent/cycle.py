@@ -9,7 +9,7 @@ import structlog
 from agent.act import protect, record, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import limits, needs, plan, probing, progress, reconcile, risk, task
+from agent.decide import credit, crossings, limits, needs, plan, probing, progress, reconcile, risk, task
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
@@ -85,6 +85,7 @@ class Cycle:
         self._is_dry = is_dry
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
+        self._marks: Mapping[str, credit.Mark] = {}
         self._is_stopped = False
         self._refused: tuple[Intent, ...] = ()
         self._started_at = clock.now()
@@ -109,7 +110,7 @@ class Cycle:
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        facts = (*self._news((*found.facts, *alerts)), *progress.told(fleet))
+        facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress.told(fleet))
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
@@ -119,6 +120,7 @@ class Cycle:
     async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
         """Write down what happened, decide, and do it."""
         await record.record(self._ledger, await self._fleet(rules), facts)
+        await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
         second = sweep.second_daemon(facts)
         if second:
             self._is_stopped = True
@@ -184,6 +186,13 @@ class Cycle:
             {lease.instance_id: lease for lease in reversed(await reader.leases()) if lease.instance_id in instances},
             {intent.intent_id: intent for intent in await reader.intents() if intent.intent_id in intents},
         )
+
+    def _of_money(self, fleet: Fleet, rules: Rules) -> tuple[Fact, ...]:
+        """Return thresholds that were crossed, and what is wrong with a market's credit."""
+        now = limits.standing(fleet)
+        self._marks, drained = credit.watch(self._marks, fleet, now)
+        crossed = crossings.crossings(fleet, now, rules.caps)
+        return (*crossed, *credit.alerts(fleet, rules.caps), *drained)
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""

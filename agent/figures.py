@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.app import App
 from agent.cycle import Pass
-from agent.decide import match
+from agent.decide import credit, crossings, match
 from agent.decide.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.telemetry import recovery
@@ -32,6 +32,9 @@ class Figures:
         metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
         caps = app.rules.caps
         metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
+        lasts = {each.market: each.lasts for each in credit.outlooks(done.fleet, caps)}
+        known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
+        metrics.see_purse(crossings.used(done.plan.standing, caps), known)
 
     def _see_losses(self, losses: Sequence[LeaseChanged], done: Pass) -> None:
         for fact in losses:

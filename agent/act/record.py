@@ -9,9 +9,10 @@ from agent.decide import cooldown, meter, plan
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked, ProgressTold
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
+from agent.domain.credit import Credit
 from agent.domain.decision import Decision, Hold, slot_of
 from agent.domain.event import Event
-from agent.domain.fleet import Fleet
+from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance
 from agent.domain.intent import IntentState
 from agent.domain.lease import Lease
@@ -79,6 +80,21 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
                 slot=str(slot_of(decision)),
             )
     return tuple(news)
+
+
+async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime) -> None:
+    """Keep what each market's account can still spend, where it changed: those who only read the ledger show it.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    known = ledger.recollection(now).credits
+    fresh = [view for view in views if view.is_fresh and view.account_id]
+    changed = [view for view in fresh if view.market not in known or known[view.market].amount != view.credit]
+    if changed:
+        async with ledger.transaction() as tx:
+            for view in changed:
+                tx.note_credit(view.market, Credit(view.credit, now))
 
 
 def _sample(offer: Offer) -> PriceSample:

@@ -50,7 +50,8 @@ async def shown(config: "Config") -> dict[str, Any]:
         last = await reader.events(None, None, None, [], 1)
     finally:
         await reader.close()
-    return views.fleet(config.workloads, known, decided, now, _without_daemon(last, is_open=bool(known.leases)))
+    notices = _without_daemon(last, is_open=bool(known.leases))
+    return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 
 
 def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
@@ -78,6 +79,8 @@ def _print(shown: dict[str, Any]) -> None:
     session.show(table)
     for line in _sentences(shown):
         session.say(line)
+    for row in shown["credit"]:
+        session.say(row["sentence"])
     today, month = shown["spent_today_dollars"], shown["spent_month_dollars"]
     session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour")
 

@@ -20,3 +20,5 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
         return
     for made in shown["decisions"]:
         session.say(explain.told(made))
+    for row in shown["credit"]:
+        session.say(row["sentence"])

@@ -179,6 +179,14 @@ class Families:
         self.spent = Gauge(
             "gpubid_spent_dollars", "Spent in the present UTC day and month.", ("window",), registry=target
         )
+        self.budget_used = Gauge(
+            "gpubid_budget_used_ratio", "Spent or committed as a share of a threshold; at 1 it is reached.",
+            ("scope", "name", "window", "level"), registry=target,
+        )  # fmt: skip
+        self.credit_lasts = Gauge(
+            "gpubid_credit_lasts_seconds", "How long credit lasts at the present rate; absent while nobody can tell.",
+            ("market",), registry=target,
+        )  # fmt: skip
         self.budget = Gauge(
             "gpubid_budget_dollars", "The most that may be spent in a UTC day and month.", ("window",), registry=target
         )

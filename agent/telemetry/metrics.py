@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
@@ -185,6 +185,15 @@ class Metrics(families.Families):
         self.budget_rate.set(per_hour.dollars if per_hour is not None else 0)
         self.budget.labels("day").set(per_day.dollars if per_day is not None else 0)
         self.budget.labels("month").set(per_month.dollars if per_month is not None else 0)
+
+    def see_purse(self, used: Iterable[tuple[tuple[str, str, str, str], float]], lasts: Mapping[str, float]) -> None:
+        """Show how much of each threshold is used (scope, name, window, level), and how long credit lasts by market."""
+        self.budget_used.clear()
+        for labels, share in used:
+            self.budget_used.labels(*labels).set(share)
+        self.credit_lasts.clear()
+        for market, seconds in lasts.items():
+            self.credit_lasts.labels(market).set(seconds)
 
     def see_reload(self, at: datetime, *, is_good: bool) -> None:
         """Show whether the configuration in use is the one in the files."""

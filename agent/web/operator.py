@@ -161,7 +161,7 @@ class OperatorSocket:
         mine, now = self._orders, self._orders.clock.now()
         decided = await (await mine.ledger.reader()).decisions()
         known, notices = mine.ledger.recollection(now), mine.notices()
-        return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices))
+        return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices, mine.rules.caps))
 
     async def _running(self, _: web.Request) -> web.Response:
         return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cycle import Pass
-from agent.decide import cooldown, explain, meter, words
+from agent.decide import cooldown, credit, crossings, explain, meter, words
 from agent.decide.limits import Limits
 from agent.decide.notices import Notice
 from agent.domain.event import Event
@@ -26,6 +26,7 @@ def fleet(
     decided: Sequence[RecordedDecision],
     now: datetime,
     notices: Iterable[Notice] = (),
+    caps: Limits | None = None,
 ) -> dict[str, Any]:
     """Return slots with what holds them, leases, spend, doubts, what rests, and what concerns all of it."""
     owed = meter.outstanding(known.leases, now)
@@ -49,7 +50,25 @@ def fleet(
         "resting": [
             {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
             for rest in known.cooldowns
+            if rest.scope != crossings.CROSSED
         ],
+        "credit": [
+            outlook(credit.outlook(name, kept.amount, known.leases, (caps or Limits()).credit_floor(name)), kept.at)
+            for name, kept in sorted(known.credits.items())
+        ],
+    }
+
+
+def outlook(seen: credit.Outlook, read_at: datetime) -> dict[str, Any]:
+    """Return how long a market's credit lasts."""
+    return {
+        "market": seen.market,
+        "credit_dollars": None if seen.credit is None else seen.credit.dollars,
+        "floor_dollars": None if seen.floor is None else seen.floor.dollars,
+        "dollars_per_hour": seen.rate.dollars,
+        "lasts_hours": None if seen.lasts is None else seen.lasts.total_seconds() / 3600,
+        "changed_at": read_at.isoformat(),
+        "sentence": seen.sentence(),
     }
 
 
@@ -113,7 +132,13 @@ def events(found: Iterable[Event]) -> list[dict[str, Any]]:
 
 def plan(seen: Pass) -> dict[str, Any]:
     """Return what a cycle decided."""
-    return {"now": seen.plan.now.isoformat(), "decisions": [explain.as_json(made) for made in seen.plan.decisions]}
+    read = [view for _, view in sorted(seen.fleet.markets.items()) if view.account_id]
+    found = [credit.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
+    return {
+        "now": seen.plan.now.isoformat(),
+        "decisions": [explain.as_json(made) for made in seen.plan.decisions],
+        "credit": [outlook(each, seen.fleet.now) for each in found],
+    }
 
 
 def explained(seen: Pass, decided: Iterable[RecordedDecision], workload: str | None) -> dict[str, Any]:

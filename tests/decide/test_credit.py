@@ -1,0 +1,146 @@
+"""Credit: how long it lasts, what is said when nobody tells it, and who drains it; thresholds are told once."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import credit, crossings, limits
+from agent.decide.facts import Alert, Marked
+from agent.decide.limits import Limits
+from agent.domain import budget
+from agent.domain.budget import Budget, Thresholds
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Fleet, Spend
+from agent.domain.money import Usd
+from tests.support import builders
+
+VAST = budget.of_market("vast")
+TRAIN = budget.of_workload("train")
+
+
+def fleet(dollars: str | None = "50", spent: str = "0", minutes: int = 0, **changes: Any) -> Fleet:
+    """Build the fleet of one lease at 0.224 an hour, so many minutes later."""
+    now = builders.NOW + timedelta(minutes=minutes)
+    view = builders.view(credit=None if dollars is None else builders.usd(dollars))
+    amount = builders.usd(spent)
+    spend = Spend(amount, amount, amount)
+    values: dict[str, Any] = {
+        "now": now,
+        "markets": {"vast": view},
+        "leases": (builders.lease(1, accrued_until=now),),
+        "spend": spend,
+        "spend_of": {VAST: spend, TRAIN: spend},
+    }
+    return builders.fleet(**{**values, **changes})
+
+
+def codes(seen: Fleet, caps: Limits) -> list[str]:
+    return [found.code for found in credit.alerts(seen, caps)]
+
+
+def test_the_forecast_is_credit_over_what_bills_now() -> None:
+    [found] = credit.outlooks(fleet("6.944"), Limits())
+    assert found.lasts == timedelta(hours=31)
+    assert found.sentence() == "credit of vast, $6.9440, lasts 31 h at the present rate of $0.2240/h"
+    [idle] = credit.outlooks(fleet(leases=()), Limits())
+    assert idle.lasts is None
+    [broke] = credit.outlooks(fleet("-3"), Limits())
+    assert broke.lasts == timedelta()
+
+
+def test_less_than_a_day_is_told() -> None:
+    assert codes(fleet("5.376"), Limits()) == []
+    assert codes(fleet("5.375"), Limits()) == ["credit_short"]
+
+
+def test_a_floor_over_an_unknown_credit_is_said_to_be_beyond_keeping() -> None:
+    assert codes(fleet(None), Limits()) == []
+    [found] = credit.alerts(fleet(None), Limits(min_credit=builders.usd(5)))
+    assert found.code == "credit_unknown"
+    assert "cannot be kept" in found.sentence
+    assert (
+        codes(fleet(None, markets={"vast": builders.view(credit=None, account_id="")}), Limits(min_credit=Usd(1))) == []
+    )
+
+
+def watched(*steps: Fleet) -> list[Alert]:
+    marks: Any = {}
+    found: list[Alert] = []
+    for step in steps:
+        marks, alerts = credit.watch(marks, step, limits.standing(step))
+        found += alerts
+    return found
+
+
+def test_a_drain_that_our_leases_do_not_explain_is_told_under_one_key() -> None:
+    quiet = watched(fleet("50", "1"), fleet("49.7", "1.2", 60), fleet("47", "4", 600))
+    assert quiet == []
+    loud = watched(fleet("50", "1"), fleet("49.0", "1.2", 60), fleet("48.0", "1.4", 120))
+    assert [found.code for found in loud] == ["credit_drain", "credit_drain"]
+    assert len({found.key for found in loud}) == 1
+    assert "$1.0000 within 60 min" in loud[0].sentence
+
+
+def test_a_top_up_and_a_new_day_begin_anew() -> None:
+    assert watched(fleet("10"), fleet("20", "0", 10), fleet("19.8", "0", 20)) == []
+    assert watched(fleet("10"), fleet("9", "0", 24 * 60)) == []
+    assert watched(fleet("10"), fleet(None, "0", 10), fleet("9", "0", 20))[0].code == "credit_drain"
+
+
+@given(st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 60)), max_size=12))
+def test_what_we_count_ourselves_is_never_an_alarm(steps: list[tuple[int, int]]) -> None:
+    micros, minutes, seen = 0, 0, [fleet("50", "1")]
+    for more, later in steps:
+        micros, minutes = micros + more, minutes + later
+        step = fleet("50", "1", minutes)
+        amount = Usd(1_000_000 + micros)
+        spend = Spend(amount, amount, amount)
+        view = replace(step.markets["vast"], credit=Usd(50_000_000 - micros))
+        seen.append(replace(step, spend=spend, spend_of={VAST: spend}, markets={"vast": view}))
+    assert watched(*seen) == []
+
+
+def crossed(seen: Fleet, caps: Limits) -> list[str]:
+    found = crossings.crossings(seen, limits.standing(seen), caps)
+    return [one.kind if isinstance(one, Marked) else one.code for one in found]
+
+
+@pytest.mark.parametrize("window", ["per_day", "per_month", "total"])
+def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> None:
+    changes: dict[str, Any] = {window: builders.usd(1)}
+    soft = Thresholds(**changes)
+    caps = Limits(soft=soft, budgets={TRAIN: Budget(soft=soft)})
+    assert crossed(fleet(spent="0.99"), caps) == []
+    seen = fleet(spent="1")
+    marks = list(crossings.crossings(seen, limits.standing(seen), caps))
+    assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
+    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked))
+    assert crossed(replace(seen, cooldowns=rests), caps) == []
+    ends = max(rest.until for rest in rests)
+    assert crossed(replace(seen, now=ends, cooldowns=rests), caps) == ["budget.warned"] * 2
+
+
+def test_a_moved_threshold_is_another_one() -> None:
+    rest = Cooldown(crossings.CROSSED, "budget.warned account per_day 1000000", builders.ago(days=-1), "")
+    seen = fleet(spent="2", cooldowns=(rest,))
+    assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd(1)))) == []
+    assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd("1.5")))) == ["budget.warned"]
+    assert crossed(seen, Limits(per_day=builders.usd("1.5"))) == ["budget.reached"]
+
+
+def test_a_rate_is_told_while_it_is_above() -> None:
+    assert crossed(fleet(), Limits(soft=Thresholds(per_hour=builders.per_hour("0.224")))) == ["rate_warned"]
+    assert crossed(fleet(), Limits(soft=Thresholds(per_hour=builders.per_hour("0.225")))) == []
+
+
+def test_what_is_used_of_each_threshold() -> None:
+    caps = Limits(per_day=builders.usd(4), soft=Thresholds(per_hour=builders.per_hour("0.448")))
+    seen = fleet(spent="1")
+    assert dict(crossings.used(limits.standing(seen), caps)) == {
+        ("account", "", "per_hour", "soft"): 0.5,
+        ("account", "", "per_day", "hard"): 0.25,
+    }
