@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.act import record
-from agent.decide import endings, words
+from agent.decide import cooldown, endings, words
 from agent.decide.facts import ProgressTold
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, is_hours
@@ -20,8 +20,10 @@ from agent.domain.workload import Slot, Workload
 from agent.ledger.recollection import Recollection
 from agent.ledger.transaction import Transaction
 
+MARKS = frozenset({cooldown.RAN, *endings.COUNTED})
+"""Scopes of what is only counted and holds nothing by itself."""
 FOR_GOOD = timedelta(days=3650)
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "progress")
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress")
 _HOLDS = ("workload", "slot")
 """Scopes of holds and rests that the agent makes itself and a person may end."""
 
@@ -107,7 +109,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     if order.verb not in VERBS:
         raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; there is {', '.join(VERBS)}")
     if order.verb == "resume":
-        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.HELD), _HOLDS)
+        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD), _HOLDS)
     if order.verb == "unlock":
         return _unlocked(order, grounds)
     if order.verb == "progress":
@@ -137,18 +139,18 @@ def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], groun
     if order.verb == words.PAUSE:
         reason = Reason("ordered", "ordered by `gpubid pause`")
         decisions = tuple(Pause(held, reason) for held in mine if not words.is_down(held))
-    elif order.verb == words.DONE:
-        decisions = _releases(mine, "done")
+    elif order.verb in {words.DONE, words.KILL}:
+        decisions = _releases(mine, order.verb)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
     rest = Cooldown(order.verb, key, until, who)
-    # What is done waits for nobody any more.
+    # What is over waits for nobody any more.
     lifts = tuple((each.scope, each.key) for each in grounds.known.cooldowns if _is_settled_by(order, key, each))
     return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), lifts=lifts, decisions=decisions)
 
 
 def _is_settled_by(order: Order, key: str, rest: Cooldown) -> bool:
     is_of_workload = key.startswith("workload:") and rest.key.startswith(f"slot:{_workload_of(key)}/")
-    return order.verb == words.DONE and rest.scope == words.HELD and (rest.key == key or is_of_workload)
+    return order.verb in {words.DONE, words.KILL} and rest.scope == words.HELD and (rest.key == key or is_of_workload)
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
@@ -182,7 +184,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or any rest that the agent made itself, by the name under which `gpubid fleet` shows it."""
     lifts = []
     for rest in grounds.known.cooldowns:
-        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, words.HELD, "fleet"}:
+        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD, "fleet"}:
             continue
         shown = f"{rest.scope}:{rest.key}"
         bare = rest.key if rest.scope == words.LOCK else shown
@@ -266,5 +268,5 @@ def _open(grounds: Grounds) -> str:
 
 
 def _resting(grounds: Grounds) -> str:
-    shown = sorted(f"{rest.scope}:{rest.key}" for rest in grounds.known.cooldowns)
+    shown = sorted(f"{rest.scope}:{rest.key}" for rest in grounds.known.cooldowns if rest.scope not in MARKS)
     return f"resting are: {', '.join(shown) or 'none'}"

@@ -90,7 +90,11 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
+    from agent.act import orders
+
     for row in shown["resting"]:
+        if row["what"].partition(":")[0] in orders.MARKS:
+            continue
         is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
         span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"
         yield f"rests {span}: {row['what']}, after {row['after']}"

@@ -1,4 +1,4 @@
-"""`gpubid kill`: a person stops all spending; the daemon does it if it runs, else it is done here."""
+"""`gpubid kill`: a person stops all spending, or that on one target; the daemon does it if it runs, else this does."""
 
 import asyncio
 import getpass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, orders, session, wire
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -19,6 +19,10 @@ Answer = dict[str, list[dict[str, Any]]]
 
 
 def kill(
+    target: Annotated[
+        str | None,
+        typer.Argument(help="NAME, NAME/SLOT, a lease or instance id, host:ID, owner:ID or market:NAME; else all."),
+    ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     keep_disks: Annotated[
         bool, typer.Option("--keep-disks", help="Pause instead of release; disks go on billing.")
@@ -26,9 +30,13 @@ def kill(
     lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Stop all spending now: release every lease, and let nothing be rented until `kill --lift`."""
+    """Stop spending now: release every lease, or those of the target, and rent nothing there until `kill --lift`."""
     if lift and keep_disks:
         exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
+    if target is not None:
+        verb = "resume" if lift else "pause" if keep_disks else "kill"
+        orders.give(verb, target, config, as_json=as_json)
+        return
     settings, tuned = session.read(config)
     said = _ordered(settings, tuned, "lift" if lift else "kill", keep_disks=keep_disks)
     end = "what is configured is rented again" if lift else "nothing is rented until `gpubid kill --lift`"

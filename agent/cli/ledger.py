@@ -75,28 +75,29 @@ def prices(
 ) -> None:
     """Show asks and floors as they changed."""
     from agent.domain import gpu as gpus
+    from agent.domain import money
     from agent.web import views
 
     settings, _ = session.read(config)
     model = gpus.model(gpu) if gpu is not None else None
     start = _instant(since)
-    found = _read(settings, lambda reader: reader.prices(None, model, host, start, None, limit))
+    shown = None
+    if not session.may_read(settings.ledger):
+        asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
+        shown = asyncio.run(wire.get(settings, "/prices", [(key, value) for key, value in asked.items() if value]))
+    if shown is None:
+        shown = views.prices(_read(settings, lambda reader: reader.prices(None, model, host, start, None, limit)))
     if as_json:
-        session.print_json([views.plain(asdict(sample)) for sample in found])
+        session.print_json(shown)
         return
-    if not found:
+    if not shown:
         session.say("nothing is recorded of that")
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
-    for row in reversed(found):
-        session.add(
-            table,
-            f"{row.at:%m-%d %H:%M:%S}",
-            row.host_id,
-            f"{row.gpus}x {row.gpu}",
-            str(row.ask or "-"),
-            str(row.floor or "-"),
-        )
+    for row in reversed(shown):
+        ask, floor = (str(money.per_hour(row[key])) if row[key] else "-" for key in ("ask", "floor"))
+        at = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
+        session.add(table, at, row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
     session.show(table)
 
 
@@ -140,9 +141,14 @@ def _drop_old(folder: Path, keep: int) -> list[Path]:
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Check the file, its references and its sums; ends with 3 when something is wrong."""
     from agent.ledger import verify as verifying
+    from agent.ledger.errors import LedgerError
     from agent.web import views
 
     settings, _ = session.read(config)
+    try:
+        verifying.refuse_unreadable(settings.ledger)
+    except LedgerError as error:
+        exits.refused(error)
     if not settings.ledger.exists():
         exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once"])
     with session.waiting("checking the ledger"):

@@ -7,6 +7,7 @@ needs the market is tried at once; when the market cannot be reached, the next c
 import asyncio
 import getpass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,7 +51,7 @@ def resume(
     if target is None:
         from agent.cli import kill
 
-        kill.kill(config, keep_disks=False, lift=True, as_json=as_json)
+        kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return
     _give([("resume", target, None, "")], config, as_json=as_json)
 
@@ -116,6 +117,11 @@ def progress(
     _give([("progress", workload, None, "")], config, as_json=as_json, hours=hours)
 
 
+def give(verb: str, target: str, config: Path, *, as_json: bool) -> None:
+    """Give one order about one target and print what it came to."""
+    _give([(verb, target, None, "")], config, as_json=as_json)
+
+
 def _span(text: str) -> timedelta | None:
     if not text:
         return None
@@ -134,7 +140,7 @@ def _span(text: str) -> timedelta | None:
 
 def _give(
     asked: list[tuple[str, str, timedelta | None, str]],
-    file: Any,  # noqa: ANN401
+    file: Path,
     *,
     as_json: bool,
     hours: float | None = None,

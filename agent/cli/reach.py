@@ -36,10 +36,15 @@ def ssh(
     except LedgerError as error:
         exits.refused(error)
     found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
+    if not found:
+        exits.stop(exits.BAD_INPUT, [f"no open lease is meant by {session.plain(slot)!r}; `gpubid fleet` shows them"])
     running = [row for row in found if row["state"] == "running"]
     line = (running or found or [{}])[-1].get("ssh")
     if not line:
-        exits.stop(exits.FAILED, [f"nobody knows where {session.plain(slot)} answers; see `gpubid fleet`"])
+        state = found[-1]["state"]
+        exits.stop(
+            exits.FAILED, [f"nobody knows yet where {session.plain(slot)} answers: it is {state}; try again later"]
+        )
     words = [*line.split(), *(command or [])]
     if is_printed:
         session.say(" ".join(words))

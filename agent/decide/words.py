@@ -1,11 +1,12 @@
-"""What a person's standing words forbid and order: lock, drain, pause, done, each until it is lifted.
+"""What a person's standing words forbid and order: lock, drain, pause, done, kill, each until it is lifted.
 
 A word is a rest in the ledger: its scope is the verb, its key "KIND:NAME", its code who said it.
 
 Invariants:
 1. A word never pays: it pauses, releases or forbids.
 2. Lock: nothing is rented, started or bid higher; drain: nothing is rented; what runs goes on under both.
-3. Pause: what runs is stopped, keeps its disk, and stays stopped. Done: released and never filled again.
+3. Pause: what runs is stopped, keeps its disk, and stays stopped. Done and kill: released and not filled again; a
+   kill of a host, an owner or a market releases what is there and rents nothing there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +18,14 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 
-LOCK, DRAIN, PAUSE, DONE = "lock", "drain", "pause", "done"
+LOCK, DRAIN, PAUSE, DONE, KILL = "lock", "drain", "pause", "done", "kill"
 HELD = cooldown.HELD
 """The agent's own word about a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
-STANDING = (LOCK, DRAIN, PAUSE, DONE)
+STANDING = (LOCK, DRAIN, PAUSE, DONE, KILL)
 """The verbs that stand until they are lifted, and the scopes of their rests."""
-PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done", HELD: "held"}
-LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume", HELD: "resume"}
-OFF_THE_MARKET = (LOCK, DRAIN, PAUSE)
+PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done", KILL: "killed", HELD: "held"}
+LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume", KILL: "resume", HELD: "resume"}
+OFF_THE_MARKET = (KILL, LOCK, DRAIN, PAUSE)
 """Words under which no offer of a host, an owner or a market is rented."""
 
 
@@ -66,22 +67,30 @@ def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason 
     """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
     keys = of_slot(place)
     held = fleet.leases_of(place)
-    stopped = find(cooling, (DONE, HELD) if held else (DONE, HELD, LOCK, DRAIN), keys)
+    stopped = find(cooling, (DONE, KILL, HELD) if held else (DONE, KILL, HELD, LOCK, DRAIN), keys)
     if stopped is not None:
         return stopped
     for lease in held:
         keys += of_lease(lease)
-    return find(cooling, (PAUSE,), keys)
+    return find(cooling, (PAUSE,), keys) or (None if held else _shut(fleet, place, cooling))
+
+
+def _shut(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
+    """Return the word that shuts the last market which an empty slot may use: there is no offer to look for."""
+    work = fleet.workload(place.workload)
+    names = [name for name in fleet.markets if work is not None and work.may_use(name)]
+    found = [find(cooling, OFF_THE_MARKET, (f"market:{name}",)) for name in names]
+    return found[0] if found and None not in found else None
 
 
 def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause]:
     """Yield what words still have to end: leases of a slot that is done, what runs although it is paused."""
-    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:", f"{HELD}:")) for key in cooling):
+    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:", f"{KILL}:", f"{HELD}:")) for key in cooling):
         return
     for held in fleet.leases:
         if not held.is_open or held.state is LeaseState.RELEASING or held.is_held:
             continue
-        done = find(cooling, (DONE,), of_slot(held.slot))
+        done = find(cooling, (DONE,), of_slot(held.slot)) or find(cooling, (KILL,), of_lease(held))
         if done is not None:
             yield Release(held, done)
             continue
@@ -103,5 +112,5 @@ def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
         keys = (*of_slot(decision.slot), *_of_place(offer.host_id, offer.owner_id, offer.market))
         return find(cooling, (*OFF_THE_MARKET, HELD), keys)
     if isinstance(decision, Resume | Rebid) and raises_spend(decision):
-        return find(cooling, (LOCK, PAUSE, HELD), of_lease(decision.lease))
+        return find(cooling, (KILL, LOCK, PAUSE, HELD), of_lease(decision.lease))
     return None

@@ -15,6 +15,8 @@ class Code(Enum):
     MISSING = "missing"
     FLEET_MISMATCH = "fleet_mismatch"
     WRONG_ACCOUNT = "wrong_account"
+    UNREADABLE = "unreadable"
+    """The file is another user's."""
     UNWRITABLE = "unwritable"
     BAD_TRANSITION = "bad_transition"
     SLOT_BUSY = "slot_busy"

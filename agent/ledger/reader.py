@@ -146,8 +146,9 @@ async def open_reader(path: Path) -> Reader:
     """Open a ledger to read it: no lock, no migration, nothing written.
 
     Raises:
-        LedgerError: MISSING, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
+        LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
     """
+    verify.refuse_unreadable(path)
     revision = await asyncio.to_thread(migrate.stored_revision, path)
     if revision is None:
         raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")

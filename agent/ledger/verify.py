@@ -1,11 +1,13 @@
 """Checking a ledger: the file as SQLite sees it, then what must hold between its rows."""
 
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.ledger import connection, schema
+from agent.ledger.errors import Code, LedgerError
 
 _SHOWN = 20
 """Findings of one kind that are listed: the twenty-first teaches nothing more."""
@@ -52,6 +54,17 @@ class Verification:
     def is_sound(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise LedgerError where a ledger is not this user's to read: that says nothing of the ledger."""
+    try:
+        is_readable = not path.exists() or os.access(path, os.R_OK)
+    except PermissionError:
+        is_readable = False
+    if not is_readable:
+        sentence = f"{path}: not yours to read; run this as the daemon's user"
+        raise LedgerError(Code.UNREADABLE, sentence)
 
 
 def verify(path: Path) -> Verification:

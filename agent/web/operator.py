@@ -6,13 +6,13 @@
 | POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders.py | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /fleet, /running, /plan, /learned | as the verbs | who connects |
-| GET /events?since&kind&workload&limit, /explain?workload | as the verbs | who connects |
+| GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
 """
 
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from agent.clock import SteadyClock
 from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
 from agent.decide.notices import Notice
+from agent.domain import gpu as gpus
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
@@ -90,6 +91,7 @@ class OperatorSocket:
         made.router.add_get("/running", self._running)
         made.router.add_get("/plan", self._plan)
         made.router.add_get("/events", self._events)
+        made.router.add_get("/prices", self._prices)
         made.router.add_get("/learned", self._learned)
         made.router.add_get("/explain", self._explain)
         made.router.add_get("/logs", self._logs)
@@ -169,13 +171,24 @@ class OperatorSocket:
     async def _events(self, request: web.Request) -> web.Response:
         asked = request.query
         try:
-            since = datetime.fromisoformat(asked["since"]) if "since" in asked else None
+            since = _instant(asked.get("since"))
             limit = min(max(int(asked.get("limit", "100")), 1), MOST_EVENTS)
         except ValueError:
             return web.json_response({"error": "bad_query"}, status=400)
         reader = await self._orders.ledger.reader()
         found = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
         return web.json_response(views.events(found))
+
+    async def _prices(self, request: web.Request) -> web.Response:
+        asked = request.query
+        try:
+            since = _instant(asked.get("since"))
+            limit = min(max(int(asked.get("limit", "100")), 1), MOST_EVENTS)
+            model = gpus.model(asked["gpu"]) if "gpu" in asked else None
+        except ValueError:
+            return web.json_response({"error": "bad_query"}, status=400)
+        reader = await self._orders.ledger.reader()
+        return web.json_response(views.prices(await reader.prices(None, model, asked.get("host"), since, None, limit)))
 
     async def _learned(self, _: web.Request) -> web.Response:
         hosts = await (await self._orders.ledger.reader()).hosts()
@@ -200,6 +213,14 @@ class OperatorSocket:
             return _nothing_yet()
         decided = await (await self._orders.ledger.reader()).decisions()
         return web.json_response(views.explained(seen, decided, request.query.get("workload")))
+
+
+def _instant(text: str | None) -> datetime | None:
+    """Return an instant told as ISO; one without a zone is UTC."""
+    if text is None:
+        return None
+    instant = datetime.fromisoformat(text)
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 def order_of(body: Any) -> words.Order:  # noqa: ANN401 - JSON from outside

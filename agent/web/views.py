@@ -13,6 +13,7 @@ from agent.decide.limits import Limits
 from agent.decide.notices import Notice
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
+from agent.domain.price import PriceSample
 from agent.domain.workload import Slot, Workload
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.recollection import Recollection
@@ -91,7 +92,7 @@ def _why(
     """Return why a slot is not running: a person's word first, then what was decided for it last."""
     cooling = cooldown.cooling(known.cooldowns, now)
     keys = tuple(key for held in mine for key in words.of_lease(held)) or words.of_slot(place)
-    word = words.find(cooling, (words.DONE, words.HELD, words.PAUSE, words.LOCK, words.DRAIN), keys)
+    word = words.find(cooling, (words.DONE, words.KILL, words.HELD, words.PAUSE, words.LOCK, words.DRAIN), keys)
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)
@@ -128,6 +129,11 @@ def lease(held: Lease) -> dict[str, Any]:
 def events(found: Iterable[Event]) -> list[dict[str, Any]]:
     """Return events, in the order given."""
     return [plain(asdict(event)) for event in found]
+
+
+def prices(found: Iterable[PriceSample]) -> list[dict[str, Any]]:
+    """Return price samples, in the order given."""
+    return [plain(asdict(sample)) for sample in found]
 
 
 def plan(seen: Pass) -> dict[str, Any]:

@@ -145,6 +145,21 @@ async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
     assert meant.adds[0].until == NOW + orders.FOR_GOOD
 
 
+@pytest.mark.parametrize("target", ["train", "train/0", "vast-1", "host:h1", "owner:o1", "market:vast"])
+async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: str) -> None:
+    meant = await read(desk, Order("kill", target))
+    assert [(type(order), order.lease) for order in meant.decisions] == [(Release, RUNS)]
+    assert [(rest.scope, rest.until) for rest in meant.adds] == [("kill", NOW + orders.FOR_GOOD)]
+    lifted = await read(desk, Order("resume", target), rest("kill", meant.key), leases=())
+    assert lifted.lifts == (("kill", meant.key),)
+
+
+async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> None:
+    with pytest.raises(OrderError) as caught:
+        await read(desk, Order("unlock", "host:h9"), rest("ran", "train/0@vast-1"), rest("lock", "host:h1"))
+    assert "resting are: lock:host:h1" in caught.value.sentence
+
+
 async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
     rests = [rest(words.HELD, "slot:train/0"), rest(words.HELD, "slot:train/1"), rest(words.LOCK, "slot:train/0")]
     assert (await read(desk, Order("done", "train/0"), *rests)).lifts == ((words.HELD, "slot:train/0"),)

@@ -48,6 +48,30 @@ async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:
         assert (await gpubid(tmp_path, "unlock", "host:77")).code == 0
 
 
+async def test_a_kill_of_one_target_leaves_the_others_alone(tmp_path: Path) -> None:
+    config = programs.LIVE.replace("slots = 1", "slots = 2")
+    async with programs.running(tmp_path, config=config) as (market, _):
+
+        async def two() -> bool:
+            return len(await market.billing()) == 2
+
+        await until(two, "two leases")
+        killed = await gpubid(tmp_path, "kill", "train/0")
+        assert killed.code == 0, killed.err
+        assert "kill slot:train/0" in killed.out
+        assert len(await market.billing()) == 1
+        shown = (await gpubid(tmp_path, "fleet", "--json")).json
+        assert "killed by uid" in shown["slots"][0]["why"]
+        assert "gpubid resume train/0" in shown["slots"][0]["why"]
+        kept = await gpubid(tmp_path, "kill", "market:vast", "--keep-disks")
+        assert "pause market:vast" in kept.out
+        assert [row["status"] for row in (await market.truth())["contracts"] if not row["ended"]] == ["stopped"]
+        assert (await gpubid(tmp_path, "kill", "--lift", "train/0")).code == 0
+        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["resting"]}
+        assert "pause:market:vast" in resting
+        assert "kill:slot:train/0" not in resting
+
+
 async def _is_empty(market: programs.Market) -> bool:
     return not await market.billing()
 
@@ -56,6 +80,8 @@ async def _is_empty(market: programs.Market) -> bool:
     ("verb", "says"),
     [
         (("drain", "nothing"), "workloads: train"),
+        (("kill", "nothing"), "workloads: train"),
+        (("kill", "train", "--lift"), "nothing holds 'train'"),
         (("release", "train/5"), "nothing is named 'train/5'"),
         (("resume", "train"), "nothing holds 'train'"),
         (("unlock", "host:9"), "is not locked"),
@@ -126,7 +152,13 @@ async def test_a_member_of_the_group_reads_and_may_not_order(tmp_path: Path) -> 
         async def asked(gid: int, *request: str) -> str:
             return await asyncio.to_thread(programs.asked_as, 65_534, gid, sock, *request)
 
-        for route in ("/fleet", "/plan", "/explain?workload=train", "/events?limit=3"):
+        for route in (
+            "/fleet",
+            "/plan",
+            "/explain?workload=train",
+            "/events?limit=3&since=2026-01-01",
+            "/prices?gpu=rtx_4090",
+        ):
             assert " 200 OK" in await asked(0, "GET", route), route
         for route, body in (("/say", '{"verb": "drain", "target": "train"}'), ("/order", '{"verb": "kill"}')):
             answer = await asked(0, "POST", route, body)
@@ -154,11 +186,17 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
     async with programs.running(tmp_path):
         monkeypatch.setattr(session, "may_read", lambda _: False)
         monkeypatch.chdir(tmp_path)
-        for verb in (["fleet"], ["plan"], ["explain", "train"], ["ledger", "events"]):
+        for verb in (
+            ["fleet"],
+            ["plan"],
+            ["explain", "train"],
+            ["ledger", "events"],
+            ["ledger", "prices", "--since", "2026-01-01"],
+        ):
             ran = await asyncio.to_thread(CliRunner().invoke, main.app, [*verb, "--json"])
             assert ran.exit_code == 0, ran.output
             assert json.loads(ran.stdout)
             told = await asyncio.to_thread(CliRunner().invoke, main.app, verb)
             assert told.exit_code == 0, told.output
-            assert "train" in told.stdout
+            assert "RTX" in told.stdout if "prices" in verb else "train" in told.stdout
             assert not told.stdout.startswith(("{", "[")), "asked for sentences, not for JSON"

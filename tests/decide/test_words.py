@@ -32,7 +32,7 @@ def rest(scope: str, key: str) -> Cooldown:
 
 
 @pytest.mark.parametrize("key", EVERY_KEY)
-@pytest.mark.parametrize("verb", [words.LOCK, words.DRAIN, words.PAUSE])
+@pytest.mark.parametrize("verb", words.OFF_THE_MARKET)
 def test_a_word_about_any_part_of_a_rent_forbids_it(verb: str, key: str) -> None:
     forbidden = words.forbidden(RENT, {f"{verb}:{key}": "ops"})
     assert forbidden is not None
@@ -45,6 +45,7 @@ def test_a_word_about_any_part_of_a_rent_forbids_it(verb: str, key: str) -> None
 def test_lock_and_pause_forbid_what_would_pay_more_and_drain_does_not(decision: Decision, key: str) -> None:
     assert words.forbidden(decision, {f"lock:{key}": "ops"}) is not None
     assert words.forbidden(decision, {f"pause:{key}": "ops"}) is not None
+    assert words.forbidden(decision, {f"kill:{key}": "ops"}) is not None
     assert words.forbidden(decision, {f"drain:{key}": "ops"}) is None
 
 
@@ -61,6 +62,12 @@ def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
         ((), "drain:slot:train/0", "drained"),
         ((), "done:workload:train", "done"),
         ((HELD,), "done:slot:train/0", "done"),
+        ((), "kill:workload:train", "killed"),
+        ((HELD,), "kill:slot:train/0", "killed"),
+        ((), "lock:market:vast", "locked"),
+        ((), "kill:market:vast", "killed"),
+        ((HELD,), "lock:market:vast", ""),
+        ((), "lock:market:runpod", ""),
         ((HELD,), "pause:lease:vast-1", "paused"),
         ((HELD,), "pause:host:h1", "paused"),
         ((HELD,), "lock:workload:train", ""),
@@ -83,6 +90,7 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
     ("held", "cooling", "expected"),
     [
         (HELD, "pause:workload:train", [Pause]),
+        *((HELD, f"kill:{key}", [Release]) for key in EVERY_KEY),
         (LOST, "pause:workload:train", [Pause]),
         (PAUSED, "pause:workload:train", []),
         (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:h1", []),
