@@ -44,6 +44,15 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+.PHONY: sdk
+sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.ai's ask for different cryptography
+	@cmp -s tests/simulator/runpod/sdk.lock .venv-runpod/.installed && exit 0; \
+	echo "installing RunPod's package into .venv-runpod"; \
+	{ python3 -m venv --clear .venv-runpod && .venv-runpod/bin/python -m pip install --quiet --no-input \
+		--disable-pip-version-check --require-hashes -r tests/simulator/runpod/sdk.lock \
+		&& cp tests/simulator/runpod/sdk.lock .venv-runpod/.installed; } \
+		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
+
 .PHONY: demo
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
 	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 27
@@ -86,7 +95,7 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
 
 .PHONY: test
-test: tools style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
+test: tools sdk style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
 	@rm -f .coverage .coverage.*
 	@$(PYTHON) -m coverage run -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal -m "not nightly and not guest"
 	@$(PYTHON) -m coverage combine --quiet
@@ -138,3 +147,5 @@ lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions
 	@$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \
 		--no-header --no-annotate --override deploy/debian/without.txt --constraint requirements.lock \
 		--output-file deploy/debian/requirements.lock pyproject.toml deploy/debian/instead.in
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --output-file tests/simulator/runpod/sdk.lock tests/simulator/runpod/sdk.in
