@@ -5,9 +5,10 @@ This is the composition root: it alone knows the concrete markets and how the pa
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import structlog
 
@@ -77,6 +78,7 @@ class App:
         self.seen: Pass | None = None
         self._stopped_because = ""
         self._turn = asyncio.Lock()
+        self._beside: list[asyncio.Task[None]] = []
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
@@ -280,8 +282,15 @@ class App:
         """Return the most everything may cost an hour without another word from us."""
         return money.total_rate(lease.committed_rate for lease in self.billing()[0])
 
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the cycles until the program closes."""
+        self._beside.append(asyncio.create_task(work))
+
     async def close(self) -> None:
         """Let go of connections and the ledger; leases go on."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()

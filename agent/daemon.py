@@ -10,13 +10,17 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from agent import figures, schedule, systemd
+from agent.act import terms
 from agent.app import App
 from agent.config import problems, reach
+from agent.config.notify import Notify
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.strategy import Tuned
 from agent.ledger.errors import Code, LedgerError
+from agent.notify import channels
+from agent.notify.courier import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator
@@ -39,6 +43,8 @@ class Parts:
     notifier: systemd.Notifier
     read: Callable[[], tuple[Config, Mapping[str, Tuned]]]
     on_ready: Callable[[str], None] = lambda _: None
+    credential: Callable[[str], str] = terms.none
+    """Gives a credential by its name, for the channels of [notify]."""
     token: Callable[[], str] | None = None
     """Gives the token with which a visitor of the page may order; None lets nobody."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -56,6 +62,8 @@ class Daemon:
         self._must_tidy = False
         self._is_ready = False
         self._figures = figures.Figures(parts.metrics)
+        notify = app.config.notify
+        self._courier = Courier(app.ledger, app.clock, notify, self._channels(notify), parts.metrics.see_notification)
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
         pages = Pages(app, Visitors(parts.token, app.clock.monotonic), parts.wake.set)
@@ -84,6 +92,7 @@ class Daemon:
             open_parts.callback(self._clockwork.shutdown)
             parts.metrics.see_reload(self._app.clock.now(), is_good=True)
             parts.wake.set()
+            self._app.beside(self._courier.run())
             try:
                 await self._loop(f"http://{host}:{port}")
             finally:
@@ -131,11 +140,16 @@ class Daemon:
         if reach.is_spend_withdrawn(before, config):
             app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
         app.reload(config, tuned)
+        if config.notify != before.notify:
+            self._courier.use(config.notify, self._channels(config.notify))
         if config.poll != before.poll:
             self._clockwork.repoll(config.poll)
             self._expect_cycles()
         # Whole, it would look like a key and be taken out of the log.
         log.info("config.reloaded", digest=config.digest[:16])
+
+    def _channels(self, notify: Notify) -> dict[str, channels.Channel]:
+        return channels.channels(notify, self._parts.credential, self._app.clock)
 
     def _expect_cycles(self) -> None:
         self._health.expect("cycle", self._app.config.poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
@@ -195,6 +209,7 @@ class Daemon:
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
         self._figures.see(self._app, done)
+        self._courier.wake()
         return done
 
     def _listen_to_signals(self) -> None:

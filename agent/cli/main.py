@@ -15,6 +15,7 @@ from agent.cli import (
     fleet,
     kill,
     ledger,
+    notify,
     orders,
     plan,
     reach,
@@ -41,6 +42,7 @@ app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")
 app.add_typer(deploy.app, name="deploy")
+app.add_typer(notify.app, name="notify")
 for verb in (
     orders.drain,
     orders.pause,

@@ -83,6 +83,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             systemd.Notifier(os.environ),
             lambda: session.parse(file, climate.names()),
             lambda url: _tell(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
+            credential=session.named,
             token=_token(config),
         )
         try:

@@ -1,10 +1,8 @@
 """The tables and keys of agent.toml; the JSON schema for editors is made from these."""
 
 import ipaddress
-import re
 from datetime import timedelta
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -24,53 +22,21 @@ from agent.config.kinds import (
     Script,
     Span,
     Whole,
+    credential_name,
     refused,
+    web_address,
 )
+from agent.config.notifying import NotifyTable
 from agent.config.table import Table
 from agent.domain import gpu
 
 VAST_URL = "https://console.vast.ai"
 RUNPOD_URL = "https://api.runpod.io"
-_CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
-_KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
 
 
 def _poll(value: timedelta) -> timedelta:
     if not timedelta(seconds=5) <= value <= timedelta(minutes=10):
         raise refused("out_of_range", "must be 5s to 10m")
-    return value
-
-
-def _url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise refused("bad_url", 'is no address; write for example url = "https://console.vast.ai"') from error
-    if parts.scheme not in {"http", "https"} or not host or parts.username or parts.query or parts.fragment:
-        raise refused(
-            "bad_url", 'must be scheme, host and path only; write for example url = "https://console.vast.ai"'
-        )
-    if parts.scheme == "http" and not _is_loopback(host):
-        raise refused("bad_url", "would send the key in clear text; write https://, http is for this machine only")
-    return value.rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _credential(value: str) -> str:
-    if _KEY_LIKE.fullmatch(value):
-        sentence = "looks like the key itself; write the name of a credential and keep the key out of this file"
-        raise refused("key_in_file", sentence)
-    if not _CREDENTIAL_NAME.fullmatch(value):
-        raise refused(
-            "bad_name", 'may hold letters, digits and . _ - only; write for example credential = "vast_api_key"'
-        )
     return value
 
 
@@ -110,9 +76,9 @@ class MarketTable(Table):
 
     simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
     """Name of the climate of the embedded simulator; a live market has none."""
-    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)]
+    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)]
     """Where the market's API answers."""
-    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["vast_api_key"])] | None = None
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_api_key"])] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
     credential_file: Annotated[Line, Field(min_length=1, max_length=4096)] | None = None
     """File that holds the key."""
@@ -135,16 +101,16 @@ class MarketTable(Table):
 class VastTable(MarketTable):
     """The Vast.ai market, simulated or live."""
 
-    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = VAST_URL
+    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = VAST_URL
     """Where the market's API answers."""
 
 
 class RunPodTable(MarketTable):
     """The RunPod market, simulated or live."""
 
-    url: Annotated[Line, Field(max_length=256), AfterValidator(_url)] = RUNPOD_URL
+    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = RUNPOD_URL
     """Where the market's REST v2 (under /v2) and GraphQL (/graphql) answer."""
-    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["runpod_api_key"])] | None = None
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["runpod_api_key"])] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
 
 
@@ -179,7 +145,7 @@ class WebTable(Table):
 
     listen: Annotated[Line, AfterValidator(_listen)] = "127.0.0.1:9477"
     """Address and port; port 0 takes any free one."""
-    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["web_token"])] | None = None
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["web_token"])] | None = None
     """Name of the credential, or in capitals of the environment variable, with which the page takes orders."""
 
 
@@ -221,7 +187,7 @@ class ImageLoginTable(Table):
     """Host of the registry."""
     user: Annotated[Line, Field(pattern=ONE_WORD, max_length=128, examples=["me"])]
     """Who logs in."""
-    credential: Annotated[Line, AfterValidator(_credential), Field(examples=["ghcr_token"])]
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["ghcr_token"])]
     """Name of the credential, or in capitals of the environment variable, that holds the password."""
 
 
@@ -248,7 +214,7 @@ class WorkloadTable(Table):
     ] = {}  # noqa: RUF012 - pydantic copies it
     """Environment of the container."""
     env_from: Annotated[
-        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(_credential)]],
+        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(credential_name)]],
         Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
     ] = {}  # noqa: RUF012 - pydantic copies it
     """Variables of the container that take the value of a credential, by its name; the value stands nowhere."""
@@ -376,4 +342,5 @@ class Document(Table):
     web: WebTable = WebTable()
     strategies: StrategiesTable = StrategiesTable()
     operators: OperatorsTable = OperatorsTable()
+    notify: NotifyTable = NotifyTable()
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)

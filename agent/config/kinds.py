@@ -1,10 +1,13 @@
 """The kinds of values agent.toml knows: text, numbers, dollars, durations, and what each refuses."""
 
+import ipaddress
 import math
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -16,6 +19,8 @@ _MULTILINE = frozenset("\n\t")
 _YEAR = timedelta(days=365)
 _LARGEST = 10**9
 _MILLIONTH = Decimal("0.000001")
+_CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+_KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
 
 WORKLOAD_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
@@ -108,3 +113,38 @@ Span = Annotated[
 
 Price = Annotated[Dollars, Field(gt=0, le=1000)]
 """Dollars per hour of one instance: above a thousand it is a slip of the decimal point."""
+
+
+def web_address(value: str) -> str:
+    """Return an http address without its last slash, or refuse it."""
+    try:
+        parts = urlsplit(value)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise refused("bad_url", 'is no address; write for example url = "https://console.vast.ai"') from error
+    if parts.scheme not in {"http", "https"} or not host or parts.username or parts.query or parts.fragment:
+        raise refused(
+            "bad_url", 'must be scheme, host and path only; write for example url = "https://console.vast.ai"'
+        )
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise refused("bad_url", "would send the key in clear text; write https://, http is for this machine only")
+    return value.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def credential_name(value: str) -> str:
+    """Return the name of a credential, or refuse what is none, a key above all."""
+    if _KEY_LIKE.fullmatch(value):
+        sentence = "looks like the key itself; write the name of a credential and keep the key out of this file"
+        raise refused("key_in_file", sentence)
+    if not _CREDENTIAL_NAME.fullmatch(value):
+        raise refused(
+            "bad_name", 'may hold letters, digits and . _ - only; write for example credential = "vast_api_key"'
+        )
+    return value

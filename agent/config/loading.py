@@ -164,6 +164,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
         ),
         runtime=runtime,
+        notify=parsed.notify.settings(),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from agent.config.notify import Notify
 from agent.decide.limits import Limits
 from agent.domain.workload import Workload
 
@@ -66,6 +67,7 @@ class Config:
     strategies: Path | None
     operators: Operators = Operators()
     runtime: Path | None = None
+    notify: Notify = field(default_factory=Notify)
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None when the configuration has none of that name."""

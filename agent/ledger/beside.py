@@ -131,6 +131,24 @@ def write_fleet_id(path: Path, fleet_id: str) -> None:
     write_whole(sibling(path, ".fleet"), fleet_id + "\n")
 
 
+def write_number(path: Path, suffix: str, number: int) -> None:
+    """Keep a number in a small file beside a ledger.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    write_whole(sibling(path, suffix), f"{number}\n")
+
+
+def read_number(path: Path, suffix: str) -> int | None:
+    """Return the number of a small file, or None where there is none or it holds something else."""
+    try:
+        text = sibling(path, suffix).read_text("ascii")[:20].strip()
+    except (OSError, ValueError):
+        return None
+    return int(text) if text.isdecimal() else None
+
+
 def keep_ballast(path: Path) -> bool:
     """Make sure the ballast is there and whole; return False when the disk has no room for it and as much again.
 

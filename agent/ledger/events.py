@@ -17,6 +17,7 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Event))
 
 APPENDED = sa.insert(schema.events)
 INTERRUPTED = "lease.interrupted"
+LAST = sa.select(sa.func.max(schema.events.c.event_id))
 
 
 def row(event: Event) -> dict[str, Any]:
@@ -58,3 +59,9 @@ def between(
     if kinds:
         query = query.where(table.c.kind.in_(kinds))
     return query
+
+
+def after(event_id: int, limit: int) -> Query:
+    """Return the query for events written after one, the oldest first."""
+    table = schema.events
+    return sa.select(table).where(table.c.event_id > event_id).order_by(table.c.event_id).limit(limit)

@@ -57,6 +57,14 @@ class Reader:
         """Return what happened, to these leases only if they are named, the newest first."""
         return await self._all(events.between(since, until, workload, kinds, limit, leases), events.event_of)
 
+    async def events_after(self, event_id: int, limit: int = LIMIT) -> list[Event]:
+        """Return what was written after an event, the oldest first."""
+        return await self._all(events.after(event_id, limit), events.event_of)
+
+    async def last_event_id(self) -> int:
+        """Return the number of the last event; 0 without one."""
+        return int(await self._wire.run(lambda link: link.scalar(events.LAST)) or 0)
+
     async def prices(
         self,
         market: str | None = None,

@@ -38,6 +38,8 @@ LIMITS = (
     "market_per_hour", "market_per_day", "market_per_month", "market_total",
     "workload_per_hour", "workload_per_day", "workload_per_month", "workload_total",
 )  # fmt: skip
+CHANNELS = ("webhook", "apprise", "hook")
+DELIVERIES = ("delivered", "failed")
 WINDOWS = ("day", "month")
 PROTECTIONS = ("storm", "starts", "rejected", "owner")
 """The scopes of the rests that protections make (agent/decide/protections.py)."""
@@ -206,6 +208,10 @@ class Families:
         self.limits_struck = Counter(
             "gpubid_limits_struck_total", "Decisions that a limit forbade.", ("limit",), registry=target
         )
+        self.notifications = Counter(
+            "gpubid_notifications_total", "Tries to tell somebody, by channel and whether it arrived.",
+            ("channel", "outcome"), registry=target,
+        )  # fmt: skip
         self.reload_success = Gauge(
             "gpubid_config_last_reload_successful", "Whether the last reading of the configuration succeeded.",
             registry=target,
@@ -246,6 +252,9 @@ class Families:
     def _start_parts(self) -> None:
         for name in PROTECTIONS:
             self.protections.labels(name)
+        for channel in CHANNELS:
+            for outcome in DELIVERIES:
+                self.notifications.labels(channel, outcome)
         for phase in recovery.PHASES:
             self.recovery.labels(phase)
         for window in WINDOWS:

@@ -156,6 +156,10 @@ class Metrics(families.Families):
         if ask is not None:
             self.ask.labels(market, workload).set(ask.dollars)
 
+    def see_notification(self, channel: str, is_delivered: bool) -> None:  # noqa: FBT001 - what a channel answers
+        """Count a try to tell somebody."""
+        self.notifications.labels(channel, families.DELIVERIES[not is_delivered]).inc()
+
     def see_ledger(self, size_bytes: int, free_bytes: int, backed_up: datetime | None, *, is_writable: bool) -> None:
         """Show how the ledger's file stands."""
         self.ledger_writable.set(is_writable)

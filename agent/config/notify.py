@@ -1,0 +1,119 @@
+"""Who is told of what: rules, channels and rhythm, frozen, as the program uses them."""
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import IntEnum
+from fnmatch import fnmatchcase
+
+CHANNELS = ("webhook", "apprise", "hook")
+
+
+class Severity(IntEnum):
+    """How much an event matters to a person."""
+
+    INFO = 0
+    NOTICE = 1
+    WARNING = 2
+    CRITICAL = 3
+
+
+OF_EVENTS: tuple[tuple[str, Severity], ...] = (
+    ("orphan.seen", Severity.CRITICAL),
+    ("daemon.refused", Severity.CRITICAL),
+    ("operator.halted", Severity.CRITICAL),
+    ("alert.market_fault", Severity.CRITICAL),
+    ("alert.second_daemon", Severity.CRITICAL),
+    ("budget.spent", Severity.CRITICAL),
+    ("lease.interrupted", Severity.WARNING),
+    ("lease.failed", Severity.WARNING),
+    ("lease.gone", Severity.WARNING),
+    ("lease.missing", Severity.WARNING),
+    ("lease.mismatched", Severity.WARNING),
+    ("lease.not_ready", Severity.WARNING),
+    ("lease.repriced", Severity.WARNING),
+    ("intent.in_doubt", Severity.WARNING),
+    ("workload.held", Severity.WARNING),
+    ("workload.failed_at_once", Severity.WARNING),
+    ("progress.went_back", Severity.WARNING),
+    ("deadline.*", Severity.WARNING),
+    ("budget.*", Severity.WARNING),
+    ("credit.*", Severity.WARNING),
+    ("capability.*", Severity.WARNING),
+    ("bill.*", Severity.WARNING),
+    ("limit.*", Severity.WARNING),
+    ("alert.*", Severity.WARNING),
+    ("workload.*", Severity.NOTICE),
+    ("operator.*", Severity.NOTICE),
+    ("lease.running", Severity.NOTICE),
+    ("lease.resumed", Severity.NOTICE),
+    ("lease.released*", Severity.NOTICE),
+)
+"""The first pattern that an event's kind matches says how much it matters; what matches none is for information."""
+
+
+def severity_of(kind: str) -> Severity:
+    """Return how much an event of this kind matters."""
+    return next((level for pattern, level in OF_EVENTS if fnmatchcase(kind, pattern)), Severity.INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Events of kinds and workloads that match, at least so severe, go to these channels. Patterns are of the shell."""
+
+    event: str = "*"
+    workload: str = "*"
+    severity: Severity = Severity.WARNING
+    channels: tuple[str, ...] = ("webhook", "apprise")
+
+    def fits(self, kind: str, workload: str) -> bool:
+        """Tell whether an event is one of these."""
+        return (
+            severity_of(kind) >= self.severity
+            and fnmatchcase(kind, self.event)
+            and fnmatchcase(workload, self.workload)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A generic webhook: its address or the name of the credential that holds it, the key it is signed with, its body.
+
+    `body` is a Jinja template; empty, the message goes as JSON.
+    """
+
+    url: str = ""
+    url_credential: str = ""
+    secret_credential: str = ""
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A command that is run for each event, without a shell, with the event as JSON on its standard input."""
+
+    command: tuple[str, ...]
+    deadline: dt.timedelta = dt.timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Everything of [notify]. `digest_at` is a time of the UTC day; None: no digest."""
+
+    rules: tuple[Rule, ...] = (Rule(),)
+    window: dt.timedelta = dt.timedelta(minutes=15)
+    digest_at: dt.time | None = None
+    webhook: Webhook | None = None
+    apprise: tuple[str, ...] = ()
+    hook: Hook | None = None
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels that are set up."""
+        there = {"webhook": self.webhook is not None, "apprise": bool(self.apprise), "hook": self.hook is not None}
+        return tuple(name for name in CHANNELS if there[name])
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The names of all credentials that the channels need."""
+        mine = (self.webhook.url_credential, self.webhook.secret_credential) if self.webhook is not None else ()
+        return tuple(name for name in (*mine, *self.apprise) if name)

@@ -1,0 +1,130 @@
+"""The table [notify] of agent.toml: rules, channels and rhythm."""
+
+import datetime as dt
+import re
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import AfterValidator, Field, model_validator
+
+from agent.config.kinds import Line, Script, Span, credential_name, refused, web_address
+from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
+from agent.config.table import Table
+
+_PATTERN = r"^[A-Za-z0-9._*?-]{1,64}$"
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+
+
+def _time(value: str) -> str:
+    if not _TIME.fullmatch(value):
+        raise refused("bad_time", 'is no time of the day; write for example digest_at = "08:00", UTC')
+    return value
+
+
+def _window(value: timedelta) -> timedelta:
+    if value > timedelta(days=1):
+        raise refused("out_of_range", "must be at most a day")
+    return value
+
+
+def _template(value: str) -> str:
+    try:
+        SandboxedEnvironment().parse(value)
+    except jinja2.TemplateSyntaxError as error:
+        sentence = f"is no Jinja template (its line {error.lineno}); write for example body = '{{{{ title }}}}'"
+        raise refused("bad_template", sentence) from error
+    return value
+
+
+class RuleTable(Table):
+    """Events that somebody hears of, by which channels."""
+
+    event: Annotated[Line, Field(pattern=_PATTERN, examples=["lease.*"])] = "*"
+    """Kinds of events, as patterns of the shell; `gpubid ledger events` shows kinds."""
+    workload: Annotated[Line, Field(pattern=_PATTERN, examples=["train"])] = "*"
+    """Workloads, as patterns of the shell."""
+    severity: Literal["info", "notice", "warning", "critical"] = "warning"
+    """The least that matters."""
+    channels: tuple[Literal["webhook", "apprise", "hook"], ...] = ("webhook", "apprise")
+    """The channels by which it is told."""
+
+
+class WebhookTable(Table):
+    """A generic webhook of your own."""
+
+    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] | None = None
+    """Where messages are posted."""
+    url_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["webhook_url"])] | None = None
+    """Name of the credential that holds the address, where knowing it is enough to post."""
+    secret_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["webhook_secret"])] | None = (
+        None
+    )
+    """Name of the credential with which messages are signed."""
+    body: Annotated[Script, Field(max_length=16_384), AfterValidator(_template)] = ""
+    """Jinja template of the body, from title, text, severity, at, key and events; without it the message is JSON."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_credential is None):
+            raise refused("missing_key", 'needs one address; write either url = "https://..." or url_credential')
+        return self
+
+
+class HookTable(Table):
+    """A command that is run for each event."""
+
+    command: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=4_096)], ...],
+        Field(min_length=1, max_length=64, examples=[["/usr/local/bin/on-gpubid-event"]]),
+    ]
+    """The program and its arguments; no shell reads them."""
+    deadline: Span = timedelta(seconds=10)
+    """It is killed after so long."""
+
+    @model_validator(mode="after")
+    def _names_a_file(self) -> Self:
+        if not self.command[0].startswith("/"):
+            raise refused(
+                "bad_path", 'must name the program by its whole path; write for example command = ["/bin/true"]'
+            )
+        return self
+
+
+class NotifyTable(Table):
+    """Who is told of what happens, besides the metrics."""
+
+    rules: Annotated[tuple[RuleTable, ...], Field(max_length=64)] = (RuleTable(),)
+    """What is told; without rules every warning is."""
+    window: Annotated[Span, AfterValidator(_window)] = timedelta(minutes=15)
+    """The first event of an incident is told at once, what follows within this time in one summary."""
+    digest_at: Annotated[Line, AfterValidator(_time), Field(examples=["08:00"])] | None = None
+    """UTC time of a daily digest of the day before."""
+    webhook: WebhookTable | None = None
+    """A generic webhook of your own."""
+    apprise: Annotated[
+        tuple[Annotated[Line, AfterValidator(credential_name)], ...], Field(max_length=16, examples=[["apprise_url"]])
+    ] = ()
+    """Names of credentials that hold addresses of Apprise; needs `pip install 'gpubid[notify]'`."""
+    hook: HookTable | None = None
+    """A command that is run for each event."""
+
+    def settings(self) -> Notify:
+        """Return the table as the program uses it."""
+        return Notify(
+            rules=tuple(
+                Rule(each.event, each.workload, Severity[each.severity.upper()], each.channels) for each in self.rules
+            ),
+            window=self.window,
+            digest_at=dt.time.fromisoformat(self.digest_at) if self.digest_at is not None else None,
+            webhook=_webhook(self.webhook),
+            apprise=self.apprise,
+            hook=Hook(self.hook.command, self.hook.deadline) if self.hook is not None else None,
+        )
+
+
+def _webhook(table: WebhookTable | None) -> Webhook | None:
+    if table is None:
+        return None
+    return Webhook(table.url or "", table.url_credential or "", table.secret_credential or "", table.body)

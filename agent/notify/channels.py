@@ -1,0 +1,196 @@
+"""The ways out: a signed webhook, Apprise's services, a command. Each delivers one message or says why it could not.
+
+1. A webhook is signed: `X-Gpubid-Signature: t=SECONDS,v1=HEX` is the HMAC-SHA256 over "SECONDS.BODY": a receiver
+   can refuse what is old or not ours; `X-Gpubid-Key` is the same when a message is sent again.
+2. A command is run without a shell, gets no secret, and is killed with its children at its deadline.
+3. Nothing of an address or a key is ever part of an error.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import importlib
+import json
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import aiohttp
+from jinja2.sandbox import SandboxedEnvironment
+
+from agent.clock import Clock
+from agent.config.notify import Hook, Notify, Webhook
+from agent.domain.event import Event
+from agent.notify.incidents import Message
+
+DEADLINE_SECONDS = 15.0
+MOST_TEXT = 4_000
+"""Characters of a text that goes out: chat services refuse more."""
+
+
+class UndeliveredError(Exception):
+    """A message did not arrive; the text says why, without the address."""
+
+
+class Channel(Protocol):
+    """One way out."""
+
+    async def deliver(self, message: Message) -> None:
+        """Deliver one message.
+
+        Raises:
+            UndeliveredError: it did not arrive; it may be tried again.
+        """
+        ...
+
+
+def plain(event: Event) -> dict[str, Any]:
+    """Return an event as JSON: money in dollars, times in ISO."""
+    return {name: _plain(value) for name, value in asdict(event).items()}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "dollars"):
+        return value.dollars
+    return getattr(value, "value", value)
+
+
+def told(message: Message) -> dict[str, Any]:
+    """Return a message as JSON."""
+    return {
+        "key": message.key,
+        "severity": message.severity.name.lower(),
+        "title": message.title,
+        "text": message.text[:MOST_TEXT],
+        "at": message.at.isoformat(),
+        "events": [plain(event) for event in message.events],
+    }
+
+
+class WebhookChannel:
+    """Posts to the operator's own address."""
+
+    def __init__(self, settings: Webhook, credential: Callable[[str], str], clock: Clock) -> None:
+        """Post as `settings` say; addresses and keys are looked up at each delivery."""
+        self._settings = settings
+        self._credential = credential
+        self._clock = clock
+        self._template = SandboxedEnvironment().from_string(settings.body) if settings.body else None
+
+    async def deliver(self, message: Message) -> None:
+        """Post one message; anything but a 2xx is no delivery. Redirects are not followed: they would carry it away."""
+        settings = self._settings
+        url = settings.url or self._credential(settings.url_credential)
+        body = self._body(message)
+        patience = aiohttp.ClientTimeout(total=DEADLINE_SECONDS)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=patience) as session,
+                session.post(url, data=body, headers=self._headers(message, body), allow_redirects=False) as answer,
+            ):
+                status = answer.status
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise UndeliveredError(f"the webhook could not be reached ({type(error).__name__})") from None
+        if not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
+            raise UndeliveredError(f"the webhook answered HTTP {status}")
+
+    def _body(self, message: Message) -> bytes:
+        if self._template is None:
+            return json.dumps(told(message)).encode()
+        return self._template.render(told(message)).encode()
+
+    def _headers(self, message: Message, body: bytes) -> Mapping[str, str]:
+        headers = {"Content-Type": "application/json", "X-Gpubid-Key": message.key}
+        if self._settings.secret_credential:
+            seconds = str(int(self._clock.now().timestamp()))
+            secret = self._credential(self._settings.secret_credential)
+            headers["X-Gpubid-Signature"] = f"t={seconds},v1={signature(secret, seconds, body)}"
+        return headers
+
+
+def signature(secret: str, seconds: str, body: bytes) -> str:
+    """Return the HMAC-SHA256, in hexadecimal, over the time and the body as they are sent."""
+    return hmac.new(secret.encode(), seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+class AppriseChannel:
+    """Hands messages to Apprise, which knows a hundred services; an extra: `pip install gpubid[notify]`."""
+
+    def __init__(self, names: tuple[str, ...], credential: Callable[[str], str]) -> None:
+        """Send to the services whose addresses the named credentials hold."""
+        self._names = names
+        self._credential = credential
+
+    async def deliver(self, message: Message) -> None:
+        """Send one message to all services; it counts as delivered when each of them took it."""
+        try:
+            is_taken = await asyncio.wait_for(asyncio.to_thread(self._send, message), DEADLINE_SECONDS)
+        except TimeoutError:
+            raise UndeliveredError("a service of Apprise did not answer in time") from None
+        except ImportError:
+            raise UndeliveredError("Apprise is not installed: pip install 'gpubid[notify]'") from None
+        if not is_taken:
+            raise UndeliveredError("a service of Apprise refused the message")
+
+    def _send(self, message: Message) -> bool:
+        apprise = importlib.import_module("apprise")
+        sender = apprise.Apprise()
+        for name in self._names:
+            sender.add(self._credential(name))
+        return bool(sender.notify(title=message.title, body=message.text[:MOST_TEXT]))
+
+
+class HookChannel:
+    """Runs the operator's command."""
+
+    def __init__(self, settings: Hook) -> None:
+        """Run the command as `settings` say."""
+        self._settings = settings
+
+    async def deliver(self, message: Message) -> None:
+        """Run the command with the message on its standard input; a status other than 0 is no delivery."""
+        given = json.dumps(told(message)).encode()
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._settings.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UndeliveredError(f"the hook could not be started ({error.strerror})") from None
+        try:
+            await asyncio.wait_for(process.communicate(given), self._settings.deadline.total_seconds())
+        except TimeoutError:
+            raise UndeliveredError(f"the hook was killed after {self._settings.deadline}") from None
+        finally:
+            await _end(process)
+        if process.returncode:
+            raise UndeliveredError(f"the hook ended with status {process.returncode}")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left of a command, its children too."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def channels(notify: Notify, credential: Callable[[str], str], clock: Clock) -> dict[str, Channel]:
+    """Return the channels that are set up, by name."""
+    made: dict[str, Channel] = {}
+    if notify.webhook is not None:
+        made["webhook"] = WebhookChannel(notify.webhook, credential, clock)
+    if notify.apprise:
+        made["apprise"] = AppriseChannel(notify.apprise, credential)
+    if notify.hook is not None:
+        made["hook"] = HookChannel(notify.hook)
+    return made

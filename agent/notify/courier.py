@@ -1,0 +1,168 @@
+"""The courier: reads new events from the ledger, delivers what rules ask for, tries again, and remembers how far it is.
+
+1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself.
+2. How far the ledger was told stands in a small file beside it: after a restart nothing is left out, and what may be
+   told twice carries the same key.
+3. A message is tried again with growing pauses for a day, then it is given up with a log line.
+"""
+
+import asyncio
+import datetime as dt
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agent.clock import Clock
+from agent.config.notify import Notify
+from agent.ledger import beside
+from agent.ledger.errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.notify import digest
+from agent.notify.channels import Channel, UndeliveredError
+from agent.notify.incidents import Incidents, Message
+from agent.systemd import CredentialError
+
+log = structlog.get_logger("gpubid.notify")
+
+LATER_SECONDS = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0)
+GIVEN_UP_AFTER = dt.timedelta(days=1)
+MOST_WAITING = 1_000
+READ_AT_ONCE = 500
+TOLD = ".told"
+
+
+@dataclass(slots=True)
+class _Parcel:
+    message: Message
+    since: dt.datetime
+    next_at: dt.datetime
+    tries: int = 0
+
+
+class Courier:
+    """Tells people what happened; `run` it beside the daemon."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        notify: Notify,
+        channels: Mapping[str, Channel],
+        seen: Callable[[str, bool], None] = lambda _channel, _is_good: None,
+    ) -> None:
+        """Read `ledger`, deliver by `channels`; `seen(channel, is it delivered)` hears of each try."""
+        self._ledger = ledger
+        self._clock = clock
+        self._notify = notify
+        self._channels = channels
+        self._seen = seen
+        self._incidents = Incidents(notify)
+        self._waiting: deque[_Parcel] = deque()
+        self._digest_day: dt.date | None = None
+        self._read_to: int | None = None
+        self._kept: int | None = None
+        self._wake = asyncio.Event()
+
+    def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
+        """Tell by other rules and channels from now on; what waits for a channel that left is dropped."""
+        self._notify = self._incidents.notify = notify
+        self._channels = channels
+        self._waiting = deque(each for each in self._waiting if each.message.channel in channels)
+
+    def wake(self) -> None:
+        """Look for news soon."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self.round()
+
+    async def round(self) -> None:
+        """Read what is new, and try what is due; nothing that goes wrong here reaches the caller."""
+        try:
+            await self._collect()
+        except LedgerError as error:
+            log.warning("notify.unread", code=error.code.value, reason=error.sentence)
+        await asyncio.gather(*(self._deliver_due(name) for name in self._channels))
+        if self._read_to is not None:
+            try:
+                self._keep_place()
+            except LedgerError as error:
+                log.warning("notify.unkept", code=error.code.value, reason=error.sentence)
+
+    async def _collect(self) -> None:
+        now = self._clock.now()
+        reader = await self._ledger.reader()
+        if self._read_to is None:
+            # A courier that is new to a ledger tells what happens from now on, not its whole past.
+            kept = beside.read_number(self._ledger.path, TOLD)
+            self._read_to = kept if kept is not None else await reader.last_event_id()
+        events = await reader.events_after(self._read_to, READ_AT_ONCE)
+        self._put(self._incidents.take(events, now), now)
+        if events:
+            self._read_to = events[-1].event_id or self._read_to
+        if len(events) == READ_AT_ONCE:
+            self.wake()
+        await self._digest(now)
+
+    def _keep_place(self) -> None:
+        """Write down to where everything is told: what still waits is read again after a restart."""
+        waiting = [each.message.events[0].event_id or 0 for each in self._waiting if each.message.events]
+        told = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
+        if told != self._kept:
+            beside.write_number(self._ledger.path, TOLD, told)
+            self._kept = told
+
+    async def _digest(self, now: dt.datetime) -> None:
+        at, today = self._notify.digest_at, now.date()
+        if at is None or now.time() < at or self._digest_day == today:
+            return
+        is_first_look, self._digest_day = self._digest_day is None, today
+        if is_first_look and (now - dt.datetime.combine(today, at, dt.UTC)) > dt.timedelta(hours=1):
+            # Started long after the hour: today's digest went out before, or its time is over.
+            return
+        told = await digest.digest(await self._ledger.reader(), now)
+        self._put([Message(f"{name}/digest/{today}", name, told.severity, told.title, told.text, now)
+                   for name in self._channels if name != "hook"], now)  # fmt: skip
+
+    def _put(self, messages: Sequence[Message], now: dt.datetime) -> None:
+        self._waiting.extend(_Parcel(message, now, now) for message in messages)
+        while len(self._waiting) > MOST_WAITING:
+            lost = self._waiting.popleft()
+            log.error("notify.lost", channel=lost.message.channel, title=lost.message.title, reason="too many wait")
+
+    async def _deliver_due(self, channel: str) -> None:
+        for parcel in [each for each in self._waiting if each.message.channel == channel]:
+            if parcel.next_at <= self._clock.now():
+                await self._try(parcel)
+
+    async def _try(self, parcel: _Parcel) -> None:
+        message, now = parcel.message, self._clock.now()
+        try:
+            await self._channels[message.channel].deliver(message)
+        except (UndeliveredError, CredentialError) as error:
+            self._seen(message.channel, False)
+            self._put_off(parcel, now, str(error))
+        except Exception:
+            # Other people's services fail in ways of their own; no message may end the courier.
+            self._seen(message.channel, False)
+            log.exception("notify.failed", channel=message.channel)
+            self._put_off(parcel, now, "a defect of the channel")
+        else:
+            self._seen(message.channel, True)
+            self._waiting.remove(parcel)
+
+    def _put_off(self, parcel: _Parcel, now: dt.datetime, why: str) -> None:
+        if parcel.tries == 0:
+            log.warning("notify.undelivered", channel=parcel.message.channel, title=parcel.message.title, reason=why)
+        if now - parcel.since >= GIVEN_UP_AFTER:
+            self._waiting.remove(parcel)
+            log.error("notify.lost", channel=parcel.message.channel, title=parcel.message.title, reason=why)
+            return
+        parcel.next_at = now + dt.timedelta(seconds=LATER_SECONDS[min(parcel.tries, len(LATER_SECONDS) - 1)])
+        parcel.tries += 1

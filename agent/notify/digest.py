@@ -1,0 +1,39 @@
+"""The daily digest: what the last day cost, what interrupted it, and what was done."""
+
+import datetime as dt
+from collections import Counter
+from dataclasses import dataclass
+
+from agent.config.notify import Severity
+from agent.domain import money
+from agent.ledger.reader import Reader
+from agent.ledger.spend import SpendKey
+
+MOST_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A message without a channel."""
+
+    title: str
+    text: str
+    severity: Severity = Severity.NOTICE
+
+
+async def digest(reader: Reader, now: dt.datetime) -> Digest:
+    """Return the digest of the UTC day before `now`."""
+    day = now.date() - dt.timedelta(days=1)
+    start = dt.datetime.combine(day, dt.time(), dt.UTC)
+    lines = await reader.spend_by(SpendKey.WORKLOAD, day, now.date())
+    happened = await reader.events(since=start, until=start + dt.timedelta(days=1), limit=MOST_EVENTS)
+    losses = Counter(each.cause.value for each in happened if each.kind == "lease.interrupted" and each.cause)
+    did = Counter(each.kind for each in happened if each.kind.startswith(("lease.re", "lease.opened", "lease.paused")))
+    spent = money.total(line.amount for line in lines)
+    told = [f"{day}: spent {spent}"]
+    for line in lines:
+        running, useful = line.running_seconds / 3600, line.useful_seconds / 3600
+        told.append(f"  {line.key or 'before this ledger'}: {line.amount}, {running:.1f} h paid, {useful:.1f} h useful")
+    told.append("interruptions: " + (", ".join(f"{losses[cause]} {cause}" for cause in sorted(losses)) or "none"))
+    told.append("did: " + (", ".join(f"{did[kind]} {kind}" for kind in sorted(did)) or "nothing"))
+    return Digest(f"gpubid: {day} cost {spent}", "\n".join(told))

@@ -1,0 +1,122 @@
+"""Events -> messages: the first of an incident at once, what follows of it counted and summed up when it is over.
+
+An incident is one kind of trouble of one slot (or of the whole program) on one channel: while its window is open,
+further events of it only lengthen the summary. Pure: time is handed in, so a test needs no clock.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.config.notify import Notify, Severity, severity_of
+from agent.domain.event import Event
+
+MOST_LINES = 20
+"""A summary tells the last of so many events; more would not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What goes out by one channel. `key` is the same whenever the same thing is told again: receivers drop doubles."""
+
+    key: str
+    channel: str
+    severity: Severity
+    title: str
+    text: str
+    at: dt.datetime
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    first: Event
+    until: dt.datetime
+    more: tuple[Event, ...] = ()
+
+
+@dataclass(slots=True)
+class Incidents:
+    """What was told lately, and what has been counted since."""
+
+    notify: Notify
+    _open: dict[tuple[str, str], _Open] = field(default_factory=dict)
+
+    def take(self, events: Iterable[Event], now: dt.datetime) -> list[Message]:
+        """Return what is to be told at once of `events`, oldest first, and of incidents that are over."""
+        told = self.due(now)
+        for event in events:
+            for channel in self._channels(event):
+                told += self._told(event, channel, now)
+        return told
+
+    def due(self, now: dt.datetime) -> list[Message]:
+        """Return the summaries of incidents whose window has closed."""
+        over = [(place, each) for place, each in self._open.items() if each.until <= now]
+        for place, _ in over:
+            del self._open[place]
+        return [_summary(place[1], each) for place, each in over if each.more]
+
+    @property
+    def uncounted(self) -> list[int]:
+        """The numbers of the first events that only a summary to come will tell of."""
+        return [each.more[0].event_id or 0 for each in self._open.values() if each.more]
+
+    def _channels(self, event: Event) -> list[str]:
+        named = {name for rule in self.notify.rules if rule.fits(event.kind, event.workload) for name in rule.channels}
+        return [name for name in self.notify.channels if name in named]
+
+    def _told(self, event: Event, channel: str, now: dt.datetime) -> list[Message]:
+        if channel == "hook":
+            # A hook is told of every transition: it acts, and nobody reads it.
+            return [_message(event, channel)]
+        place = (_incident(event), channel)
+        known = self._open.get(place)
+        if known is None:
+            self._open[place] = _Open(event, now + self.notify.window)
+            return [_message(event, channel)]
+        self._open[place] = replace(known, more=(*known.more, event))
+        return []
+
+
+def _incident(event: Event) -> str:
+    return f"{event.kind}/{event.workload}/{event.slot if event.slot is not None else ''}"
+
+
+def _message(event: Event, channel: str) -> Message:
+    where = f" {event.workload}/{event.slot}" if event.slot is not None else ""
+    cause = f" ({event.cause.value})" if event.cause is not None else ""
+    return Message(
+        key=f"{channel}/{event.event_id}",
+        channel=channel,
+        severity=severity_of(event.kind),
+        title=f"gpubid: {event.kind}{where}{cause}",
+        text=line(event),
+        at=event.at,
+        events=(event,),
+    )
+
+
+def _summary(channel: str, each: _Open) -> Message:
+    last = each.more[-1]
+    cut = len(each.more) - MOST_LINES
+    lines: Sequence[str] = [line(event) for event in each.more[-MOST_LINES:]]
+    return Message(
+        key=f"{channel}/{each.first.event_id}-{last.event_id}",
+        channel=channel,
+        severity=severity_of(last.kind),
+        title=f"gpubid: {len(each.more)} more of {_incident(last).rstrip('/')}",
+        text="\n".join([*([f"(and {cut} before these)"] if cut > 0 else []), *lines]),
+        at=last.at,
+        events=each.more[-MOST_LINES:],
+    )
+
+
+def line(event: Event) -> str:
+    """Return an event as one line for a person."""
+    parts = [f"{event.at:%Y-%m-%d %H:%M:%S} UTC", event.kind]
+    if event.slot is not None:
+        parts.append(f"{event.workload}/{event.slot}")
+    if event.host_id:
+        parts.append(f"host {event.host_id}")
+    return ": ".join([" ".join(parts), *(text for text in (event.evidence, event.reason) if text)])

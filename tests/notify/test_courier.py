@@ -1,0 +1,268 @@
+"""The courier over a real ledger, a real web server and real programs: delivered once, tried again, never in the way.
+
+Apprise is the real library too, and posts to our own server.
+"""
+
+import asyncio
+import dataclasses
+import datetime as dt
+import json
+import stat
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from agent.clock import SteppedClock
+from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
+from agent.domain.event import Event
+from agent.domain.interruption import Cause
+from agent.ledger.store import Ledger
+from agent.notify import channels
+from agent.notify.courier import Courier
+
+NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
+SECRET = "a secret of the test"
+
+
+class Receiver:
+    """A web server of the operator's own: keeps what arrives, and answers as told."""
+
+    def __init__(self) -> None:
+        self.status = 204
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.url = ""
+        made = web.Application()
+        made.router.add_post("/{tail:.*}", self._take)
+        self._runner = web.AppRunner(made)
+
+    async def _take(self, request: web.Request) -> web.Response:
+        self.got.append((dict(request.headers), await request.read()))
+        return web.Response(status=self.status)
+
+    async def start(self) -> None:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}/hook"
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
+
+    @property
+    def titles(self) -> list[str]:
+        return [json.loads(body)["title"] for _, body in self.got]
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    made = Receiver()
+    await made.start()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock(NOW)
+
+
+@pytest.fixture
+async def ledger(tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Ledger]:
+    opened = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock)
+    yield opened
+    await opened.close()
+
+
+async def happen(ledger: Ledger, clock: SteppedClock, **changes: Any) -> None:
+    plain: dict[str, Any] = {"kind": "lease.interrupted", "workload": "train", "slot": 0, "cause": Cause.OUTBID}
+    async with ledger.transaction() as tx:
+        tx.append_event(Event(at=clock.now(), **(plain | changes)))
+
+
+def courier(ledger: Ledger, clock: SteppedClock, notify: Notify, seen: Callable[..., None] | None = None) -> Courier:
+    ways = channels.channels(notify, lambda _: SECRET, clock)
+    return Courier(ledger, clock, notify, ways, seen or (lambda *_: None))
+
+
+async def test_news_are_told_once_and_the_past_is_not(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    await happen(ledger, clock)
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
+    await mine.round()
+    await happen(ledger, clock, slot=1)
+    await mine.round()
+    await mine.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/1 (outbid)"]
+
+
+async def test_a_message_is_signed_over_its_time_and_body(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url, secret_credential="webhook_secret")))
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    ((headers, body),) = receiver.got
+    seconds = str(int(NOW.timestamp()))
+    assert headers["X-Gpubid-Signature"] == f"t={seconds},v1={channels.signature(SECRET, seconds, body)}"
+    assert headers["X-Gpubid-Key"] == json.loads(body)["key"]
+    assert SECRET.encode() not in body
+
+
+async def test_a_template_makes_the_body(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    body = '{"text": {{ title | tojson }}, "cause": "{{ events[0].cause }}"}'
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url, body=body)))
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    assert json.loads(receiver.got[0][1]) == {"text": "gpubid: lease.interrupted train/0 (outbid)", "cause": "outbid"}
+
+
+async def test_what_is_refused_is_tried_again_until_it_arrives_and_then_no_more(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    tries: list[tuple[str, bool]] = []
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)), lambda *seen: tries.append(seen))
+    await mine.round()
+    await happen(ledger, clock)
+    receiver.status = 503
+    await mine.round()
+    await mine.round()
+    clock.advance(5)
+    receiver.status = 200
+    await mine.round()
+    clock.advance(60)
+    await mine.round()
+    assert tries == [("webhook", False), ("webhook", True)]
+    assert len({headers["X-Gpubid-Key"] for headers, _ in receiver.got}) == 1
+
+
+async def test_a_restart_leaves_nothing_out(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    notify = Notify(webhook=Webhook(url=receiver.url))
+    first = courier(ledger, clock, notify)
+    await first.round()
+    receiver.status = 503
+    await happen(ledger, clock)
+    await happen(ledger, clock, slot=1)
+    await first.round()
+    receiver.status, receiver.got = 200, []
+    second = courier(ledger, clock, notify)
+    await second.round()
+    third = courier(ledger, clock, notify)
+    await third.round()
+    assert receiver.titles == [f"gpubid: lease.interrupted train/{slot} (outbid)" for slot in (0, 1)]
+
+
+async def test_after_a_day_a_message_is_given_up(ledger: Ledger, clock: SteppedClock) -> None:
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")))
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    clock.advance(86_400)
+    await mine.round()
+    tries: list[tuple[str, bool]] = []
+    after = courier(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")), lambda *seen: tries.append(seen))
+    await after.round()
+    assert tries == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Apprise's own imports
+async def test_apprise_delivers_through_its_own_services(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    notify = Notify(apprise=("apprise_url",))
+    way = channels.AppriseChannel(notify.apprise, lambda _: receiver.url.replace("http://", "json://"))
+    mine = Courier(ledger, clock, notify, {"apprise": way})
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
+
+
+def script(folder: Path, text: str) -> str:
+    file = folder / "hook"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(stat.S_IRWXU)
+    return str(file)
+
+
+EVERYTHING = (Rule(severity=Severity.INFO, channels=("hook",)),)
+
+
+async def test_a_hook_gets_each_event_as_json_and_no_secret(
+    ledger: Ledger, clock: SteppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAST_API_KEY", SECRET)
+    command = script(tmp_path, f"cat >> {tmp_path}/got; echo >> {tmp_path}/got; env > {tmp_path}/env")
+    mine = courier(ledger, clock, Notify(rules=EVERYTHING, hook=Hook((command,))))
+    await mine.round()
+    await happen(ledger, clock, reason="$(id); `id`")
+    await happen(ledger, clock, kind="lease.resumed", cause=None)
+    await mine.round()
+    got = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
+    assert [each["events"][0]["kind"] for each in got] == ["lease.interrupted", "lease.resumed"]
+    assert got[0]["events"][0]["reason"] == "$(id); `id`"
+    assert SECRET not in (tmp_path / "env").read_text()
+
+
+async def test_a_hook_that_hangs_is_killed_with_its_children(
+    ledger: Ledger, clock: SteppedClock, tmp_path: Path
+) -> None:
+    command = script(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
+    hook = Hook((command,), dt.timedelta(milliseconds=300))
+    tries: list[tuple[str, bool]] = []
+    mine = courier(ledger, clock, Notify(rules=EVERYTHING, hook=hook), lambda *seen: tries.append(seen))
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    child = int((tmp_path / "child").read_text())
+    assert tries == [("hook", False)]
+    for _ in range(100):
+        if not is_alive(child):
+            break
+        await asyncio.sleep(0.05)
+    assert not is_alive(child)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def test_the_digest_goes_out_once_a_day(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    notify = Notify(webhook=Webhook(url=receiver.url), digest_at=dt.time(12, 30), rules=())
+    mine = courier(ledger, clock, notify)
+    await mine.round()
+    clock.advance(1800)
+    await mine.round()
+    clock.advance(3600)
+    await mine.round()
+    clock.advance(86_400)
+    await mine.round()
+    assert [title.split()[1] for title in receiver.titles] == ["2026-11-19", "2026-11-20"]
+
+
+async def test_a_start_long_after_the_hour_sends_no_second_digest(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    notify = Notify(webhook=Webhook(url=receiver.url), digest_at=dt.time(8, 0), rules=())
+    await courier(ledger, clock, notify).round()
+    assert receiver.titles == []
+
+
+async def test_other_rules_and_channels_are_taken_on_reload(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    notify = Notify(webhook=Webhook(url="http://127.0.0.1:1"))
+    mine = courier(ledger, clock, notify)
+    await mine.round()
+    changed = dataclasses.replace(notify, webhook=Webhook(url=receiver.url))
+    mine.use(changed, channels.channels(changed, lambda _: SECRET, clock))
+    await happen(ledger, clock)
+    await mine.round()
+    assert len(receiver.got) == 1
