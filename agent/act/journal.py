@@ -43,6 +43,10 @@ RESTS = {
 }
 
 
+CANNOT_START = frozenset({"host_full", "no_capacity", "bid_too_low", "not_sold"})
+"""Refusals of a start that another try in a moment meets again."""
+
+
 class Journal:
     """Carries decisions out, one durable intent each."""
 
@@ -244,8 +248,8 @@ class Journal:
                     tx.append_event(
                         _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
                     )
-            elif reason == "host_full" and isinstance(decision, Resume | Rebid):
-                why = "its host has no free GPU"
+            elif reason in CANNOT_START and isinstance(decision, Resume | Rebid):
+                why = f"a start that was refused: {reason}"
                 tx.add_cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why)
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)

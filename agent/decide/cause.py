@@ -16,6 +16,12 @@ from agent.domain.money import FREE, UsdPerHour, per_hour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
+_PLAIN = {
+    "bid_lost": (Cause.OUTBID, "outbid"),
+    "stopped_by_market": (Cause.UNKNOWN, "the market stopped it, and does not say why"),
+}
+"""Kinds of events that name a cause without a price."""
+_TELLING = frozenset({"outbid", *_PLAIN})
 INBOX_ROUNDING = per_hour("0.005")
 """The inbox tells prices to two decimals: the winner may have bid half a cent more."""
 
@@ -37,7 +43,7 @@ def of_stop(
         return Cause.CONTRACT_END, Evidence(
             "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
         )
-    told = _outbid_event(held, view.events, since)
+    told = _event(held, view.events, since)
     if told is not None:
         return _of_event(held, told)
     return _of_offers(held, view)
@@ -54,17 +60,20 @@ def of_absence(held: Lease, now: datetime) -> tuple[Cause, Evidence]:
     )
 
 
-def _outbid_event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
+def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
     told = [
         event
         for event in events
-        if event.instance_id == held.instance_id and event.kind == "outbid" and event.at >= since
+        if event.instance_id == held.instance_id and event.kind in _TELLING and event.at >= since
     ]
     return max(told, key=lambda event: event.at, default=None)
 
 
 def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
     """A winner above our bid and under the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
+    plain = _PLAIN.get(told.kind)
+    if plain is not None:
+        return plain[0], Evidence("market_record", f"the market's own record says at {told.at:%H:%M:%S}: {plain[1]}")
     winner = told.new_floor
     told_floor = winner or "not told"
     sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"

@@ -24,7 +24,7 @@ RAN = "ran"
 """The scope of the marks that a slot ran on a lease, under "SLOT@LEASE": they bound its moves a day."""
 RAN_COUNTS = timedelta(days=1)
 FULL = "full"
-"""The scope of the rest, under a lease's id, of what cannot start because its host has no free GPU."""
+"""The scope of the rest, under a lease's id, of what cannot start where it stands."""
 HOST_FULL = timedelta(minutes=15)
 """After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
 HOST_LEFT = timedelta(minutes=30)

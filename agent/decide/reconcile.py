@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, dearer, doubt, endings, meter, readback, readiness, strangers
+from agent.decide import cause, cooldown, dearer, doubt, endings, meter, readback, readiness, selling, strangers
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
 from agent.domain import money
@@ -66,7 +66,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
-    alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet))
+    alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet), *selling.alerts(fleet))
     return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + alerts)
 
 
@@ -275,6 +275,7 @@ def _turns(
 ) -> list[meter.Turn]:
     """Return when billing changed: by the market's own record where it has one, else halfway between two looks."""
     told = {"outbid": Bills.DISK, "stopped": Bills.DISK, "offline": Bills.NOTHING}
+    told |= {"bid_lost": Bills.DISK, "stopped_by_market": Bills.DISK}
     told |= {"started": Bills.GPU_AND_DISK, "resumed": Bills.GPU_AND_DISK}
     turns = [
         (event.at, told[event.kind])

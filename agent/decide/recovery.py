@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from agent.decide import bidding, price
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.decision import Option, Reason, Term
+from agent.domain.host import is_pool
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
@@ -141,7 +142,8 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Pro
 def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
     idle = _idle_hours(held, now - held.state_since)
-    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET:
+    # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
+    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or is_pool(held.host_id):
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
         option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, 1.0, start, 0.0)
         reason = Reason("resume", "start it again where it stands")

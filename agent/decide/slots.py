@@ -74,7 +74,8 @@ def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | No
     work = fleet.workload(held.slot.workload)
     if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
         return None
-    return Reason("host_full", "its host has no free GPU to start it: it is given up for another")
+    why = cooling[f"{cooldown.FULL}:{held.lease_id}"]
+    return Reason("host_full", f"it cannot start where it stands after {why}: it is given up for another")
 
 
 def _is_stuck(held: Lease, cooling: Mapping[str, str]) -> bool:
@@ -164,7 +165,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
     if _is_stuck(held, cooling):
-        return _hold(place, "host_full", "its host has no free GPU, and its disk may not be lost: tried again later")
+        why = cooling[f"{cooldown.FULL}:{held.lease_id}"]
+        return _hold(place, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
     resting = cooling.get(f"{endings.RESTING}:{place}")
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")

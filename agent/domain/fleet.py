@@ -21,6 +21,7 @@ from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.offer import Offer
 from agent.domain.readiness import Sighting
+from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
 
 
@@ -35,6 +36,7 @@ class MarketView:
     older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
     that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
     nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
+    `not_sold` are the tenures that the account cannot rent there now, each with the reason.
     """
 
     market: str
@@ -55,6 +57,7 @@ class MarketView:
     rises: tuple[MarketEvent, ...] = ()
     offers: tuple[Offer, ...] = ()
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
+    not_sold: Mapping[Tenure, str] = field(default_factory=dict)
 
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None when it is not in it."""

@@ -30,8 +30,9 @@ PRICE_RISE = "price_rise"
 class MarketEvent:
     """A row of a market's own record about one of our instances: evidence, never a state.
 
-    `kind` is one of outbid, started, resumed, stopped, offline, online, low_credit, price_rise, other. `new_rate`
-    is, of a rise, what one GPU would cost.
+    `kind` is one of outbid (to a price that is told), bid_lost (to one that is not), stopped_by_market, started,
+    resumed, stopped, offline, online, low_credit, price_rise, other. `new_rate` is, of a rise,
+    what one GPU would cost.
     """
 
     event_id: str

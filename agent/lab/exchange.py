@@ -8,7 +8,7 @@ Invariants:
 2. The n-th start on a host takes as long whoever starts it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -215,6 +215,10 @@ class Exchange:
     def capabilities(self) -> frozenset[port.Capability]:
         """Return what it can do."""
         return CAPABILITIES
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return nothing: a trace sells what it shows."""
+        return {}
 
     async def close(self) -> None:
         """Let go of nothing."""

@@ -4,7 +4,7 @@ The observer decides what becomes of it; adapters know nothing of metrics.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from agent.domain.instance import Instance
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
 from agent.markets import errors
 from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
 
@@ -92,6 +93,10 @@ class Instrumented:
     def capabilities(self) -> frozenset[Capability]:
         """Return what this market can do."""
         return self._market.capabilities()
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return the tenures that the account is not sold now."""
+        return self._market.not_sold()
 
     async def close(self) -> None:
         """Let go of connections."""

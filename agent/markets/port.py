@@ -8,7 +8,7 @@ Invariants every adapter keeps:
 3. No vendor word and no vendor unit leaves an adapter; text is bounded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -174,7 +174,11 @@ class Market(Protocol):
         ...
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do."""
+        """Return what this market can do now."""
+        ...
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return the tenures that the account is not sold now, each with the reason in a sentence."""
         ...
 
     async def close(self) -> None:

@@ -85,6 +85,7 @@ class Poller:
             self._failed(error)
         else:
             self._recovered()
+        self.view = replace(self.view, not_sold=dict(self.market.not_sold()))
         return self.view
 
     async def sight(self, targets: Sequence[Target]) -> MarketView:

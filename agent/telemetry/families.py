@@ -96,6 +96,10 @@ class Families:
             market,
             registry=target,
         )
+        self.capability = Gauge(
+            "gpubid_market_capability", "Whether the account can rent in a tenure there; 0 once the market says no.",
+            ("market", "tenure"), registry=target,
+        )  # fmt: skip
         self.floor = Gauge(
             "gpubid_market_floor_dollars_per_hour",
             "Lowest floor among the offers seen last that fit the workload; without a sample where none did.",
@@ -288,3 +292,5 @@ class Families:
         for state in LeaseState:
             for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
                 self.leases.labels(market, tenure.value, state.value)
+        for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
+            self.capability.labels(market, tenure.value)

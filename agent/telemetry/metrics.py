@@ -67,6 +67,8 @@ class Metrics(families.Families):
         for name, view in fleet.markets.items():
             self.market_available.labels(name).set(view.is_fresh)
             self.clock_skew.labels(name).set(view.clock_skew_seconds)
+            for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
+                self.capability.labels(name, tenure.value).set(tenure not in view.not_sold)
             if view.listed_at is not None:
                 self.market_view_timestamp.labels(name).set(view.listed_at.timestamp())
             if view.credit is not None:

@@ -4,18 +4,20 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from agent.decide import plan, readback, reconcile
+from agent.decide import cause, plan, readback, reconcile, selling
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import Limits
 from agent.decide.memory import Memory
 from agent.domain import host
 from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Hold, Release, Rent
+from agent.domain.decision import Hold, Release, Rent, Resume
 from agent.domain.instance import InstanceState
+from agent.domain.interruption import Cause, MarketEvent
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
+from strategies.patient import Patient, PatientParams
 from tests.support import builders
 
 TUNED = {"ondemand": builders.tuned(OnDemand(), OnDemandParams(), "ondemand")}
@@ -81,3 +83,31 @@ def test_what_cannot_start_where_it_stands_is_given_up_unless_its_disk_counts() 
         made = plan.plan(fleet, TUNED, Limits()).decisions
         assert isinstance(made[0], kind)
         assert made[0].reason.code == "host_full"
+
+
+def test_a_lost_bid_without_a_price_is_an_outbid_and_a_stop_by_the_market_is_unknown() -> None:
+    held, began = builders.lease(host_id=POOL), builders.ago(minutes=5)
+    for kind, why in (("bid_lost", Cause.OUTBID), ("stopped_by_market", Cause.UNKNOWN)):
+        told = MarketEvent("e", "vast", kind, held.instance_id, builders.ago(minutes=1))
+        found, evidence = cause.of_stop(held, InstanceState.PAUSED, builders.view(events=(told,)), began, builders.NOW)
+        assert (found, evidence.rule) == (why, "market_record")
+
+
+def test_what_is_not_sold_is_said_for_each_market() -> None:
+    view = replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
+    (alert,) = selling.alerts(builders.fleet(markets={"vast": view}))
+    assert (alert.code, alert.key) == ("not_sold", "vast/interruptible")
+    assert alert.sentence.startswith("it is gone")
+
+
+def test_a_pool_gives_nothing_back_by_itself_so_it_is_asked_for() -> None:
+    work = builders.workload()
+    held = builders.lease(
+        host_id=POOL, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=builders.ago(minutes=1)
+    )
+    made = plan.plan(
+        builders.fleet(workloads=(work,), leases=(held,), markets={"vast": builders.view()}),
+        {"patient": builders.tuned(Patient(), PatientParams())},
+        Limits(),
+    )
+    assert [type(decision) for decision in made.decisions] == [Resume]

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def myself(**changes: Any) -> Says:
 def account(seen: Seen) -> Says:
     """Answer as an account with the pods, prices and bill of the payloads."""
     if seen.path == "/graphql":
-        return replace(myself(), headers={"Date": "Thu, 05 Nov 2026 22:00:00 GMT"})
+        return _graphql(seen)
     if seen.path.startswith("/v2/catalog/gpus"):
         return Says(payload("catalogue"))
     if seen.path == "/v2/billing/pods":
@@ -58,6 +58,36 @@ def account(seen: Seen) -> Says:
     if seen.path == f"/v2/pods/{POD}/action":
         return Says(b"", 204) if seen.json["action"] == "terminate" else Says(pod())
     return problem(404, "pod not found")
+
+
+def _graphql(seen: Seen) -> Says:
+    query = seen.json["query"]
+    if "gpuTypes" in query:
+        count = seen.json["variables"]["count"]
+        price = {"minimumBidPrice": 0.35 * count, "uninterruptablePrice": 0.66 * count}
+        dear = {"minimumBidPrice": 2.94 * count, "uninterruptablePrice": 2.94 * count}
+        types = [("NVIDIA GeForce RTX 4090", price), ("NVIDIA H100 80GB HBM3", dear), ("NVIDIA A40", None)]
+        return Says({"data": {"gpuTypes": [{"id": name, "lowestPrice": told} for name, told in types]}})
+    if "podRentInterruptable" in query:
+        return Says({"data": {"podRentInterruptable": {"id": POD}}})
+    if "podBidResume" in query:
+        return Says({"data": {"podBidResume": {"id": POD, "desiredStatus": "RUNNING"}}})
+    return replace(myself(), headers={"Date": "Thu, 05 Nov 2026 22:00:00 GMT"})
+
+
+def graph_error(message: str, code: str = "RUNPOD", status: int = 200) -> Says:
+    return Says({"errors": [{"message": message, "extensions": {"code": code}}], "data": None}, status)
+
+
+def listing(*rows: dict[str, Any], told: Sequence[dict[str, Any]] = ()) -> Answers:
+    """Answer as that account with these pods, of which GraphQL tells this."""
+
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/graphql" and "gpuTypes" not in seen.json["query"] and "mutation" not in seen.json["query"]:
+            return myself(pods=list(told))
+        return Says({"pods": list(rows)}) if seen.path == "/v2/pods" and seen.method == "GET" else account(seen)
+
+    return answers
 
 
 def without_graphql(refusal: Says) -> Answers:

@@ -65,7 +65,7 @@ async def test_a_shell_runs_the_script_and_lets_keys_in(clock: SteppedClock) -> 
 @pytest.mark.parametrize(
     "terms",
     [
-        replace(pods.ASK, tenure=Tenure.INTERRUPTIBLE, bid=money.per_hour("0.3")),
+        replace(pods.ASK, tenure=Tenure.INTERRUPTIBLE),
         replace(pods.ASK, login=Login("ghcr.io", "me", "secret")),
         replace(pods.ASK, command="python 'unclosed"),
     ],

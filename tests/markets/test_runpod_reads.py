@@ -15,7 +15,7 @@ from agent.markets.port import Capability
 from agent.markets.runpod import names
 from tests.markets import pods
 from tests.markets.scene import KEY, asked
-from tests.markets.wire import Says, in_turn
+from tests.markets.wire import Says
 
 
 async def test_each_data_centre_that_has_some_is_an_offer_for_the_whole_pod(clock: SteppedClock) -> None:
@@ -26,12 +26,15 @@ async def test_each_data_centre_that_has_some_is_an_offer_for_the_whole_pod(cloc
         "pool/SECURE/NVIDIA_GeForce_RTX_4090/US-KS-2#2",
     ]
     first = found[0]
-    assert (first.ask, first.floor, first.gpus, first.gpu) == (money.per_hour("1.32"), None, 2, "RTX 4090")
+    assert (first.ask, first.gpus, first.gpu) == (money.per_hour("1.32"), 2, "RTX 4090")
+    assert first.floor == money.per_hour("0.70")
     assert (first.is_verified, first.region, first.vram_mb) == (True, "EU-RO-1, RO", 24 * 1024)
     # $0.20 for a gigabyte and month of 720 hours: container disk and volume together.
     assert first.disk_rate(40.0) == money.per_hour("0.011111")
-    assert wire.seen[0].query == {"include": "AVAILABILITY", "product": "POD", "count": "2", "cloud": "SECURE"}
-    assert wire.seen[0].headers["authorization"] == f"Bearer {KEY}"
+    floors, catalogue = wire.seen
+    assert floors.json["variables"] == {"count": 2, "secure": True}
+    assert catalogue.query == {"include": "AVAILABILITY", "product": "POD", "count": "2", "cloud": "SECURE"}
+    assert catalogue.headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_the_community_is_asked_where_unverified_will_do(clock: SteppedClock) -> None:
@@ -39,7 +42,7 @@ async def test_the_community_is_asked_where_unverified_will_do(clock: SteppedClo
         found = await runpod.offers(asked(verified_only=False, gpu_models=("RTX 4090",)))
         narrowed = await runpod.offers(asked(regions=("RO",), gpu_models=("RTX 4090",)))
         assert runpod.dropped_rows == 3
-    assert [seen.query["cloud"] for seen in wire.seen] == ["SECURE", "COMMUNITY", "SECURE"]
+    assert [seen.query["cloud"] for seen in wire.seen if seen.query] == ["SECURE", "COMMUNITY", "SECURE"]
     assert [(offer.ask, offer.is_verified) for offer in found][:2] == [(money.per_hour("0.36"), False)] * 2
     assert [offer.region for offer in narrowed] == ["EU-RO-1, RO"]
 
@@ -101,7 +104,7 @@ async def test_a_pod_is_an_instance_with_its_money(clock: SteppedClock) -> None:
     assert stopped.billing_rate == stopped.disk_rate == money.per_hour("0.008333")
     assert stopped.host_id == "pool/SECURE/NVIDIA_H100_80GB_HBM3"
     assert (cpu.gpus, cpu.gpu_rate) == (0, money.per_hour("0.06"))
-    assert [seen.path for seen in wire.seen] == ["/v2/pods", "/v2/catalog/gpus"]
+    assert [seen.path for seen in wire.seen] == ["/v2/pods", "/v2/catalog/gpus", "/graphql"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ async def test_a_pod_is_an_instance_with_its_money(clock: SteppedClock) -> None:
 )
 async def test_the_status_table(clock: SteppedClock, status: str, runtime: Any, state: InstanceState) -> None:
     row = pods.pod(status=status, runtime=runtime)
-    async with pods.runpod_saying(Says({"pods": [row]}), clock) as (runpod, _):
+    async with pods.runpod_saying(pods.listing(row), clock) as (runpod, _):
         (found,) = await runpod.instances()
     assert found.state is state
     is_charged = state in {InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING}
@@ -127,12 +130,12 @@ async def test_the_status_table(clock: SteppedClock, status: str, runtime: Any, 
 
 
 async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(clock: SteppedClock) -> None:
-    silent = Says({"pods": [pods.pod(runtime=None)]})
-    async with pods.runpod_saying(in_turn(Says({"pods": [pods.pod()]}), silent), clock) as (runpod, _):
+    async with pods.runpod_saying(pods.listing(pods.pod()), clock) as (runpod, wire):
         states = []
         for _step in range(4):
             states += [row.state for row in await runpod.instances()]
             clock.advance(100.0)
+            wire.answers = pods.listing(pods.pod(runtime=None))
     assert states == [InstanceState.RUNNING, InstanceState.RUNNING, InstanceState.OFFLINE, InstanceState.OFFLINE]
 
 
@@ -151,7 +154,8 @@ async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(c
     ids=range(8),
 )
 async def test_a_listing_that_cannot_be_whole_is_refused(clock: SteppedClock, body: Any) -> None:
-    async with pods.runpod_saying(Says(body), clock) as (runpod, _):
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        wire.answers = lambda seen: Says(body) if seen.path == "/v2/pods" else pods.account(seen)
         with pytest.raises(errors.Malformed):
             await runpod.instances()
 

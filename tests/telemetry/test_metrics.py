@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -96,11 +97,20 @@ def test_every_limit_is_known_at_the_start() -> None:
     assert set(strikes) <= set(families.LIMITS)
 
 
+def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    seen = fleet()
+    view = replace(seen.markets["vast"], not_sold={Tenure.INTERRUPTIBLE: "it says so"})
+    figures.see_fleet(replace(seen, markets={"vast": view}))
+    assert value(registry, "market_capability", market="vast", tenure="interruptible") == 0
+    assert value(registry, "market_capability", market="vast", tenure="on_demand") == 1
+
+
 def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     figures.see_fleet(fleet())
     assert value(registry, "market_available", market="vast") == 1
     assert value(registry, "market_view_timestamp_seconds", market="vast") == NOW.timestamp()
     assert value(registry, "credit_dollars", market="vast") == 9
+    assert value(registry, "market_capability", market="vast", tenure="interruptible") == 1
     assert value(registry, "clock_skew_seconds", market="vast") == -2
     assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 1
     assert value(registry, "slots_wanted", workload="train") == 2

@@ -1,12 +1,14 @@
-"""The port over RunPod: on-demand pods through REST v2.
+"""The port over RunPod: REST v2, and GraphQL for what only that tells or sells.
 
 Invariants: those of the port. Beyond them:
-1. A listing is one answer with every pod in it, or it is no listing.
-2. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent.
+1. A listing is one answer with every pod in it, or it is no listing; what GraphQL adds to it makes and removes no pod.
+2. Where a pod may have been rented at a bid, a listing without GraphQL's part is none: it would pass for on demand.
+3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -15,15 +17,16 @@ from agent.domain.instance import Instance, InstanceState
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
 from agent.markets import errors, hints, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.runpod import bill, client, graph, logs, names, orders, parse, search, states
+from agent.markets.runpod import bids, bill, client, graph, history, logs, names, orders, parse, search, states
 
 SILENCE_SECONDS = 180.0
 """The market asks a host for its report with a timeout of about two seconds: a few missing ones say nothing."""
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """A question that was taken away is asked again this seldom: the market may have been mending something."""
-_MYSELF = "query account { myself { id clientBalance } }"
+_EXITED = "EXITED"
 
 
 class _Myself(msgspec.Struct):
@@ -39,10 +42,15 @@ class RunPodMarket:
     def __init__(self, endpoints: client.RunPodClient, clock: clocks.Clock) -> None:
         self._client = endpoints
         self._clock = clock
+        self._bids = bids.Bids(endpoints, clock)
         self._prices: dict[tuple[str, str], UsdPerHour] = {}
         self._heard_at: dict[str, float] = {}
+        self._has_run: set[str] = set()
+        self._rows: dict[str, Instance] = {}
+        self._told: dict[str, history.Pod] | None = None
+        self._at_a_bid: dict[str, UsdPerHour] = {}
         self._account_id = ""
-        self._no_account_until: float | None = None
+        self._no_graph_until: float | None = None
         self._dropped_rows = 0
 
     @property
@@ -52,21 +60,26 @@ class RunPodMarket:
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit, the cheapest first."""
-        clouds = (parse.SECURE,) if query.requirements.verified_only else (parse.SECURE, parse.COMMUNITY)
+        wants, now = query.requirements, self._clock.now()
+        clouds = (parse.SECURE,) if wants.verified_only else (parse.SECURE, parse.COMMUNITY)
         found: list[Offer] = []
         for cloud in clouds:
-            for row in await self._catalogue(cloud, query.requirements.gpus):
-                rows = parse.offers(row, cloud, query.requirements.gpus, query.disk_gb, self._clock.now())
+            floors = await self._floors(cloud, wants.gpus) if Tenure.INTERRUPTIBLE in query.tenures else {}
+            for row in await self._catalogue(cloud, wants.gpus):
+                rows = parse.offers(row, cloud, wants.gpus, query.disk_gb, floors.get(row.id), now)
                 found += [offer for offer in rows if search.fits(offer, query)]
-        found.sort(key=lambda offer: (offer.ask or UsdPerHour(0), offer.offer_id))
+        found.sort(key=lambda offer: (offer.floor or offer.ask or UsdPerHour(0), offer.offer_id))
         return found[: query.max_rows]
 
     async def instances(self) -> Sequence[Instance]:
         """Return every pod of the account, or raise."""
         rows = parse.pods((await self._client.pods()).body)
         await self._learn_prices(rows)
-        found = tuple(self._instance(row) for row in rows)
+        await self._learn_history()
+        found = [self._instance(row) for row in rows]
+        self._has_run &= {row.id for row in rows}
         self._heard_at = {row.id: at for row in rows if (at := self._heard_at.get(row.id)) is not None}
+        self._rows = {row.instance_id: row for row in found}
         return found
 
     async def instance(self, instance_id: str) -> Instance:
@@ -77,6 +90,7 @@ class RunPodMarket:
         if row.status == states.GONE:
             raise errors.NotFound(f"runpod says that pod {instance_id} was ended.")
         await self._learn_prices([row])
+        await self._learn_history()
         return self._instance(row)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
@@ -84,6 +98,10 @@ class RunPodMarket:
         where = names.pool(offer.host_id)
         if where is None:
             raise errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of runpod.")
+        if terms.tenure is Tenure.INTERRUPTIBLE and terms.bid is not None:
+            pod_id = await self._bids.rent(where, offer.gpus, terms, label)
+            self._at_a_bid[pod_id] = terms.bid
+            return pod_id
         raw = await self._client.create(orders.create(where, offer.gpus, terms, label))
         try:
             made = parse.pod(raw)
@@ -92,13 +110,23 @@ class RunPodMarket:
         return made.id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
-        """Refuse: an on-demand pod has no bid."""
-        sentence = f"runpod changes no bid of a pod ({instance_id} to {bid}); nothing was sent."
-        raise errors.Rejected("no_rebid", sentence)
+        """Start a stopped pod again at another bid; that of a pod that runs cannot be changed."""
+        row = self._rows.get(instance_id)
+        if row is None or row.tenure is not Tenure.INTERRUPTIBLE or row.state is not InstanceState.PAUSED:
+            sentence = (
+                f"runpod changes the bid of a stopped interruptible pod alone; nothing was sent for {instance_id}."
+            )
+            raise errors.Rejected("no_rebid", sentence)
+        await self._bids.resume(instance_id, bid, row.gpus)
+        self._at_a_bid[instance_id] = bid
 
     async def resume(self, instance_id: str) -> bool:
-        """Start again on the same host; the market never queues a start."""
-        await self._client.act(instance_id, "start")
+        """Start again on the same host, at its old bid where it had one; the market never queues a start."""
+        row = self._rows.get(instance_id)
+        if row is not None and row.tenure is Tenure.INTERRUPTIBLE:
+            await self._bids.resume(instance_id, row.gpu_rate, row.gpus)
+        else:
+            await self._client.act(instance_id, "start")
         return True
 
     async def pause(self, instance_id: str) -> None:
@@ -120,11 +148,12 @@ class RunPodMarket:
 
     async def account(self) -> Account:
         """Return the account; who it is and what is left is told by GraphQL alone, and unknown once that is gone."""
-        if self._no_account_until is None or self._clock.monotonic() >= self._no_account_until:
+        await self._floors(parse.SECURE, 1)
+        if self._may_ask_graph():
             try:
-                return await self._myself()
+                return await self._ask_account()
             except graph.Retired:
-                self._no_account_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
+                self._no_graph_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
         # The listing proves the key where nothing says whose it is.
         reply = await self._client.pods()
         return Account(self._account_id, None, hints.market_time(reply))
@@ -133,33 +162,66 @@ class RunPodMarket:
         """Return the market's bill by pod and UTC day; the first day is whole, whatever the hour of `since`."""
         return bill.charges(await self._client.bill(since, until))
 
-    async def events(self, since: datetime) -> Sequence[MarketEvent]:  # noqa: ARG002 - REST v2 keeps no record
-        """Return nothing: REST v2 does not tell why a pod stopped."""
-        return ()
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return the last change of each pod while GraphQL tells it; REST v2 does not say why a pod stopped."""
+        told = self._told or {}
+        pairs = ((row, told.get(pod_id)) for pod_id, row in self._rows.items())
+        found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
+        return sorted((one for one in found if one is not None and one.at >= since), key=lambda one: one.at)
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the last lines that the container printed."""
         return logs.lines(await self._client.logs(instance_id, lines), lines)
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do now."""
-        return frozenset({Capability.CREDIT}) if self._no_account_until is None else frozenset()
+        """Return what this market can do now; the bid of a pod that runs can never be changed."""
+        found = set() if self._bids.not_sold_because else {Capability.INTERRUPTIBLE}
+        return frozenset(found | {Capability.CREDIT, Capability.EVENTS} if self._no_graph_until is None else found)
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return interruptible, once the market's own words say so."""
+        why = self._bids.not_sold_because
+        return {Tenure.INTERRUPTIBLE: f"runpod sells this account no interruptible pods: {why}"} if why else {}
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
 
-    async def _myself(self) -> Account:
-        data, reply = await self._client.ask_graph(_MYSELF, {})
-        if data.get("myself") is None:
-            raise errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
-        try:
-            found = msgspec.convert(data["myself"], _Myself, strict=False)
-        except msgspec.ValidationError:
-            raise errors.Malformed("The account is not what runpod documents.") from None
-        self._account_id, self._no_account_until = found.id, None
+    def _may_ask_graph(self) -> bool:
+        return self._no_graph_until is None or self._clock.monotonic() >= self._no_graph_until
+
+    async def _ask_account(self) -> Account:
+        data, reply = await self._client.ask_graph(history.QUESTION, {})
+        found = _myself(data)
+        self._told = history.pods(data["myself"])
+        self._account_id, self._no_graph_until = found.id, None
         credit = None if found.clientBalance is None else bill.dollars(found.clientBalance)
         return Account(found.id, credit, hints.market_time(reply))
+
+    async def _learn_history(self) -> None:
+        """Ask GraphQL about the pods; without an answer go on only where none of them can be at a bid."""
+        if not self._may_ask_graph():
+            return
+        try:
+            await self._ask_account()
+        except graph.Retired:
+            self._no_graph_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
+            self._told = {}
+        except errors.Unauthorized:
+            raise
+        except errors.MarketError:
+            is_known = self._told is not None and not any(pod.is_interruptible for pod in self._told.values())
+            if not is_known or self._at_a_bid:
+                raise
+
+    async def _floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
+        """Return floors, or none where they cannot be read now: the search for on-demand offers goes on."""
+        try:
+            return await self._bids.floors(cloud, gpus)
+        except errors.Unauthorized:
+            raise
+        except errors.MarketError:
+            return {}
 
     async def _catalogue(self, cloud: str, gpus: int) -> list[parse.GpuRow]:
         rows, dropped = parse.catalogue(await self._client.catalogue(cloud, gpus))
@@ -183,10 +245,21 @@ class RunPodMarket:
         return self._prices.get((where.cloud, where.gpu_type))
 
     def _instance(self, row: parse.PodRow) -> Instance:
-        found = parse.instance(row, self._price)
+        found = self._heard(row, parse.instance(row, self._price))
+        told = (self._told or {}).get(row.id)
+        if told is not None and told.is_interruptible:
+            self._at_a_bid[row.id] = told.rate or self._at_a_bid.get(row.id, found.gpu_rate)
+        found = history.added(found, told, has_run=row.id in self._has_run)
+        if row.id in self._at_a_bid:
+            bid = self._at_a_bid[row.id] if row.status == _EXITED else found.gpu_rate
+            found = msgspec.structs.replace(found, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid)
+        return found
+
+    def _heard(self, row: parse.PodRow, found: Instance) -> Instance:
         now = self._clock.monotonic()
         if found.state is InstanceState.RUNNING:
             self._heard_at[row.id] = now
+            self._has_run.add(row.id)
         elif found.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
             is_late = now - self._heard_at[row.id] < SILENCE_SECONDS
             return msgspec.structs.replace(found, state=InstanceState.RUNNING if is_late else InstanceState.OFFLINE)
@@ -199,7 +272,16 @@ class RunPodMarket:
             row = parse.pod(await self._client.pod(instance_id))
         except errors.MarketError:
             return False
-        return row.id == instance_id and row.status == "EXITED"
+        return row.id == instance_id and row.status == _EXITED
+
+
+def _myself(data: Mapping[str, Any]) -> _Myself:
+    if data.get("myself") is None:
+        raise errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
+    try:
+        return msgspec.convert(data["myself"], _Myself, strict=False)
+    except msgspec.ValidationError:
+        raise errors.Malformed("The account is not what runpod documents.") from None
 
 
 def connect(

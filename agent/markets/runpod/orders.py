@@ -26,10 +26,19 @@ def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     Raises:
         Rejected: the terms are none the market can carry out as meant.
     """
+    if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
+        raise errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
+    return common(where, gpus, terms, label)
+
+
+def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, Any]:
+    """Return what every order says, in the words of REST v2.
+
+    Raises:
+        Rejected: as `create`.
+    """
     if not label or len(label) > labels.MAX_LABEL:
         raise errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
-    if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
-        raise errors.Rejected("invalid_price", f"runpod has no {terms.tenure.value} order at bid {terms.bid} here.")
     if terms.login is not None:
         sentence = "runpod keeps registry logins itself: store it there and use a template, or a public image"
         raise errors.Rejected("invalid_args", sentence)

@@ -141,10 +141,12 @@ def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
     return money.per_hour(told)
 
 
-def offers(row: GpuRow, cloud: str, gpus: int, disk_gb: float, seen_at: datetime) -> Iterator[Offer]:
+def offers(
+    row: GpuRow, cloud: str, gpus: int, disk_gb: float, floor: UsdPerHour | None, seen_at: datetime
+) -> Iterator[Offer]:
     """Yield one offer for each data centre that has so many GPUs of a type, or one for the cloud where none is named.
 
-    The ask is for the whole pod; what the market does not tell stands in figures.py.
+    Ask and `floor` are for the whole pod; what the market does not tell stands in figures.py.
     """
     each = price(row, cloud)
     most = row.maxCount.secure if cloud == SECURE and row.maxCount else row.maxCount.community if row.maxCount else None
@@ -155,10 +157,11 @@ def offers(row: GpuRow, cloud: str, gpus: int, disk_gb: float, seen_at: datetime
         return
     for data_center in places or [""]:
         where = names.Pool(cloud, text.clean(row.id, 64), text.clean(data_center, 32))
-        yield _offer(row, where, gpus, UsdPerHour(each.micros * gpus), disk_gb, seen_at)
+        made = _offer(row, where, gpus, disk_gb, seen_at)
+        yield msgspec.structs.replace(made, ask=UsdPerHour(each.micros * gpus), floor=floor)
 
 
-def _offer(row: GpuRow, where: names.Pool, gpus: int, ask: UsdPerHour, disk_gb: float, seen_at: datetime) -> Offer:
+def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: datetime) -> Offer:
     model = names.model(row.name or row.id)
     return Offer(
         market=MARKET,
@@ -176,7 +179,7 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, ask: UsdPerHour, disk_gb: 
         inet_up_mbps=figures.INET_MBPS,
         # What a host has left is not told; an order for more than that is refused.
         disk_gb=disk_gb,
-        ask=ask,
+        ask=None,
         floor=None,
         storage_micros_per_gb_month=figures.STORAGE_MICROS_PER_GB_MONTH,
         traffic_down_micros_per_gb=0,

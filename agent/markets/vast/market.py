@@ -5,7 +5,7 @@ Invariants: those of the port. Beyond them:
 2. In a bid search the price shown is the floor, so the ask of an interruptible offer is asked for separately.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -196,6 +196,10 @@ class VastMarket:
         """Return what this market can do; without the inbox, causes are inferred."""
         common = {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
         return frozenset(common | {Capability.EVENTS} if self._has_inbox else common)
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return nothing: every account is sold both."""
+        return {}
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -1,0 +1,180 @@
+"""Interruptible pods, which only GraphQL ever sold: whether they still are, their floors, and orders at a bid.
+
+Invariants:
+1. Nothing here is assumed to exist: a field, a mutation or the product that is gone is remembered with the market's own
+   words, said through `not_sold`, and asked for again seldom.
+2. The market's floor is for a whole pod, a bid is for one GPU of it; here both are for the whole pod.
+3. A floor at or above the ask is none: such a bid buys nothing but the risk.
+4. A pod pays its bid, not the floor.
+"""
+
+from typing import Any
+
+import msgspec
+
+from agent import clock as clocks
+from agent.domain import money
+from agent.domain.money import UsdPerHour
+from agent.markets import errors
+from agent.markets.port import Terms
+from agent.markets.runpod import client, graph, names, orders, parse
+
+ASK_AGAIN_SECONDS = 6 * 3600.0
+"""What is not sold is asked for again this seldom: the market announced its end."""
+FLOORS_KEPT_SECONDS = 60.0
+"""Floors were constant for days when they were recorded; a plan's searches share one question."""
+MOST_REFUSALS = 3
+"""After so many bids in a row that found no capacity anywhere, interruptible pods are taken to be sold no more: since
+spring 2026 the market answers every bid so instead of saying that it sells none. Assumed."""
+_MOST = 10_000.0
+
+_FLOORS = """
+query floors($count: Int!, $secure: Boolean) {
+  gpuTypes { id lowestPrice(input: {gpuCount: $count, secureCloud: $secure}) { minimumBidPrice uninterruptablePrice } }
+}"""
+_RENT = "mutation rent($input: PodRentInterruptableInput!) { podRentInterruptable(input: $input) { id } }"
+_RESUME = "mutation resume($input: PodBidResumeInput!) { podBidResume(input: $input) { id desiredStatus } }"
+
+
+class _Price(msgspec.Struct):
+    minimumBidPrice: float | None = None  # noqa: N815 - the vendor's spelling
+    uninterruptablePrice: float | None = None  # noqa: N815 - as above
+
+
+class _Type(msgspec.Struct):
+    id: str
+    lowestPrice: _Price | None = None  # noqa: N815 - as above
+
+
+class Bids:
+    """What the account is sold at a bid."""
+
+    def __init__(self, endpoints: client.RunPodClient, clock: clocks.Clock) -> None:
+        self._client = endpoints
+        self._clock = clock
+        self._because = ""
+        self._again_at = 0.0
+        self._floors: dict[tuple[str, int], tuple[float, dict[str, UsdPerHour]]] = {}
+        self._refusals = 0
+
+    @property
+    def not_sold_because(self) -> str:
+        """Why no interruptible pod is sold now, in a sentence; empty while some are or nobody has asked."""
+        return self._because
+
+    async def floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
+        """Return the floor of a pod of so many GPUs by GPU type, without those that are not under the ask.
+
+        Raises: Throttled, Unavailable, Malformed, Unauthorized.
+        """
+        now = self._clock.monotonic()
+        if self._because and now < self._again_at:
+            return {}
+        known = self._floors.get((cloud, gpus))
+        if known is not None and now - known[0] < FLOORS_KEPT_SECONDS:
+            return known[1]
+        try:
+            data, _ = await self._client.ask_graph(_FLOORS, {"count": gpus, "secure": cloud == parse.SECURE})
+        except graph.Retired as retired:
+            self._end(f"the market took the question for floors away ({retired})")
+            return {}
+        found = _usable(data)
+        self._floors[cloud, gpus] = now, found
+        self._judge(found, cloud, gpus)
+        return found
+
+    async def rent(self, where: names.Pool, gpus: int, terms: Terms, label: str) -> str:
+        """Rent at a bid and return the pod's id. Raises: as the port's `rent`."""
+        body = _order(where, gpus, terms, label)
+        data = await self._write(_RENT, body)
+        pod_id = (data.get("podRentInterruptable") or {}).get("id")
+        if not isinstance(pod_id, str) or not pod_id:
+            raise errors.Ambiguous("runpod took the bid and named no pod; its listing will tell.")
+        self._refusals = 0
+        return pod_id
+
+    async def resume(self, pod_id: str, bid: UsdPerHour, gpus: int) -> None:
+        """Start a stopped pod on its own host at a bid. Raises: as the port's `resume`."""
+        data = await self._write(_RESUME, {"podId": pod_id, "bidPerGpu": each(bid, gpus), "gpuCount": gpus})
+        if not isinstance(data.get("podBidResume"), dict):
+            raise errors.Ambiguous("runpod answered a start with nothing; its listing will tell.")
+
+    async def _write(self, mutation: str, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._client.tell_graph(mutation, {"input": body})
+        except graph.Retired as retired:
+            self._end(f"the market took the order away ({retired})")
+            raise errors.Rejected("not_sold", f"runpod takes no bids any more ({retired}).") from None
+        except errors.Rejected as error:
+            self._count(error)
+            raise
+
+    def _count(self, error: errors.Rejected) -> None:
+        self._refusals = self._refusals + 1 if error.reason == "no_capacity" else self._refusals
+        if error.reason == "not_sold":
+            self._end(f"the market says so: {error}")
+        elif self._refusals >= MOST_REFUSALS:
+            self._end(f"{self._refusals} bids in a row found no capacity, which is how the market says it sells none")
+
+    def _judge(self, found: dict[str, UsdPerHour], cloud: str, gpus: int) -> None:
+        if found:
+            self._because = ""
+        elif (cloud, gpus) == (parse.SECURE, 1):
+            self._end("no floor of any model is under its on-demand price")
+
+    def _end(self, why: str) -> None:
+        self._because = why
+        self._again_at = self._clock.monotonic() + ASK_AGAIN_SECONDS
+        self._floors.clear()
+        self._refusals = 0
+
+
+def each(bid: UsdPerHour, gpus: int) -> float:
+    """Return the bid for one GPU: to the micro-dollar, rounded up so that the whole is never under the floor."""
+    return -(-bid.micros // max(gpus, 1)) / money.MICROS
+
+
+def _usable(data: dict[str, Any]) -> dict[str, UsdPerHour]:
+    try:
+        types = msgspec.convert(data.get("gpuTypes"), list[_Type], strict=False)
+    except msgspec.ValidationError:
+        raise errors.Malformed("The floors are not what runpod documented.") from None
+    found = {}
+    for row in types:
+        price = row.lowestPrice or _Price()
+        floor, ask = price.minimumBidPrice, price.uninterruptablePrice
+        if floor is not None and 0 < floor <= _MOST and (ask is None or floor < ask):
+            found[row.id] = money.per_hour_up(floor)
+    return found
+
+
+def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, Any]:
+    """Return the input of an order at a bid.
+
+    Raises:
+        Rejected: the terms are none the market can carry out as meant.
+    """
+    if terms.bid is None:
+        raise errors.Rejected("invalid_price", "an interruptible order needs a bid")
+    body = orders.common(where, gpus, terms, label)
+    order: dict[str, Any] = {
+        "bidPerGpu": each(terms.bid, gpus),
+        "cloudType": where.cloud,
+        "gpuTypeId": where.gpu_type,
+        "gpuCount": gpus,
+        "name": label,
+        "imageName": terms.image,
+        "dockerArgs": body.get("args", ""),
+        "env": [{"key": key, "value": value} for key, value in body["env"].items()],
+        "ports": ",".join(body["ports"]),
+        "containerDiskInGb": body["disk"],
+        "volumeInGb": body["mounts"]["persistent"]["size"],
+        "volumeMountPath": orders.MOUNT,
+        "startSsh": body["startSsh"],
+        "startJupyter": body["startJupyter"],
+    }
+    if where.data_center:
+        order["dataCenterId"] = where.data_center
+    if terms.template:
+        order["templateId"] = terms.template
+    return order

@@ -1,0 +1,120 @@
+"""What GraphQL adds to a listing while it lives: tenure and standing bid of each pod, and why it stopped.
+
+Invariant: an addition never makes or removes a pod; the listing of REST v2 is the one that counts.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.interruption import MarketEvent
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.markets import errors, text
+
+QUESTION = """
+query account {
+  myself { id clientBalance pods { id podType costPerHr gpuCount desiredStatus lastStatusChange } }
+}"""
+_INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
+_MOST = 100_000.0
+_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d{4} \d{2}:\d{2}:\d{2}) GMT([+-]\d{4})")
+_KINDS = (
+    # The first phrase that the words begin with, whatever their case.
+    ("outbid", "bid_lost"),
+    ("exited by user", "stopped"),
+    ("exited by runpod", "stopped_by_market"),
+    ("terminated by runpod", "stopped_by_market"),
+    ("terminated by user", "stopped"),
+    ("rented by user", "started"),
+)
+
+
+class Pod(msgspec.Struct):
+    """One pod as GraphQL tells it."""
+
+    id: str
+    podType: str | None = None  # noqa: N815 - the vendor's spelling
+    costPerHr: float | None = None  # noqa: N815 - as above
+    gpuCount: int | None = None  # noqa: N815 - as above
+    desiredStatus: str | None = None  # noqa: N815 - as above
+    lastStatusChange: str | None = None  # noqa: N815 - as above
+
+    @property
+    def is_interruptible(self) -> bool:
+        """Whether it was rented at a bid."""
+        return self.podType in _INTERRUPTIBLE
+
+    @property
+    def rate(self) -> UsdPerHour | None:
+        """What it costs per hour while it runs, for a pod at a bid the bid of all its GPUs; None where not told."""
+        if self.costPerHr is None or not 0 < self.costPerHr <= _MOST:
+            return None
+        return money.per_hour(self.costPerHr)
+
+    @property
+    def change(self) -> tuple[str, datetime] | None:
+        """What last happened to it and when, in our words, or None where that cannot be read."""
+        phrase, _, stamp = (self.lastStatusChange or "").partition(":")
+        at = _moment(stamp)
+        kind = next((ours for words, ours in _KINDS if phrase.strip().casefold().startswith(words)), "")
+        return (kind, at) if kind and at is not None else None
+
+
+def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
+    """Return the pods of an account by id.
+
+    Raises:
+        Malformed: they are none.
+    """
+    try:
+        found = msgspec.convert((myself or {}).get("pods") or [], list[Pod], strict=False)
+    except (msgspec.ValidationError, AttributeError):
+        raise errors.Malformed("The account's pods are not what runpod documented.") from None
+    return {pod.id: pod for pod in found}
+
+
+def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:
+    """Return an instance of the listing with what GraphQL adds to it."""
+    if told is None:
+        return row
+    changes: dict[str, Any] = {}
+    if told.is_interruptible:
+        changes["tenure"] = Tenure.INTERRUPTIBLE
+        changes["gpu_rate"] = told.rate or row.gpu_rate
+    kind = told.change[0] if told.change is not None else ""
+    if row.state is InstanceState.PAUSED and kind:
+        changes["message"] = text.clean(told.lastStatusChange or "")
+        if kind == "stopped_by_market" and not has_run:
+            # A bad image ends so, minutes after a rent that never reported anything.
+            changes |= {"state": InstanceState.FAILED, "has_trouble": True}
+    return msgspec.structs.replace(row, **changes)
+
+
+def event(market: str, row: Instance, told: Pod) -> MarketEvent | None:
+    """Return the last change of a pod as an event of ours."""
+    if told.change is None:
+        return None
+    kind, at = told.change
+    return MarketEvent(
+        event_id=f"{row.instance_id}@{at.timestamp():.0f}",
+        market=market,
+        kind=kind,
+        instance_id=row.instance_id,
+        at=at,
+        your_bid=row.bid,
+    )
+
+
+def _moment(stamp: str) -> datetime | None:
+    found = _DATE.search(stamp[:100])
+    if found is None:
+        return None
+    try:
+        return datetime.strptime(f"{found[1]} {found[2]}", "%b %d %Y %H:%M:%S %z").astimezone(UTC)
+    except ValueError:
+        return None
