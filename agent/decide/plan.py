@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide import (
+    breaking,
     capping,
     cooldown,
     endings,
@@ -76,8 +77,9 @@ def plan(
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            decision = _willed(_decision(proposal, work), ground.cooling)
-            decision = _allowed(decision, fleet, now_standing, caps, faulty)
+            wanted = _willed(_decision(proposal, work), ground.cooling)
+            decision = _allowed(wanted, fleet, now_standing, caps, faulty)
+            decision = breaking.instead(decision, proposal, wanted, work, fleet, caps)
             if isinstance(decision, Pause) and proposal.candidate is not None:
                 rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), ground.cooling)
                 rent = _allowed(rent, fleet, now_standing.after(decision), caps, faulty)
