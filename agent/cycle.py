@@ -108,7 +108,6 @@ class Cycle:
                 await poller.sight(probing.targets(seen, poller.market.name))
         found = await self._reconcile(rules)
         fleet = await self._fleet(rules)
-        self._risks = risk.risks(fleet, rules.caps, self._risks)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress.told(fleet))
         try:
@@ -131,6 +130,7 @@ class Cycle:
         for poller in self._pollers:
             await poller.ask(needs.needs(fleet), rules.workloads, needs.dear(fleet))
         fleet = await self._fleet(rules)
+        self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
         planned = plan.plan(replace(fleet, typical=self._typical), rules.tuned, rules.caps, found.faulty)
         news = await record.record_plan(

@@ -1,0 +1,148 @@
+"""Deadline jobs over real HTTP: none late that on-demand from the start would meet; a cap is told before it bites."""
+
+import dataclasses
+import datetime as dt
+import random
+from pathlib import Path
+
+import pytest
+
+from agent import tuning
+from agent.act.orders import Order
+from agent.decide.limits import Limits
+from agent.domain import gpu, money
+from agent.domain.deadline import Deadline
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
+from agent.lab.job import Job
+from agent.simulator import climate
+from agent.simulator.model import Container
+from tests.support.world import START, Rehearsed, Scene, rehearsed, work
+
+JOBS = 20
+CHECKPOINT = Checkpoint(dt.timedelta(minutes=10), dt.timedelta(seconds=60), 0.0, CheckpointPlace.REMOTE)
+POLL = dt.timedelta(minutes=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawn:
+    """A job: so many hours of work within so many hours, in a climate under a seed."""
+
+    seed: int
+    climate: str
+    hours: float
+    allowed: float
+
+    @property
+    def by(self) -> dt.datetime:
+        """The deadline."""
+        return START + dt.timedelta(hours=self.allowed)
+
+
+def drawn(number: int) -> Drawn:
+    lots = random.Random(f"http-{number}")
+    hours = lots.uniform(0.5, 2.0)
+    allowed = hours * lots.choice((1.1, 1.5, 2.5)) + lots.uniform(0.7, 1.5)
+    return Drawn(number, lots.choice(("bidding_war", "price_spike", "calm")), hours, allowed)
+
+
+def workload(job: Drawn, strategy: str) -> Workload:
+    wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"),), verified_only=False)
+    return work(
+        kind=WorkloadKind.BATCH,
+        strategy=strategy,
+        requirements=wants,
+        max_price=money.per_hour("1.2"),
+        checkpoint=CHECKPOINT,
+        deadline=Deadline(job.hours, job.by),
+    )
+
+
+def observe(world: Rehearsed, job: Job, running: dict[int, float]) -> None:
+    """Let the job run where the market's own truth says that its container runs."""
+    now = world.clock.now()
+    seen = {
+        contract.contract_id: contract.running_since
+        for contract in world.contracts()
+        if contract.container is Container.RUNNING and contract.holds_gpu and contract.running_since is not None
+    }
+    for key, since in list(running.items()):
+        if seen.get(key) != since:
+            job.stop(str(key), now)
+            del running[key]
+    for key, since in seen.items():
+        if key not in running and since is not None:
+            running[key] = since
+            job.start(str(key), dt.datetime.fromtimestamp(since, dt.UTC), 1.0)
+    job.advance(now)
+
+
+async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | None, set[Tenure]]:
+    """Return when a job was done under a strategy, and on what it ran."""
+    scene = Scene(
+        climate=climate.named(job.climate),
+        seed=job.seed,
+        hosts=200,
+        workloads=(workload(job, strategy),),
+        tuned=tuning.load(),
+    )
+    place.mkdir()  # noqa: ASYNC240 - a test may make its own folder
+    async with rehearsed(place, scene) as world:
+        world.config = dataclasses.replace(world.config, poll=POLL)
+        work_ = Job(job.hours, CHECKPOINT.interval, CHECKPOINT.restore)
+        running: dict[int, float] = {}
+        until = job.by + dt.timedelta(hours=2)
+        while work_.done_at is None and world.clock.now() < until:
+            await world.cycle()
+            observe(world, work_, running)
+            told = [work_.told(str(key), world.clock.now()) for key in running]
+            for hours in told[:1]:
+                if hours is not None:
+                    await world.app.say(Order("progress", "train", hours=hours), "the job itself")
+        return work_.done_at, {lease.tenure for lease in await world.past_leases()}
+
+
+async def is_avoidably_late(place: Path, number: int) -> bool:
+    """Tell whether a job was late although on-demand from its start would have been in time."""
+    job = drawn(number)
+    done_at, _ = await lived(place / f"deadline-{number}", job, "deadline")
+    if done_at is not None and done_at <= job.by:
+        return False
+    base, _ = await lived(place / f"ondemand-{number}", job, "ondemand")
+    return base is not None and base <= job.by
+
+
+@pytest.mark.parametrize("number", [0, 7])
+async def test_a_job_is_not_late_where_on_demand_is_not(tmp_path: Path, number: int) -> None:
+    assert not await is_avoidably_late(tmp_path, number)
+
+
+@pytest.mark.nightly
+async def test_twenty_jobs_are_not_late_where_on_demand_is_not(tmp_path: Path) -> None:
+    assert [number for number in range(JOBS) if await is_avoidably_late(tmp_path, number)] == []
+
+
+async def test_a_cap_that_collides_with_a_deadline_is_told_before_it_bites(tmp_path: Path) -> None:
+    job = Drawn(3, "calm", 3.0, 6.0)
+    caps = Limits(per_day=money.usd("0.30"))
+    scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load(), limits=caps)
+    async with rehearsed(tmp_path, scene) as world:
+        await world.cycle(minutes=3)
+        [told] = await world.events("alert.deadline_at_risk")
+        assert "is at risk by per_day" in told.reason
+        assert await world.spend() < 0.05, "it was told after the money was gone"
+        await world.cycle(minutes=10)
+        assert len(await world.events("alert.deadline_at_risk")) == 1, "it is told once"
+
+
+async def test_progress_survives_a_restart_and_is_explained(tmp_path: Path) -> None:
+    job = Drawn(3, "calm", 10.0, 100.0)
+    scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load())
+    async with rehearsed(tmp_path, scene) as world:
+        await world.until_running()
+        await world.app.say(Order("progress", "train", hours=4.0), "ops")
+        await world.restart(60.0)
+        done = await world.cycle(minutes=1)
+        (made,) = done.plan.decisions
+        assert "6.00 h of work left, slack" in made.reason.sentence
+        assert world.app.ledger.recollection().progress["train"].hours == 4.0
