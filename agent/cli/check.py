@@ -10,6 +10,7 @@ from agent.cli import exits, session, wire
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.reload import Finding
+    from agent.web.holdings import Holdings
 
 
 def check(
@@ -61,7 +62,7 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
     """Return what loading the file would do to what the ledger holds, under the caps that the daemon runs on."""
     from agent.ledger.errors import LedgerError
 
-    if not config.ledger.exists():
+    if session.may_read(config.ledger) and not config.ledger.exists():
         return ()
     try:
         return asyncio.run(_found(config))
@@ -70,23 +71,32 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
 
 
 async def _found(config: "Config") -> "tuple[Finding, ...]":
-    from agent.clock import SystemClock
     from agent.decide import reload
-    from agent.ledger.reader import open_reader
     from agent.observe import snapshot
     from agent.web import caps
 
+    running = await wire.get(config, "/running")
+    held = await _held(config, is_told=running is not None)
+    after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
+    spend_of = snapshot.renamed(dict(held.spend_of), config.workloads)
+    standing = reload.present(held.leases, held.intents, held.total, held.now, spend_of)
+    return reload.findings(after, held.leases, standing, caps.of(running["limits"]) if running else None)
+
+
+async def _held(config: "Config", *, is_told: bool) -> "Holdings":
+    """Return what there is: from the daemon, or from its ledger where none runs."""
+    from agent.clock import SystemClock
+    from agent.ledger.reader import open_reader
+    from agent.web import holdings
+
+    if is_told:
+        return holdings.decoded(await wire.get(config, "/holdings"))
     reader = await open_reader(config.ledger)
     try:
         now = SystemClock().now()
-        known = await reader.recollection(now)
+        return holdings.of(await reader.recollection(now), now)
     finally:
         await reader.close()
-    running = await wire.get(config, "/running")
-    after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
-    spend_of = snapshot.renamed(known.spend_of, config.workloads)
-    standing = reload.present(known.leases, known.intents, known.total, now, spend_of)
-    return reload.findings(after, known.leases, standing, caps.of(running["limits"]) if running else None)
 
 
 def _market(climate: str, *, spend: bool) -> str:

@@ -51,7 +51,7 @@ def explain(
 async def _last(config: "Config") -> "list[RecordedDecision]":
     from agent.ledger.reader import open_reader
 
-    if not config.ledger.exists():
+    if session.may_read(config.ledger) and not config.ledger.exists():
         return []
     reader = await open_reader(config.ledger)
     try:

@@ -65,6 +65,7 @@ async def _order(config: "Config", tuned: "Mapping[str, Tuned]", verb: str, *, k
     told = await wire.post(config, "/order", {"verb": verb, "leases": [], "keep_disks": keep_disks})
     if told is not None:
         return told
+    session.must_own(config.ledger)
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, outside)
         try:

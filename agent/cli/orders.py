@@ -186,6 +186,7 @@ async def _here(orders: "list[Order]", config: "Config", tuned: "Mapping[str, Tu
     from agent.web import operator
 
     told = []
+    session.must_own(config.ledger)
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, outside)
         try:

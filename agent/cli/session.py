@@ -147,6 +147,17 @@ async def _embedded(climate_name: str) -> AsyncIterator[str]:
         yield simulator.vast_url
 
 
+def must_own(file: Path) -> None:
+    """End with a sentence where a ledger is not ours to write: an order without a daemon is written there."""
+    try:
+        is_ours = not file.exists() or os.access(file, os.W_OK)
+    except PermissionError:
+        is_ours = False
+    if not is_ours:
+        sentence = f"no daemon runs, and {file} is not yours to write; start the daemon, or run this as its user"
+        exits.stop(exits.FAILED, [sentence])
+
+
 def may_read(file: Path) -> bool:
     """Tell whether a file is ours to read; what is not there counts as readable, and is then found missing."""
     try:

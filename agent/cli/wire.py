@@ -19,7 +19,7 @@ def may_ask(config: "Config") -> bool:
 
     from agent.web import operator
 
-    return os.access(operator.path_of(config.ledger), os.R_OK | os.W_OK)
+    return os.access(operator.path_of(config.ledger, config.runtime), os.R_OK | os.W_OK)
 
 
 async def post(config: "Config", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -57,9 +57,8 @@ async def _asked(config: "Config", method: str, route: str, **more: Any) -> Any:
             exits.stop(exits.FAILED, [sentence])
         return None
     except (aiohttp.ClientError, TimeoutError):
-        exits.stop(
-            exits.FAILED, ["the daemon did not answer; stop it and give the order again: it is then carried out here"]
-        )
+        way = "stop it and give the order again: it is then carried out here"
+        exits.stop(exits.FAILED, [f"the daemon did not answer; {way if method == 'POST' else 'look at its log'}"])
     if isinstance(said, dict) and "error" in said:
         code = exits.BAD_INPUT if status == UNUSABLE else exits.FAILED
         exits.stop(code, [str(said.get("sentence") or said["error"])])

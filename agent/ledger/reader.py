@@ -156,7 +156,7 @@ async def open_reader(path: Path) -> Reader:
     Raises:
         LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
     """
-    verify.refuse_unreadable(path)
+    verify.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
     revision = await asyncio.to_thread(migrate.stored_revision, path)
     if revision is None:
         raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")

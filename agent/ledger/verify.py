@@ -56,14 +56,14 @@ class Verification:
         return not self.findings
 
 
-def refuse_unreadable(path: Path) -> None:
+def refuse_unreadable(path: Path, way_out: str = "") -> None:
     """Raise LedgerError where a ledger is not this user's to read: that says nothing of the ledger."""
     try:
         is_readable = not path.exists() or os.access(path, os.R_OK)
     except PermissionError:
         is_readable = False
     if not is_readable:
-        sentence = f"{path}: not yours to read; run this as the daemon's user"
+        sentence = f"{path}: not yours to read; run this as the daemon's user{way_out}"
         raise LedgerError(Code.UNREADABLE, sentence)
 
 

@@ -5,7 +5,7 @@
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders.py | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
-| GET /fleet, /running, /plan, /learned | as the verbs | who connects |
+| GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
 | GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
 """
 
@@ -28,7 +28,7 @@ from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
-from agent.web import access, learned, logs, views
+from agent.web import access, holdings, learned, logs, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -89,6 +89,7 @@ class OperatorSocket:
         made.router.add_post("/say", self._say)
         made.router.add_get("/fleet", self._fleet)
         made.router.add_get("/running", self._running)
+        made.router.add_get("/holdings", self._holdings)
         made.router.add_get("/plan", self._plan)
         made.router.add_get("/events", self._events)
         made.router.add_get("/prices", self._prices)
@@ -167,6 +168,11 @@ class OperatorSocket:
 
     async def _running(self, _: web.Request) -> web.Response:
         return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))
+
+    async def _holdings(self, _: web.Request) -> web.Response:
+        now = self._orders.clock.now()
+        held = holdings.of(self._orders.ledger.recollection(now), now)
+        return web.Response(body=holdings.encoded(held), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.Response:
         asked = request.query

@@ -192,6 +192,7 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             ["explain", "train"],
             ["ledger", "events"],
             ["ledger", "prices", "--since", "2026-01-01"],
+            ["check", "--against-running"],
         ):
             ran = await asyncio.to_thread(CliRunner().invoke, main.app, [*verb, "--json"])
             assert ran.exit_code == 0, ran.output
@@ -200,3 +201,24 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             assert told.exit_code == 0, told.output
             assert "RTX" in told.stdout if "prices" in verb else "train" in told.stdout
             assert not told.stdout.startswith(("{", "[")), "asked for sentences, not for JSON"
+
+
+async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not ours to write says nothing of its disk or its soundness."""
+    (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
+    (tmp_path / "ledger.sqlite").touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setenv("VAST_API_KEY", "some-key")
+    monkeypatch.chdir(tmp_path)
+    for verb, says in (
+        (["drain", "train"], "is not yours to write"),
+        (["kill"], "is not yours to write"),
+        (["fleet"], "not yours to read"),
+        (["plan"], "not yours to read"),
+        (["ledger", "verify"], "not yours to read"),
+    ):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, verb)
+        assert ran.exit_code == 1, ran.output
+        assert says in ran.stderr
