@@ -231,7 +231,9 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
 def _refuse_filled(place: Slot, grounds: Grounds) -> None:
     for lease in grounds.known.leases:
         if lease.slot == place and lease.is_open and not lease.is_held:
-            raise OrderError("slot_filled", f"slot {place} is filled by {lease.lease_id}: release that one first")
+            raise OrderError(
+                "slot_filled", f"slot {place} is filled by {lease.lease_id}: release that one first, or give --into"
+            )
     for intent in grounds.known.intents:
         if intent.slot == place and intent.is_open and intent.kind.is_paying:
             raise OrderError("slot_busy", f"slot {place} has intent {intent.intent_id} in doubt: try again in a minute")

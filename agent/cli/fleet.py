@@ -68,14 +68,14 @@ def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Noti
 
 def _print(shown: dict[str, Any]) -> None:
     table = session.table("slot", "state", "lease", "host", "GPU", "tenure", "bills now", "since")
-    for row in shown["leases"]:
+    for row in _in_order(shown):
+        if "gpu" not in row:
+            session.add(table, row["slot"], "empty", "", "", "", "", "", "")
+            continue
         state = f"{row['state']} (held)" if row["is_held"] else row["state"]
         bills = f"${row['billing_dollars_per_hour']:.4f}/h"
         gpu = f"{row['gpus']}x {row['gpu']}"
         session.add(table, row["slot"], state, row["lease"], row["host"], gpu, row["tenure"], bills, row["since"][:19])
-    for row in shown["slots"]:
-        if row["lease"] is None:
-            session.add(table, row["slot"], "empty", "", "", "", "", "", "")
     session.show(table)
     for line in _sentences(shown):
         session.say(line)
@@ -83,6 +83,17 @@ def _print(shown: dict[str, Any]) -> None:
         session.say(row["sentence"])
     today, month = shown["spent_today_dollars"], shown["spent_month_dollars"]
     session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour")
+
+
+def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
+    """Yield leases slot by slot as configured, a slot that has none by itself, and last what is in no slot."""
+    places = {row["slot"]: row for row in shown["slots"]}
+    for place, slot in places.items():
+        mine = [row for row in shown["leases"] if row["slot"] == place]
+        if slot["lease"] is None:
+            yield slot
+        yield from mine
+    yield from (row for row in shown["leases"] if row["slot"] not in places)
 
 
 def _sentences(shown: dict[str, Any]) -> "Iterator[str]":

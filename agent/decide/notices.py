@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from agent.decide.limits import MOST_SKEW_SECONDS
 from agent.domain.fleet import MarketView
+from agent.domain.lease import Lease, LeaseState
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One sentence about a market, the ledger or the daemon, with a code for programs."""
+    """One sentence about a market, the ledger, the daemon or a held lease, with a code for programs."""
 
     about: str
     code: str
@@ -20,6 +21,18 @@ class Notice:
 def notices(views: Mapping[str, MarketView], stopped_because: str, *, is_writable: bool) -> tuple[Notice, ...]:
     """Return what keeps the daemon from paying, the daemon's own state first."""
     return (*_of_daemon(stopped_because, is_writable=is_writable), *_of_markets(views.values(), stopped_because))
+
+
+def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
+    """Yield each lease that waits for a person to adopt or release it."""
+    for held in leases:
+        if held.is_held and held.state is not LeaseState.RELEASING:
+            name = held.lease_id
+            sentence = (
+                f"carries our label and fills no slot: it bills {held.billing_rate} and is left alone until "
+                f"`gpubid adopt {name} --into WORKLOAD/SLOT` or `gpubid release {name}`"
+            )
+            yield Notice(name, "held", sentence)
 
 
 def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:

@@ -10,7 +10,7 @@ from typing import Any
 from agent.cycle import Pass
 from agent.decide import cooldown, credit, crossings, explain, meter, words
 from agent.decide.limits import Limits
-from agent.decide.notices import Notice
+from agent.decide.notices import Notice, held_back
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.price import PriceSample
@@ -33,7 +33,7 @@ def fleet(
     owed = meter.outstanding(known.leases, now)
     return {
         "now": now.isoformat(),
-        "notices": [asdict(notice) for notice in notices],
+        "notices": [asdict(notice) for notice in (*notices, *held_back(known.leases))],
         "slots": [slot(place, known, decided, now) for work in workloads for place in work.places],
         "leases": [lease(held) for held in known.leases],
         "in_doubt": [

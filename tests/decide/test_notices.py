@@ -6,6 +6,7 @@ import pytest
 
 from agent.decide import notices
 from agent.domain.fleet import MarketView
+from agent.domain.lease import LeaseState
 from agent.domain.money import ZERO
 from tests.support import builders
 
@@ -50,3 +51,11 @@ def test_a_small_difference_of_clocks_is_none() -> None:
 def test_what_stopped_all_writing_is_told_once_and_first() -> None:
     view = replace(VIEW, no_spend_because="a second daemon")
     assert [code for code, _ in told(view, "a second daemon", is_writable=False)] == ["writing_stopped", "unwritable"]
+
+
+def test_a_held_lease_waits_for_a_person_until_it_is_on_its_way_out() -> None:
+    held = builders.lease(is_held=True)
+    (notice,) = notices.held_back([held, builders.lease(2)])
+    assert (notice.about, notice.code) == (held.lease_id, "held")
+    assert f"`gpubid adopt {held.lease_id} --into WORKLOAD/SLOT` or `gpubid release {held.lease_id}`" in notice.sentence
+    assert not list(notices.held_back([replace(held, state=LeaseState.RELEASING)]))
