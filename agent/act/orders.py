@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.act import record
-from agent.decide import cooldown, endings, words
+from agent.decide import cooldown, endings, halt, words
 from agent.decide.facts import ProgressTold
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, is_hours
@@ -173,7 +173,9 @@ def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Coll
         lifts += tuple((rest.scope, rest.key) for rest in grounds.known.cooldowns if _is_counted(rest, key))
     else:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
-    return Meaning(key, f"{order.verb} {key}", lifts=lifts)
+    halted = any((rest.scope, rest.key) == halt.EVERYTHING for rest in grounds.known.cooldowns)
+    still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
+    return Meaning(key, f"{order.verb} {key}{still}", lifts=lifts)
 
 
 def _is_counted(rest: Cooldown, key: str) -> bool:

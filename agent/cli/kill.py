@@ -92,7 +92,7 @@ def _tell(said: Answer, end: str) -> None:
         session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
     for row in said["in_doubt"]:
         session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: look with `gpubid fleet`")
-    session.say(f"{len(said['done'])} order(s) carried out{'; ' if end else ''}{end}")
+    session.say(f"{len(said['done'])} order(s) carried out; {end}" if said["done"] else end)
 
 
 def _unconfirmed(done: list[dict[str, Any]]) -> bool:

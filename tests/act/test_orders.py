@@ -7,7 +7,7 @@ import pytest
 
 from agent.act import orders
 from agent.act.orders import Grounds, Meaning, Order, OrderError
-from agent.decide import endings, words
+from agent.decide import endings, halt, words
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Deadline
 from agent.domain.decision import Pause, Release
@@ -158,6 +158,12 @@ async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> Non
     with pytest.raises(OrderError) as caught:
         await read(desk, Order("unlock", "host:h9"), rest("ran", "train/0@vast-1"), rest("lock", "host:h1"))
     assert "resting are: lock:host:h1" in caught.value.sentence
+
+
+async def test_a_resume_under_a_stop_of_all_spending_says_that_it_is_not_enough(desk: Desk) -> None:
+    meant = await read(desk, Order("resume", "train"), rest(words.PAUSE, "workload:train"), rest(*halt.EVERYTHING))
+    assert meant.lifts == ((words.PAUSE, "workload:train"),)
+    assert "`gpubid kill --lift` ends that" in meant.sentence
 
 
 async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
