@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import orders, terms
+from agent.act import endpoints, orders, terms
 from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
@@ -28,6 +28,7 @@ from agent.domain.event import Event
 from agent.domain.fleet import MarketView
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Lease
+from agent.domain.workload import Slot
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import UNTOLD
@@ -78,6 +79,7 @@ class App:
         self.seen: Pass | None = None
         self._stopped_because = ""
         self._turn = asyncio.Lock()
+        self._endpoints: Mapping[Slot, str] = {}
         self._beside: list[asyncio.Task[None]] = []
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
         self.pollers = [
@@ -132,9 +134,18 @@ class App:
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             done = await self._cycle.run()
             self.seen = done
+            await self._note_endpoints(done)
         if any(self._is_unknown(poller.view) for poller in self.pollers):
             await self._accounts.know()
         return done
+
+    async def _note_endpoints(self, done: Pass) -> None:
+        after = endpoints.of(done.fleet)
+        moved = endpoints.changes(self._endpoints, after)
+        if moved:
+            async with self.ledger.transaction() as tx:
+                endpoints.note(tx, done.fleet, moved, after)
+            self._endpoints = after
 
     def stop_writing(self, why: str) -> None:
         """Send nothing more that pays, until the program is started again."""

@@ -23,7 +23,8 @@ from agent.notify import channels
 from agent.notify.courier import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
-from agent.web import operator
+from agent.web import discovery, operator
+from agent.web.deliveries import Deliveries
 from agent.web.pages import Pages
 from agent.web.server import Server
 from agent.web.visitors import Visitors
@@ -45,6 +46,8 @@ class Parts:
     on_ready: Callable[[str], None] = lambda _: None
     credential: Callable[[str], str] = terms.none
     """Gives a credential by its name, for the channels of [notify]."""
+    webhook_secret: Callable[[], str] | None = None
+    """Gives the secret with which the market signs its webhooks; None takes none."""
     token: Callable[[], str] | None = None
     """Gives the token with which a visitor of the page may order; None lets nobody."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -67,7 +70,10 @@ class Daemon:
         self._patience: asyncio.Timeout | None = None
         listen = app.config.listen
         pages = Pages(app, Visitors(parts.token, app.clock.monotonic), parts.wake.set)
-        self._server = Server(listen.host, listen.port, parts.registry, self._health, pages.routes())
+        routes = [*pages.routes(), discovery.route(app)]
+        if parts.webhook_secret is not None:
+            routes.append(Deliveries(parts.webhook_secret, app.clock, parts.wake.set).route())
+        self._server = Server(listen.host, listen.port, parts.registry, self._health, routes)
         place = operator.path_of(app.ledger.path, app.config.runtime)
         self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds

@@ -23,6 +23,7 @@ from agent.cli import (
     run,
     simulate,
     strategy,
+    webhook,
 )
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(notify.app, name="notify")
+app.add_typer(webhook.app, name="webhook")
 for verb in (
     orders.drain,
     orders.pause,

@@ -84,7 +84,8 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             lambda: session.parse(file, climate.names()),
             lambda url: _tell(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
             credential=session.named,
-            token=_token(config),
+            webhook_secret=_named(config.listen.webhook_credential),
+            token=_named(config.listen.credential),
         )
         try:
             await daemon.Daemon(app, parts).run()
@@ -93,13 +94,12 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             await app.close()
 
 
-def _token(config: "Config") -> "Callable[[], str] | None":
-    """Return what gives the page's token, looked up at each login so that it may be replaced; None where none is set.
+def _named(name: str) -> "Callable[[], str] | None":
+    """Return what gives a credential, looked up at each use so that it may be replaced; None where none is named.
 
     Raises:
         CredentialError: it is named and cannot be had.
     """
-    name = config.listen.credential
     if not name:
         return None
     session.named(name)

@@ -147,6 +147,8 @@ class WebTable(Table):
     """Address and port; port 0 takes any free one."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["web_token"])] | None = None
     """Name of the credential, or in capitals of the environment variable, with which the page takes orders."""
+    webhook_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_webhook"])] | None = None
+    """Name of the credential with which Vast signs its webhooks; without it none is taken."""
 
 
 class StrategiesTable(Table):

@@ -149,7 +149,6 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
     state, runtime = _directories(place, environment)
-    host, _, port = parsed.web.listen.rpartition(":")
     return Config(
         file=place,
         digest=read.digest,
@@ -158,7 +157,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
         poll=parsed.agent.poll,
         ledger=(state or Path()) / parsed.ledger.path,
-        listen=Listen(host.removeprefix("[").removesuffix("]"), int(port), parsed.web.credential or ""),
+        listen=_listen(parsed.web),
         strategies=_beside(place, parsed.strategies.directory),
         operators=Operators(
             parsed.operators.group or "", parsed.operators.uids, may_group_order=parsed.operators.group_may_order
@@ -179,6 +178,12 @@ def _directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | No
         environment.get(name, "").split(":")[0] or default for name, default in zip(named, defaults, strict=True)
     )
     return (Path(state) if state else None), (Path(runtime) if runtime else None)
+
+
+def _listen(table: document.WebTable) -> Listen:
+    host, _, port = table.listen.rpartition(":")
+    name = host.removeprefix("[").removesuffix("]")
+    return Listen(name, int(port), table.credential or "", table.webhook_credential or "")
 
 
 def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettings:

@@ -44,6 +44,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     ("alert.*", Severity.WARNING),
     ("workload.*", Severity.NOTICE),
     ("operator.*", Severity.NOTICE),
+    ("endpoints.changed", Severity.NOTICE),
     ("lease.running", Severity.NOTICE),
     ("lease.resumed", Severity.NOTICE),
     ("lease.released*", Severity.NOTICE),

@@ -38,6 +38,7 @@ class Listen:
     host: str
     port: int
     credential: str = ""
+    webhook_credential: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,70 @@
+"""Asking the market to tell us at once: its webhooks, registered by a person and received by our own page.
+
+The market tells the secret of a webhook once, in the answer that registers it.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from agent.clock import Clock
+from agent.markets import errors, pace, transport
+from agent.markets.vast import client, refusals
+
+EVENTS = (
+    "client:outbid",
+    "client:instance_stopped",
+    "client:instance_offline",
+    "client:instance_online",
+    "client:instance_resumed",
+    "client:low_credit",
+)
+"""What is worth a look at once; the listing says what it means."""
+PATH = "/api/v0/webhooks/"
+T = TypeVar("T")
+
+
+class _Hook(msgspec.Struct):
+    webhook_url: str = ""
+    webhook_secret: str = ""
+
+
+class _Added(msgspec.Struct):
+    webhook: _Hook = msgspec.field(default_factory=_Hook)
+
+
+class _Shown(msgspec.Struct):
+    webhooks: list[_Hook] = msgspec.field(default_factory=list)
+
+
+async def register(url: str, base: str, secret: Callable[[], str], clock: Clock) -> str:
+    """Ask the market at `base` to call `url`, and return the secret that it will sign with.
+
+    Raises:
+        Rejected: the address is registered already, the market refuses it, or it told no secret.
+        Throttled, Unavailable, Unauthorized, Ambiguous, Malformed: as every call.
+    """
+    link = transport.Transport(base, secret, clock, pace.Pace(clock, client.LANES), lambda: 0.5)
+    try:
+        known = await link.read(transport.Call("account", "GET", PATH))
+        if any(hook.webhook_url == url for hook in _decoded(refusals.check_read(known), _Shown).webhooks):
+            sentence = f"{url} is registered already, and its secret is told once only; delete it in the console first."
+            raise errors.Rejected("already_registered", sentence)
+        body = msgspec.json.encode({"name": "gpubid", "webhook_url": url, "event_types": list(EVENTS)})
+        reply = await link.write(transport.Call("account", "POST", PATH, body))
+        if not reply.is_ok:
+            raise errors.Rejected("webhook_refused", f"vast does not take the webhook ({refusals.answer(reply)}).")
+        made = _decoded(refusals.check_read(reply), _Added).webhook.webhook_secret
+    finally:
+        await link.close()
+    if not made:
+        raise errors.Rejected("no_secret", "The market registered the webhook and told no secret; delete it there.")
+    return made
+
+
+def _decoded(raw: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError as error:
+        raise errors.Malformed(f"The webhooks are not what vast documents: {str(error)[:100]}") from None

@@ -1,0 +1,52 @@
+"""Services that move stay reachable: the ports of useful leases as Prometheus HTTP service discovery.
+
+The answer is a list of {"targets": ["1.2.3.4:41234"], "labels": {...}}, one entry a port; a lease that is not ready yet
+is not in it, so that nobody is sent to a service that is still loading. Labels begin with `__meta_gpubid_`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from agent.domain import usefulness
+from agent.domain.lease import Lease
+from agent.domain.workload import Workload
+from agent.web import reach
+from agent.web.operator import Orders
+
+PATH = "/services"
+
+
+def services(leases: Iterable[Lease], workloads: Sequence[Workload], name: str | None = None) -> list[dict[str, Any]]:
+    """Return where useful leases are reached, of one workload only if it is named."""
+    known = {work.name: work for work in workloads}
+    return [
+        {
+            "targets": [place],
+            "labels": {
+                "__meta_gpubid_workload": lease.slot.workload,
+                "__meta_gpubid_slot": str(lease.slot.index),
+                "__meta_gpubid_port": port.partition("/")[0],
+                "__meta_gpubid_protocol": port.partition("/")[2] or "tcp",
+                "__meta_gpubid_market": lease.market,
+                "__meta_gpubid_host": lease.host_id,
+                "__meta_gpubid_lease": lease.lease_id,
+            },
+        }
+        for lease in leases
+        if name in {None, lease.slot.workload}
+        and not lease.is_held
+        and usefulness.is_useful(lease, known.get(lease.slot.workload))
+        for port, place in sorted(reach.ports(lease).items())
+    ]
+
+
+def route(app: Orders) -> web.RouteDef:
+    """Return the route; `?workload=NAME` narrows it."""
+
+    async def answered(request: web.Request) -> web.Response:
+        leases = app.ledger.recollection(app.clock.now()).leases
+        return web.json_response(services(leases, app.rules.workloads, request.query.get("workload")))
+
+    return web.get(PATH, answered)

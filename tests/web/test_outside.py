@@ -1,0 +1,117 @@
+"""What others ask the daemon for or tell it: service discovery, and the market's signed deliveries, over real HTTP."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from agent.act import endpoints
+from agent.clock import SteppedClock
+from agent.domain.lease import LeaseState
+from agent.telemetry import families
+from agent.telemetry.health import Health
+from agent.web import deliveries, discovery
+from agent.web.deliveries import Deliveries
+from agent.web.server import Server
+from tests.support import builders
+from tests.support.scene import work
+from tests.support.world import rehearsed
+
+NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
+SECRET = "a secret of the test"
+OUTBID = {
+    "event_id": "e1",
+    "user_id": 7,
+    "notif_type": "client:outbid",
+    "subject": "outbid",
+    "message": "Your instance 42 on machine 7 at $0.20/hr has been outbid and will be stopped.",
+    "timestamp": NOW.timestamp(),
+}
+
+
+class Woken:
+    """A receiver over real HTTP, and how often it woke somebody."""
+
+    def __init__(self) -> None:
+        self.clock = SteppedClock(NOW)
+        self.times = 0
+        self.url = ""
+
+    def wake(self) -> None:
+        self.times += 1
+
+    async def post(self, raw: bytes, headers: dict[str, str]) -> int:
+        async with aiohttp.ClientSession() as client, client.post(self.url, data=raw, headers=headers) as answer:
+            return answer.status
+
+
+@pytest.fixture
+async def woken() -> AsyncIterator[Woken]:
+    made = Woken()
+    taker = Deliveries(lambda: SECRET, made.clock, made.wake)
+    server = Server("127.0.0.1", 0, families.registry(), Health(made.clock.monotonic), [taker.route()])
+    host, port = await server.start()
+    made.url = f"http://{host}:{port}{deliveries.PATH}"
+    yield made
+    await server.close()
+
+
+async def test_a_signed_delivery_wakes_once_however_often_it_comes(woken: Woken) -> None:
+    raw = json.dumps(OUTBID).encode()
+    answers = [await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) for _ in range(3)]
+    assert answers == [204, 204, 204]
+    assert woken.times == 1
+
+
+async def test_what_is_forged_changed_or_old_wakes_nobody(woken: Woken) -> None:
+    raw = json.dumps(OUTBID).encode()
+    good = deliveries.signed(raw, NOW, SECRET)
+    answers = [
+        await woken.post(raw, {}),
+        await woken.post(raw, deliveries.signed(raw, NOW, "another secret")),
+        await woken.post(raw + b" ", good),
+        await woken.post(raw, good | {"X-Vast-Timestamp": "1"}),
+    ]
+    woken.clock.advance(3600)
+    answers.append(await woken.post(raw, good))
+    assert answers == [401] * 5
+    assert woken.times == 0
+
+
+async def test_a_delivery_as_large_as_a_flood_is_refused(woken: Woken) -> None:
+    raw = b"x" * 100_000
+    assert await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) == 413
+
+
+def test_useful_leases_are_discovered_with_their_ports_and_labels() -> None:
+    lease = builders.lease(state=LeaseState.RUNNING, ports="8000/tcp=1.2.3.4:41234 22/tcp=1.2.3.4:41235")
+    loading = builders.lease(2, state=LeaseState.STARTING, ports="8000/tcp=1.2.3.4:50000")
+    held = builders.lease(3, state=LeaseState.RUNNING, is_held=True, ports="8000/tcp=1.2.3.4:50001")
+    found = discovery.services([lease, loading, held], [builders.workload()])
+    assert [each["targets"] for each in found] == [["1.2.3.4:41235"], ["1.2.3.4:41234"]]
+    assert found[1]["labels"]["__meta_gpubid_port"] == "8000"
+    assert found[1]["labels"]["__meta_gpubid_workload"] == lease.slot.workload
+    assert discovery.services([lease], [builders.workload()], "another") == []
+
+
+def test_endpoints_that_appear_move_or_go_are_changes() -> None:
+    first, second = builders.slot(), builders.slot(index=1)
+    before, after = {first: "8000/tcp=1.2.3.4:1"}, {second: "8000/tcp=1.2.3.4:2"}
+    assert endpoints.changes(before, after) == [first, second]
+    assert endpoints.changes(after, after) == []
+
+
+async def test_a_service_that_moves_says_where_it_is_reached(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        world = await stack.enter_async_context(rehearsed(tmp_path, workloads=(work(ports=(8000,)),)))
+        lease = await world.until_running()
+        await world.cycle(minutes=2)
+        told = await world.events(endpoints.CHANGED)
+    assert told[-1].reason
+    assert told[-1].workload == lease.slot.workload
+    assert dataclasses.is_dataclass(lease)
