@@ -192,12 +192,12 @@ def reckoner(
     own_hazard = host_hazard(candidate.reliability, record)
     contested = contested_hazard(record, market_loss_rate)
     tries = 1.0 / start_success(record)
-    loading = loading_hours(work.image_gb, candidate.inet_down_mbps, record) * tries
+    # A checkpoint is fetched within the restore that the workload promises; a dataset nobody promised.
+    loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
     checkpoint = work.checkpoint
     longest_restore = checkpoint.restore / _HOUR
     unsaved = HORIZON_HOURS if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval / _HOUR
-    fetched = work.image_gb + (checkpoint.size_gb if checkpoint.place is workload.CheckpointPlace.REMOTE else 0.0)
-    traffic = fetched * tries * candidate.traffic_down_micros_per_gb / money.MICROS
+    traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.max_price.dollars * loading
     dlperf = max(candidate.dlperf, LEAST_DLPERF)
 

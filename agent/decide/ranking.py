@@ -42,7 +42,16 @@ def ranking(
 
 def question(work: workload.Workload, pricing: Pricing) -> Hashable:
     """Return all that a ranking depends on but the market: workloads with equal questions get equal answers."""
-    return work.markets, work.requirements, work.disk_gb, work.image_gb, work.checkpoint, work.max_price, pricing
+    return (
+        work.markets,
+        work.requirements,
+        work.disk_gb,
+        work.image_gb,
+        work.dataset_gb,
+        work.checkpoint,
+        work.max_price,
+        pricing,
+    )
 
 
 class Replay:

@@ -217,7 +217,8 @@ def _move(
         min(best.offer.dlperf / held.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0,
         reckoning.loading_hours,
         reckoning.hazard,
-        once=reckoning.traffic_dollars + _lost_work_dollars(held, work),
+        moved=reckoning.traffic_dollars,
+        lost_work=_lost_work_dollars(held, work),
     )
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
     return [(option, go(slot, best, Reason("move", sentence)))]
@@ -345,9 +346,10 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     speed: float,
     start_hours: float,
     hazard: float,
-    once: float = 0.0,
+    moved: float = 0.0,
+    lost_work: float = 0.0,
 ) -> Option:
-    """Price one way over the horizon.
+    """Price one way over the horizon; `moved` dollars are paid for the data that the new host fetches.
 
     After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
     Useful hours count by `speed`, the DLPerf over that of the lease that was lost, at most 1: an hour on a slower card
@@ -360,11 +362,12 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     lost = losses * work.checkpoint.interval.total_seconds() / 7200
     useful = max(running - restore - lost, 0.0) * speed
     worth = work.max_price.dollars * (HORIZON_HOURS - useful)
-    dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + once + worth
+    dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + moved + lost_work + worth
     terms = (
         Term("gpu", rate.dollars * running, "$"),
         Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
-        Term("traffic and lost work", once, "$"),
+        Term("data to move", moved, "$"),
+        Term("lost work", lost_work, "$"),
         Term("useful", useful, "h"),
         Term("worth of the other hours", worth, "$"),
         Term("speed", speed, ""),

@@ -4,14 +4,15 @@ The cap always wins. What is looked at is the worst case: that no interruptible 
 the work is done on demand from now on.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from agent.decide import limits, match
 from agent.decide import task as tasks
 from agent.decide.facts import Alert
-from agent.domain import money
+from agent.domain import budget, money
+from agent.domain.budget import Kind, Scope, Window
 from agent.domain.fleet import Fleet
 from agent.domain.lease import LeaseState
 from agent.domain.offer import Offer
@@ -22,17 +23,17 @@ CODE = "deadline_at_risk"
 START_HOURS = 20 / 60
 """What a start on demand is reckoned to take while too few are known. Assumed."""
 _HOUR = timedelta(hours=1)
-Ends = Callable[[datetime], datetime]
 Risks = Mapping[str, tuple[Alert, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """Finishing on demand from now: hours it takes, hours there are, and dollars an hour, disk included."""
+    """Finishing on demand from now: hours it takes, hours there are, dollars an hour, disk included, and where."""
 
     hours: float
     left: float
     rate: money.UsdPerHour
+    market: str
 
 
 def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
@@ -68,68 +69,85 @@ def _endangered(
     worst = _worst(fleet, work, task, min(within, key=lambda row: _per_work(row, work, task)))
     if worst.hours > worst.left:
         yield _alert(work, task, "time", f"on-demand takes {worst.hours:.1f} h and {worst.left:.1f} h are left")
-    yield from _over_rates(fleet, work, task, worst, caps)
-    yield from _over_sums(fleet, work, task, worst, caps)
+    yield from _over_budgets(fleet, work, task, worst, caps)
+    yield from _over_credit(fleet, work, task, worst, caps)
 
 
 def _worst(fleet: Fleet, work: Workload, task: tasks.Task, row: Offer) -> Worst:
     held = [lease for place in work.places for lease in fleet.leases_of(place)]
     runs = [each for each in held if each.tenure is Tenure.ON_DEMAND and each.state is LeaseState.RUNNING]
     if runs:
-        return Worst(task.todo / task.of_lease(runs[0]), task.left, runs[0].gpu_rate + runs[0].disk_rate)
+        return Worst(
+            task.todo / task.of_lease(runs[0]), task.left, runs[0].gpu_rate + runs[0].disk_rate, runs[0].market
+        )
     speed = task.speed(row.gpu, row.dlperf)
     start = max(task.start_hours, START_HOURS)
-    return Worst(start + tasks.restart_hours(work, task, speed) + task.todo / speed, task.left, _rate(row, work))
+    return Worst(
+        start + tasks.restart_hours(work, task, speed) + task.todo / speed, task.left, _rate(row, work), row.market
+    )
 
 
-def _over_rates(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
+def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
+    """Yield the budgets, of everything, of the market and of the workload, that leave too little."""
     if caps.per_instance_hour is not None and worst.rate > caps.per_instance_hour:
         yield _alert(work, task, "per_instance_hour", f"on-demand costs {worst.rate}, above {caps.per_instance_hour}")
-    others = _others(fleet, work)
-    if caps.per_hour is not None and others + worst.rate > caps.per_hour:
-        sentence = f"on-demand costs {worst.rate}, the rest of the fleet {others}, and {caps.per_hour} are allowed"
-        yield _alert(work, task, "per_hour", sentence)
+    whole = limits.standing(fleet)
+    for scope in (budget.EVERYTHING, budget.of_market(worst.market), budget.of_workload(work.name)):
+        hard, standing = caps.hard(scope), whole.of(scope)
+        others = max(standing.rate - _own(fleet, work, scope), money.FREE)
+        if hard.per_hour is not None and others + worst.rate > hard.per_hour:
+            sentence = f"on-demand costs {worst.rate}, others {others}, and {hard.per_hour} are allowed"
+            yield _alert(work, task, f"{scope.prefix}per_hour", sentence)
+        for window in budget.SUMS:
+            cap = hard.amount(window)
+            if cap is None:
+                continue
+            rate = (worst.rate + others).dollars
+            hours = _affordable(fleet.now.astimezone(UTC), task.deadline.by, rate, cap, standing.spent(window), window)
+            if hours < min(worst.hours, worst.left):
+                sentence = f"{_told(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
+                yield _alert(work, task, f"{scope.prefix}{window.value}", sentence)
 
 
-def _over_sums(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
-    standing = limits.standing(fleet)
-    cost = worst.rate.over(worst.hours * 3600)
-    rate = (worst.rate + _others(fleet, work)).dollars
-    told = f"finishing on demand takes {worst.hours:.1f} h and {cost}"
-    for name, cap, spent, ends in (
-        ("per_day", caps.per_day, standing.today, _days),
-        ("per_month", caps.per_month, standing.month, _months),
-    ):
-        if cap is None:
-            continue
-        hours = _affordable(fleet.now.astimezone(UTC), task.deadline.by, rate, cap.dollars, spent.dollars, ends)
-        if hours < min(worst.hours, worst.left):
-            yield _alert(work, task, name, f"{told}, and the cap of {cap} leaves {hours:.1f} h until then")
-    credit = [view.credit for name, view in fleet.markets.items() if work.may_use(name) and view.credit is not None]
-    if credit and max(credit) < cost:
-        yield _alert(work, task, "credit", f"{told}, and the credit is {max(credit)}")
+def _over_credit(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
+    view = fleet.markets[worst.market]
+    if view.credit is None:
+        return
+    room = view.credit - (caps.credit_floor(worst.market) or money.ZERO)
+    if room < _cost(worst):
+        yield _alert(work, task, "credit", f"{_told(worst)}, and the credit of {worst.market} leaves {room}")
 
 
-def _affordable(now: datetime, until: datetime, rate: float, cap: float, spent: float, ends: Ends) -> float:
-    """Return the hours until then that a cap pays for, which is full again at the start of each span."""
-    hours, at, room = 0.0, now, max(cap - spent, 0.0)
+def _told(worst: Worst) -> str:
+    return f"finishing on demand takes {worst.hours:.1f} h and {_cost(worst)}"
+
+
+def _cost(worst: Worst) -> money.Usd:
+    return worst.rate.over(worst.hours * 3600)
+
+
+def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spent: money.Usd, window: Window) -> float:
+    """Return the hours until then that a cap pays for; one of a day or month is full again with each."""
+    hours, at, room = 0.0, now, max((cap - spent).dollars, 0.0)
     while at < until:
-        end = min(ends(at), until)
+        end = min(_end(at, window, until), until)
         hours += min((end - at) / _HOUR, room / rate if rate else (end - at) / _HOUR)
-        at, room = end, cap
+        at, room = end, cap.dollars
     return hours
 
 
-def _days(at: datetime) -> datetime:
-    return at.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+def _end(at: datetime, window: Window, never: datetime) -> datetime:
+    midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    if window is Window.DAY:
+        return midnight + timedelta(days=1)
+    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1) if window is Window.MONTH else never
 
 
-def _months(at: datetime) -> datetime:
-    return (at.replace(day=1, hour=0, minute=0, second=0, microsecond=0) + timedelta(days=32)).replace(day=1)
-
-
-def _others(fleet: Fleet, work: Workload) -> money.UsdPerHour:
-    return money.total_rate(held.committed_rate for held in fleet.leases if held.slot.workload != work.name)
+def _own(fleet: Fleet, work: Workload, scope: Scope) -> money.UsdPerHour:
+    mine = (held for held in fleet.leases if held.slot.workload == work.name)
+    if scope.kind is Kind.MARKET:
+        mine = (held for held in mine if held.market == scope.name)
+    return money.total_rate(held.committed_rate for held in mine)
 
 
 def _rate(row: Offer, work: Workload) -> money.UsdPerHour:

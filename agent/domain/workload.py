@@ -153,6 +153,12 @@ class Workload:
         return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells
 
     @property
+    def moved_gb(self) -> float:
+        """Gigabytes that a new host fetches: image, dataset, and the checkpoint where it is kept elsewhere."""
+        kept = self.checkpoint.size_gb if self.checkpoint.place is CheckpointPlace.REMOTE else 0.0
+        return self.image_gb + self.dataset_gb + kept
+
+    @property
     def credentials(self) -> tuple[str, ...]:
         """The names of the credentials that a rent of it needs."""
         login = (self.image_login.credential,) if self.image_login is not None else ()

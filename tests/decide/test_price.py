@@ -204,3 +204,21 @@ def test_a_host_never_benchmarked_is_last_and_harmless() -> None:
     unknown = builders.offer(dlperf=0.0)
     assert price.least_per_dlperf(unknown) == pytest.approx(0.2 / 1e-6)
     assert math.isfinite(reckoned(unknown))
+
+
+def test_data_that_must_move_is_priced_by_the_byte_and_by_the_time_it_takes() -> None:
+    dear = builders.offer(traffic_down_micros_per_gb=20_000)
+    way = price.Way(Tenure.ON_DEMAND, builders.per_hour("0.40"))
+    plain = builders.workload(checkpoint=Checkpoint(size_gb=2.0, place=CheckpointPlace.REMOTE))
+    full = replace(plain, dataset_gb=100.0)
+    without, with_data = (price.reckon(dear, way, work, None, 0.15) for work in (plain, full))
+    tries = 1 / price.start_success(None)
+    assert plain.moved_gb == 7.0
+    assert with_data.traffic_dollars - without.traffic_dollars == pytest.approx(100 * 0.02 * tries)
+    assert with_data.loading_hours - without.loading_hours == pytest.approx(100 * 8000 / 800 / 3600 * tries)
+    assert with_data.per_useful > without.per_useful
+
+
+def test_a_checkpoint_on_the_disk_that_is_left_is_not_carried() -> None:
+    work = builders.workload(checkpoint=Checkpoint(size_gb=2.0, place=CheckpointPlace.DISK))
+    assert work.moved_gb == work.image_gb

@@ -162,6 +162,7 @@ def test_a_question_is_all_that_a_ranking_depends_on() -> None:
     for changes in (
         {"disk_gb": 21.0},
         {"image_gb": 6.0},
+        {"dataset_gb": 6.0},
         {"max_price": builders.per_hour("0.9")},
         {"markets": ("runpod",)},
         {"requirements": builders.requirements(gpus=2)},

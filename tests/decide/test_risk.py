@@ -7,12 +7,15 @@ import pytest
 
 from agent.decide import limits, risk
 from agent.decide.limits import Limits
+from agent.domain import budget
+from agent.domain.budget import Budget, Thresholds
 from agent.domain.deadline import Deadline, Progress
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.tenure import Tenure
 from tests.support import builders
 
 NOW = builders.NOW
+WORK, MARKET = budget.of_workload("train"), budget.of_market("vast")
 
 
 def fleet(*, left: float = 100.0, done: float = 0.0, ask: str = "0.40", **changes: Any) -> Fleet:
@@ -43,10 +46,14 @@ def test_a_deadline_that_every_cap_allows_is_at_no_risk() -> None:
         ({"per_hour": builders.per_hour("0.30")}, "train/per_hour"),
         ({"per_day": builders.usd(3)}, "train/per_day"),
         ({"per_month": builders.usd(15)}, "train/per_month"),
+        ({"total": builders.usd(15)}, "train/total"),
+        ({"budgets": {WORK: Budget(Thresholds(per_day=builders.usd(3)))}}, "train/workload_per_day"),
+        ({"budgets": {MARKET: Budget(Thresholds(per_hour=builders.per_hour("0.3")))}}, "train/market_per_hour"),
+        ({"min_credit": builders.usd(45)}, "train/credit"),
     ],
 )
 def test_each_cap_that_leaves_too_little_is_named(caps: dict[str, Any], key: str) -> None:
-    assert keys(fleet(), Limits(**caps)) == [key]
+    assert keys(fleet(credit=builders.usd(50)), Limits(**caps)) == [key]
 
 
 def test_a_cap_that_is_full_again_tomorrow_pays_for_tomorrow() -> None:
