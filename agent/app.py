@@ -87,8 +87,8 @@ class App:
             for settings in config.markets
         ]
         for poller, settings in zip(self.pollers, config.markets, strict=True):
-            market, is_simulated = poller.market, settings.is_simulated
-            poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=is_simulated)
+            market, may_be_local = poller.market, settings.is_on_this_machine
+            poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         self._executor = Executor(journal)
         self._cycle = Cycle(
             ledger,

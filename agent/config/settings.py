@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agent.config.notify import Notify
 from agent.decide.limits import Limits
@@ -24,6 +26,15 @@ class MarketSettings:
     def is_simulated(self) -> bool:
         """Whether nothing here can cost real money."""
         return bool(self.simulated)
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether its API answers on this machine, as that of `gpubid simulate`: its instances may be here too."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            return self.is_simulated or host == "localhost" or ip_address(host).is_loopback
+        except ValueError:
+            return False
 
     @property
     def may_spend(self) -> bool:

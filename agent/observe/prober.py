@@ -40,7 +40,7 @@ class Prober:
     """Probes the instances of one market."""
 
     def __init__(self, market: port.Market, clock: Clock, spawn: Spawn, *, may_be_local: bool) -> None:
-        """Read logs through `market`, start tasks with `spawn`; only a simulated market's addresses may be local."""
+        """Read logs through `market`, start tasks with `spawn`; only a market on this machine has instances there."""
         self._market = market
         self._clock = clock
         self._spawn = spawn

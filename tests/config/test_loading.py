@@ -7,6 +7,7 @@ import pytest
 
 from agent import config
 from agent.config import loading
+from agent.config.settings import MarketSettings
 from agent.domain import money
 from agent.domain.workload import CheckpointPlace
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
@@ -46,6 +47,22 @@ def test_a_live_market_spends_only_when_told(tmp_path: Path) -> None:
     (market,) = load(tmp_path, live("credential = 'vast_api_key'")).markets
     assert not market.is_simulated
     assert not market.may_spend
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://[::1]:8080", True),
+        ("http://localhost", True),
+        ("https://console.vast.ai", False),
+        ("https://127.0.0.1.example.org", False),
+        ("https://10.0.0.5", False),
+    ],
+)
+def test_only_a_market_on_this_machine_has_instances_here(url: str, *, is_here: bool) -> None:
+    settings = MarketSettings("vast", url, "", "KEY", None, spend=True)
+    assert settings.is_on_this_machine is is_here
 
 
 def test_money_keeps_its_decimals(tmp_path: Path) -> None:
