@@ -117,10 +117,10 @@ def recover(
     ways += _raise(slot, held, work, market_loss_rate, numbers)
     for best in elsewhere:
         ways += _move(slot, held, work, best, numbers)
-    return _cheapest(ways, numbers.least_gain)
+    return _cheapest(ways, numbers.least_gain, _why_it_stays(held, work) if numbers.may_move else "")
 
 
-def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Proposal:
+def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it_stays: str) -> Proposal:
     rest, cheapest = ways[0], min(ways, key=lambda way: way[0].dollars)
     gain = rest[0].dollars - cheapest[0].dollars
     chosen = cheapest if gain > least_gain * rest[0].dollars else rest
@@ -129,6 +129,7 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float) -> Pro
     proposal = chosen[1]
     sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {HORIZON_HOURS:g} h"
     sentence += f" against {others}" if others else ""
+    sentence += why_it_stays
     return Proposal(
         slot=proposal.slot,
         kind=proposal.kind,
@@ -150,6 +151,16 @@ def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[O
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
     option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, 1.0, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
+
+
+def _why_it_stays(held: Lease, work: Workload) -> str:
+    """Say that rule 11 forbids to leave a lease, and what would allow it; nothing where it may be left."""
+    if may_leave(held, work):
+        return ""
+    return (
+        "; it is not moved, because its disk may hold the only checkpoint: where checkpoints are kept elsewhere set "
+        f'at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
+    )
 
 
 def _idle_hours(held: Lease, down_for: timedelta) -> float:

@@ -24,6 +24,7 @@ NOW = builders.NOW
 PLACE = builders.slot()
 NUMBERS = Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True)
 DISK = Checkpoint(place=CheckpointPlace.DISK)
+REMOTE = Checkpoint(place=CheckpointPlace.REMOTE)
 
 
 def lost(cause: Cause | None = Cause.OUTBID, *, minutes: float = 5, **changes: Any) -> Lease:
@@ -59,6 +60,17 @@ def dollars(proposal: Proposal) -> dict[str, float]:
 def test_with_nothing_else_to_do_it_waits() -> None:
     made = recovered(lost())
     assert (made.kind, made.reason.code, names(made)) == (None, "wait_paused", ["wait"])
+
+
+@pytest.mark.parametrize("is_paused_by_us", [False, True])
+def test_it_is_told_that_the_only_checkpoint_keeps_a_lease_where_it_is(*, is_paused_by_us: bool) -> None:
+    held = lost(paused_by_us=is_paused_by_us)
+    stuck = recovered(held, work=builders.workload(checkpoint=DISK)).reason.sentence
+    assert "it is not moved, because its disk may hold the only checkpoint" in stuck
+    assert 'at = "remote" in [workloads.train.checkpoint]' in stuck
+    assert "may_lose_disk = true" in stuck
+    for free in (builders.workload(checkpoint=DISK, may_lose_disk=True), builders.workload(checkpoint=REMOTE)):
+        assert "only checkpoint" not in recovered(held, work=free).reason.sentence
 
 
 def test_a_known_rival_within_the_ceiling_is_beaten() -> None:
