@@ -106,6 +106,8 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
     ran = 0.0
     for charge in charges:
         ran += charge.running_seconds
+        if charge.phases is not None:
+            tx.add_phases(lease.tenure, charge.phases)
         tx.add_spend(
             lease_id=lease.lease_id,
             workload=lease.slot.workload,
@@ -185,6 +187,9 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if not fact.kind:
         return
     _teach(tx, fleet, fact)
+    if fact.cause is not None:
+        lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
+        tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from agent.domain import money
 from agent.domain.lease import Bills, Lease
+from agent.domain.phases import Phases
 from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, CheckpointPlace
 
@@ -21,7 +22,7 @@ Turn = tuple[datetime, Bills]
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one lease cost on one UTC day."""
+    """What one lease cost on one UTC day, and what came of the time that was paid."""
 
     lease_id: str
     day: date
@@ -30,12 +31,13 @@ class Charge:
     traffic: money.Usd = money.ZERO
     running_seconds: float = 0.0
     useful_seconds: float = 0.0
+    phases: Phases | None = None
 
 
 def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
     """Return the charges of `held` from `accrued_until` to `until`, billed as it says and changing at each turn."""
     charges: dict[date, Charge] = {}
-    for start, end, bills in _spans(held, until, turns):
+    for start, end, bills in spans(held, until, turns):
         seconds = (end - start).total_seconds()
         before = charges.get(start.date(), Charge(held.lease_id, start.date()))
         runs = bills is Bills.GPU_AND_DISK
@@ -48,20 +50,22 @@ def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Ch
     return tuple(charges[day] for day in sorted(charges))
 
 
-def _spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
+def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
+    """Yield (start, end, what is billed), each within one UTC day, from `accrued_until` to `until`."""
     start, bills = held.accrued_until, held.bills
     for at, turned in sorted(turns, key=lambda turn: turn[0]):
         end = min(max(at, start), until)
-        yield from _days(start, end, bills)
+        yield from ((*part, bills) for part in days(start, end))
         start, bills = end, turned
-    yield from _days(start, until, bills)
+    yield from ((*part, bills) for part in days(start, until))
 
 
-def _days(start: datetime, end: datetime, bills: Bills) -> Iterator[tuple[datetime, datetime, Bills]]:
+def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the parts of a span, each within one UTC day."""
     while start < end:
         midnight = datetime(start.year, start.month, start.day, tzinfo=UTC) + timedelta(days=1)
         stop = min(end, midnight)
-        yield start, stop, bills
+        yield start, stop
         start = stop
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide import meter
+from agent.decide import meter, phases
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.intent import Intent
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -63,15 +63,20 @@ def written(
 ) -> Outcome:
     """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued."""
     if isinstance(decision, Rebid):
-        return _rebid(decision, now)
+        return _rebid(decision, now, phases.Promise(checkpoint, ready))
     if isinstance(decision, Resume):
-        return _resumed(decision, now, is_accepted=is_accepted)
+        return _resumed(decision, now, phases.Promise(checkpoint, ready), is_accepted=is_accepted)
     if isinstance(decision, Pause | Release):
         return _stopped(decision, now, checkpoint, ready)
     raise TypeError(f"no lease is written by {type(decision).__name__}")
 
 
-def _rebid(decision: Rebid, now: datetime) -> Outcome:
+def _accrued(held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran) -> tuple[meter.Charge, ...]:
+    """Return what a lease cost up to our own write on it: what we stop ourselves is not lost."""
+    return (*meter.accrue(held, now), *phases.charges(phases.split(held, now, (), promised, ran)))
+
+
+def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
     held = decision.lease
     after = replace(
         held,
@@ -80,10 +85,10 @@ def _rebid(decision: Rebid, now: datetime) -> Outcome:
         bid_since=now,
         accrued_until=max(now, held.accrued_until),
     )
-    return Outcome(after, meter.accrue(held, now), "lease.rebid")
+    return Outcome(after, _accrued(held, now, promised, phases.Ran(held.run_since)), "lease.rebid")
 
 
-def _resumed(decision: Resume, now: datetime, *, is_accepted: bool) -> Outcome:
+def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
     held = decision.lease
     state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
     after = replace(
@@ -94,12 +99,14 @@ def _resumed(decision: Resume, now: datetime, *, is_accepted: bool) -> Outcome:
         interrupted_by=None if is_accepted else held.interrupted_by,
         accrued_until=max(now, held.accrued_until),
     )
-    return Outcome(after, meter.accrue(held, now), "lease.starting" if is_accepted else "lease.queued")
+    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
+    return Outcome(after, charges, "lease.starting" if is_accepted else "lease.queued")
 
 
 def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint, ready: Readiness) -> Outcome:
     held = decision.lease
-    charges = list(meter.accrue(held, now))
+    ran = phases.Ran(held.run_since, max(now, held.accrued_until))
+    charges = list(_accrued(held, now, phases.Promise(checkpoint, ready), ran))
     if held.run_since is not None:
         useful = meter.stretch_seconds(held, now, checkpoint, ready, is_lost=False)
         charges.append(meter.Charge(held.lease_id, now.date(), useful_seconds=useful))

@@ -8,7 +8,7 @@ Invariants:
 from collections.abc import Iterator
 from dataclasses import replace
 
-from agent.decide import cooldown
+from agent.decide import cooldown, phases
 from agent.decide.facts import Alert, LeaseChanged
 from agent.domain import usefulness
 from agent.domain.cooldown import Cooldown
@@ -38,9 +38,10 @@ def seen(
             rest = Cooldown("host", held.host_id, fleet.now + cooldown.START_FAILED, "a lease that was never ready")
     if after == now:
         return so_far
+    late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()
     if so_far is None:
-        return LeaseChanged(held, after, kind, cooldown=rest)
-    return replace(so_far, after=after, kind=kind, cooldown=rest)
+        return LeaseChanged(held, after, kind, late, cooldown=rest)
+    return replace(so_far, after=after, kind=kind, charges=(*so_far.charges, *late), cooldown=rest)
 
 
 def _reached(held: Lease, row: Instance) -> Lease:

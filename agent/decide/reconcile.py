@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, dearer, doubt, endings, meter, readback, readiness, selling, strangers
+from agent.decide import cause, cooldown, dearer, doubt, endings, meter, phases, readback, readiness, selling, strangers
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
 from agent.domain import money
@@ -237,6 +237,13 @@ def _metered(
     if not runs and held.run_since is not None:
         is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
         charges.append(stretch_end(fleet, held, turned, is_lost=is_lost))
+    ran = phases.Ran(
+        since=(held.run_since or turned) if runs else None,
+        stopped_at=None if runs or held.run_since is None else turned,
+        is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
+    )
+    promised = phases.promise(fleet.workload(held.slot.workload))
+    charges += phases.charges(phases.split(held, fleet.now, turns, promised, ran))
     after = replace(
         held,
         state=target,
@@ -344,7 +351,10 @@ def _gone(fleet: Fleet, held: Lease, last_seen: datetime, now: datetime) -> Leas
     """It is gone: what it cost after it was last seen is not owed, unless it is listed again and taken back."""
     last_seen = max(last_seen, held.accrued_until)
     is_release = held.state is LeaseState.RELEASING
-    charges = meter.accrue(held, last_seen)
+    ran = phases.Ran(held.run_since, last_seen, is_lost=not is_release)
+    promised = phases.promise(fleet.workload(held.slot.workload))
+    split = phases.split(held, last_seen, (), promised, ran)
+    charges = (*meter.accrue(held, last_seen), *phases.charges(split))
     if held.run_since is not None:
         charges = (*charges, stretch_end(fleet, held, last_seen, is_lost=not is_release))
     if is_release:

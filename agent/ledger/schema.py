@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
@@ -224,6 +224,43 @@ spend = _table(
     has_rowid=False,
 )
 sa.Index("ix_spend_day", spend.c.day)
+
+phases = _table(
+    "phases",
+    [
+        sa.Column("lease_id", sa.Text, primary_key=True),
+        sa.Column("day", DayText, primary_key=True),
+        sa.Column("tenure", EnumText(Tenure), primary_key=True),
+        sa.CheckConstraint(f"tenure IN ({_quoted(Tenure)})", name="tenure"),
+    ],
+    _counts("paid", "loading", "restoring", "useful", "lost"),
+    _amounts("paused_disk"),
+    [sa.CheckConstraint("paid = loading + restoring + useful + lost", name="parts")],
+    has_rowid=False,
+)
+
+losses = _table(
+    "losses",
+    [sa.Column("lease_id", sa.Text, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],
+    _enum("cause", Cause),
+    _counts("lost"),
+    has_rowid=False,
+)
+
+bills = _table(
+    "bills",
+    [
+        sa.Column("market", CleanText, primary_key=True),
+        sa.Column("day", DayText, primary_key=True),
+        sa.Column("instance_id", CleanText, primary_key=True),
+    ],
+    _text("lease_id"),
+    _amounts("estimate"),
+    _times("estimated_at"),
+    [sa.Column("charged", MicroUsd)],
+    _maybe_times("charged_at"),
+    has_rowid=False,
+)
 
 prices = _table(
     "prices",

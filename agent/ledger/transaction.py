@@ -18,14 +18,15 @@ from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.event import Event
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Loss
+from agent.domain.interruption import Cause, Loss
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
+from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 from agent.ledger import credit as credits_
-from agent.ledger import decisions, events, hosts, intents, leases, prices, progress, schema, spend
+from agent.ledger import decisions, events, hosts, intents, leases, phases, prices, progress, schema, spend
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.hosts import Exposure
@@ -174,6 +175,19 @@ class Transaction:
             return
         self._spend.append(entry)
         self._write(spend.ADDED, spend.row(entry))
+
+    def add_phases(self, tenure: Tenure, part: Phases) -> None:
+        """Add to what came of the paid time of a lease, then move what turned out to be something else."""
+        if part.paid or part.paused_disk.micros:
+            self._write(phases.ADDED, phases.row(tenure, part))
+        if part.redeemed:
+            self._write(phases.REDEEMED, phases.move(tenure, part, part.redeemed))
+        if part.spoiled:
+            self._write(phases.SPOILED, phases.move(tenure, part, part.spoiled))
+
+    def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> None:
+        """Keep what an interruption took, in microseconds."""
+        self._write(phases.LOST, phases.loss(lease_id, at, cause, lost))
 
     def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
         """Let something rest until a time; a longer rest is never cut short."""

@@ -1,0 +1,29 @@
+"""Paid time of a lease by what came of it, in whole microseconds."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from agent.domain.money import ZERO, Usd
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Paid time of a lease on one UTC day, in microseconds, to be added to what is counted.
+
+    `spoiled` is moved from useful to lost, `redeemed` from restoring to useful. `paused_disk` is the part of the money
+    for its disk that was paid while it did not run.
+    """
+
+    lease_id: str
+    day: date
+    loading: int = 0
+    restoring: int = 0
+    useful: int = 0
+    spoiled: int = 0
+    redeemed: int = 0
+    paused_disk: Usd = ZERO
+
+    @property
+    def paid(self) -> int:
+        """All paid time, in microseconds."""
+        return self.loading + self.restoring + self.useful

@@ -1,0 +1,70 @@
+"""Paid time by phase, by lease, UTC day and tenure, and what each interruption took."""
+
+import datetime as dt
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+
+from agent.domain.interruption import Cause
+from agent.domain.phases import Phases
+from agent.domain.tenure import Tenure
+from agent.ledger import schema
+
+_ADDENDS = ("paid", "loading", "restoring", "useful", "lost", "paused_disk")
+
+
+def _added() -> sqlite.Insert:
+    statement = sqlite.insert(schema.phases)
+    table = schema.phases.c
+    return statement.on_conflict_do_update(
+        index_elements=["lease_id", "day", "tenure"],
+        set_={name: table[name] + statement.excluded[name] for name in _ADDENDS},
+    )
+
+
+ADDED = _added()
+
+
+def _moved(source: str, target: str) -> sa.Update:
+    """Return the statement that moves time from one phase to another; what is not there is not moved."""
+    table = schema.phases
+    # SQLite reads every old value before it writes a new one: both see the same sum.
+    amount = sa.func.min(sa.bindparam("micros", type_=sa.Integer), table.c[source])
+    return (
+        sa.update(table)
+        .where(table.c.lease_id == sa.bindparam("this_lease"))
+        .where(table.c.day == sa.bindparam("this_day"))
+        .where(table.c.tenure == sa.bindparam("this_tenure"))
+        .values({source: table.c[source] - amount, target: table.c[target] + amount})
+    )
+
+
+SPOILED = _moved("useful", "lost")
+REDEEMED = _moved("restoring", "useful")
+LOST = sa.insert(schema.losses).prefix_with("OR REPLACE")
+
+
+def row(tenure: Tenure, part: Phases) -> dict[str, Any]:
+    """Return the columns of what is added."""
+    return {
+        "lease_id": part.lease_id,
+        "day": part.day,
+        "tenure": tenure,
+        "paid": part.paid,
+        "loading": part.loading,
+        "restoring": part.restoring,
+        "useful": part.useful,
+        "lost": 0,
+        "paused_disk": part.paused_disk,
+    }
+
+
+def move(tenure: Tenure, part: Phases, micros: int) -> dict[str, Any]:
+    """Return the columns of what is moved."""
+    return {"this_lease": part.lease_id, "this_day": part.day, "this_tenure": tenure, "micros": micros}
+
+
+def loss(lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> dict[str, Any]:
+    """Return the columns of what an interruption took."""
+    return {"lease_id": lease_id, "at": at, "cause": cause, "lost": lost}
