@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from agent import tuning
 from agent.cli import session
-from agent.cli.rehearsal import Scene, rehearse
+from agent.cli.rehearsal import START, Scene, rehearse
 from agent.config.settings import Config
 from agent.domain import gpu, money
+from agent.domain.deadline import Deadline
 from agent.domain.workload import WorkloadKind
 from tests.support import verdict
 
@@ -22,6 +25,9 @@ CONFIG = Path(__file__).parents[2] / "agent.toml"
 MOST_MOVES = 6.0
 """A slot and day outside a bidding war: more is ping-pong."""
 CLIMATES = ("calm", "bidding_war", "price_spike", "blackout", "lying_list", "host_death", "broke")
+WORK_HOURS = 20.0
+DUE_AFTER = timedelta(hours=30)
+"""The work of `deadline` tells nothing of its progress: it spends ten hours of slack and is on demand from then on."""
 COLUMNS = (
     "useful_hours",
     "interrupted",
@@ -42,18 +48,34 @@ class Lived:
     wrong: list[str]
 
 
-def staffed(config: Config) -> Config:
-    """Return the shipped configuration with three workloads of both kinds, and limits that leave room for them."""
+CARDS = {
+    "train": ("RTX 4090",),
+    "serve": ("RTX 3090",),
+    "tune": ("RTX 4090", "RTX 3090"),
+    "probe": ("RTX 3090",),
+}
+MIXED = {"train": "deadline", "serve": "hedged", "tune": "patient", "probe": "ondemand"}
+"""All four strategies live side by side in one fleet, and compete for the same hosts and the same budget."""
+STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
+
+
+def staffed(config: Config, strategy: str = "patient") -> Config:
+    """Return the shipped configuration with workloads of both kinds, and limits that leave room for them.
+
+    They are four of all strategies where it is mixed, else three of one.
+    """
     (train,) = config.workloads
-    cards = {"train": ("RTX 4090",), "serve": ("RTX 3090",), "tune": ("RTX 4090", "RTX 3090")}
+    names = MIXED if strategy == "mixed" else dict.fromkeys(("train", "serve", "tune"), strategy)
     workloads = tuple(
         dataclasses.replace(
             train,
             name=name,
+            strategy=chosen,
             kind=WorkloadKind.SERVICE if name == "serve" else WorkloadKind.BATCH,
-            requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, models))),
+            requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, CARDS[name]))),
+            deadline=Deadline(WORK_HOURS, START + DUE_AFTER) if chosen == "deadline" else None,
         )
-        for name, models in cards.items()
+        for name, chosen in names.items()
     )
     caps = dataclasses.replace(
         config.limits, per_hour=money.per_hour(3), per_day=money.usd(36), per_month=money.usd(750), instances=9
@@ -61,11 +83,11 @@ def staffed(config: Config) -> Config:
     return dataclasses.replace(config, workloads=workloads, limits=caps)
 
 
-def live(climate: str, hours: float, seed: int) -> Lived:
-    """Rehearse once: the shipped configuration with three workloads of both kinds."""
+def live(climate: str, hours: float, seed: int, strategy: str = "patient") -> Lived:
+    """Rehearse once: the shipped configuration with workloads of both kinds under one strategy, or all of them."""
     session.log_quietly()
     config, tuned = session.read(CONFIG)
-    config = staffed(config)
+    config = staffed(config, strategy)
     told = asyncio.run(rehearse(config, tuned, Scene(climate, hours, seed)))
     figures = dict(told.figures)
     return Lived(figures, [*verdict.wrong(told), *_ping_pong(climate, figures)])
@@ -97,9 +119,15 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=48.0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--climate", action="append", choices=CLIMATES)
+    parser.add_argument("--strategy", action="append", choices=STRATEGIES)
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    scenes = [(climate, asked.hours, seed) for climate in asked.climate or CLIMATES for seed in seeds]
+    scenes = [
+        (climate, asked.hours, seed, strategy)
+        for strategy in asked.strategy or ("mixed",)
+        for climate in asked.climate or CLIMATES
+        for seed in seeds
+    ]
     heads = ("climate     ", "seed", *(name.rjust(max(len(name), 8)) for name in COLUMNS))
     sys.stdout.write("  ".join(heads) + "\n")
     failed = 0
