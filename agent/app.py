@@ -72,7 +72,7 @@ class App:
         """Put the parts together; use `open`, which also opens the ledger and settles what a crash left."""
         self.ledger = ledger
         self.clock = clock
-        self.markets = {settings.name: _market(settings, outside) for settings in config.markets}
+        self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
         self._accounts = Accounts(ledger, self.markets, clock)
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = config
@@ -370,7 +370,8 @@ def _no_spend(settings: MarketSettings) -> str:
     return "" if settings.may_spend else f"spend = false in [markets.{settings.name}]: set spend = true to let it pay"
 
 
-def _market(settings: MarketSettings, outside: Outside) -> port.Market:
+def connect(settings: MarketSettings, outside: Outside) -> port.Market:
+    """Return a market; nothing is asked of it yet."""
     url = outside.urls.get(settings.name, settings.url)
     market = every.MARKETS[settings.name](url, lambda: outside.secret(settings), outside.clock, outside.jitter)
     if outside.observer is None:

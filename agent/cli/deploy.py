@@ -49,7 +49,9 @@ def show(
     """Print a file that is shipped, or write all of its kind into a folder."""
     if kind not in KINDS:
         exits.stop(exits.BAD_INPUT, [f"{kind}: no such kind; say one of {', '.join(KINDS)}"])
-    found = {file.name: file for file in files(root(), KINDS[kind]) if name in {None, file.name}}
+    found = {
+        file.name: file for file in files(session.shipped_folder() / "deploy", KINDS[kind]) if name in {None, file.name}
+    }
     if not found:
         exits.stop(exits.BAD_INPUT, [f"no file of the kind {kind} is shipped under that name"])
     if to is not None:
@@ -58,14 +60,6 @@ def show(
         exits.stop(exits.BAD_INPUT, [f"there are several: name one of {', '.join(found)}, or a folder with --to"])
     else:
         sys.stdout.write(text(next(iter(found.values()))))
-
-
-def root() -> Path:
-    """Return the folder of the shipped files: of the checkout, else of the environment the program is installed in."""
-    import agent
-
-    checkout = Path(agent.__file__).parents[1] / "deploy"
-    return checkout if (checkout / "systemd").is_dir() else Path(sys.prefix) / "share/gpubid/deploy"
 
 
 def files(folder: Path, kind: Kind) -> list[Path]:

@@ -13,6 +13,7 @@ from agent.cli import (
     exits,
     explain,
     fleet,
+    init,
     kill,
     ledger,
     notify,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(rehearse.rehearse)
+app.command()(init.init)
 app.command()(check.check)
 app.command()(plan.plan)
 app.command()(explain.explain)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from agent import systemd
 from agent.cli import exits
 from agent.config.problems import ConfigError
 from agent.config.settings import Config, MarketSettings
@@ -29,6 +30,27 @@ DEFAULT_CONFIG = Path("agent.toml")
 SIMULATED_KEY = "simulated-key"
 SEED = 7
 REDACTOR = redaction.Redactor()
+STORE = systemd.STORE
+
+
+def shipped_folder() -> Path:
+    """Return where agent.toml and deploy/ lie: the checkout, else the environment the program is installed in."""
+    import agent
+
+    checkout = Path(agent.__file__).parents[1]
+    return checkout if (checkout / "deploy/systemd").is_dir() else Path(sys.prefix) / "share/gpubid"
+
+
+def shipped_config() -> Path:
+    """Return the configuration as it is shipped."""
+    return shipped_folder() / "agent.toml"
+
+
+def is_service(config: Path) -> bool:
+    """Tell whether a configuration is that of the systemd unit."""
+    from agent.config import loading
+
+    return config.absolute().parent == loading.SERVICE
 
 
 def read(path: Path) -> tuple[Config, Mapping[str, Tuned]]:
@@ -68,8 +90,6 @@ def secret(settings: MarketSettings) -> str:
     Raises:
         CredentialError: there is none that can be used.
     """
-    from agent import systemd
-
     if settings.is_simulated:
         return SIMULATED_KEY
     key = systemd.credential(settings.credential, settings.credential_file, os.environ)
@@ -83,8 +103,6 @@ def named(name: str) -> str:
     Raises:
         CredentialError: there is none that can be used.
     """
-    from agent import systemd
-
     key = systemd.credential(name, None, os.environ)
     REDACTOR.register(key)
     return key

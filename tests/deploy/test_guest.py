@@ -97,8 +97,9 @@ def test_what_hangs_is_killed_and_what_is_killed_comes_back(box: Box) -> None:
 
 
 def test_a_stop_with_a_rent_under_way(box: Box) -> None:
-    box.market("POST", "/weather", fault="slow", route="PUT /asks", delay=6)
-    box.out("systemctl start gpubid")
+    box.market("POST", "/weather", fault="slow", route="PUT /asks", delay=15)
+    # Ready is said after the first cycle, which waits for the answer to its rent.
+    box.out("systemctl start --no-block gpubid")
     box.until('gpubid fleet --json | grep -q \'"state": "sent"\'', "a rent that was sent")
     box.out("systemctl stop gpubid")
     assert box.guest.shows("Result") == "success"

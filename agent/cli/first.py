@@ -1,0 +1,110 @@
+"""A first configuration: the shipped file with its comments, and a person's answers in the place of its examples."""
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+SIMULATED = "simulated"
+HEADER = "# One workload to begin with, written by `gpubid init`. `gpubid check` names every mistake in this file."
+
+_LIVE = """\
+[markets.{market}]
+{url}# The name of the key: a systemd credential, kept in /etc/credstore/{market}_api_key, or in capitals a variable of
+# the environment; credential_file names a file instead.
+{key}
+# Nothing is paid for while this is false: gpubid then only looks, plans and says what it would do.
+spend = {spend}
+
+"""
+_REHEARSED = """\
+[markets.vast]
+# The climate of the embedded simulator: `gpubid simulate --help` lists them. No account, no key, no money.
+simulated = "calm"
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a first configuration is about; prices and the budget of a UTC day are in dollars."""
+
+    market: str
+    workload: str
+    image: str
+    command: str
+    gpu: tuple[str, ...]
+    slots: int
+    max_price: Decimal
+    per_day: Decimal
+    checkpoint: str
+    may_spend: bool = False
+    url: str = ""
+    credential_file: str = ""
+
+
+def written(shipped: str, answers: Answers) -> str:
+    """Return the configuration of these answers; whether they make sense is for the loader to say."""
+    held = 2 * answers.slots
+    changes = (
+        ("limits", "max_price_per_instance_hour", _number(answers.max_price)),
+        ("limits", "max_fleet_per_hour", _number(answers.max_price * held)),
+        ("limits", "max_per_day", _number(answers.per_day)),
+        ("limits", "max_per_month", _number(answers.per_day * 31)),
+        ("limits", "max_instances", str(held)),
+        ("workloads.train", "image", _text(answers.image)),
+        ("workloads.train", "command", _text(answers.command)),
+        ("workloads.train", "slots", str(answers.slots)),
+        ("workloads.train", "gpu", f"[{', '.join(_text(name) for name in answers.gpu)}]"),
+        ("workloads.train", "max_price", _number(answers.max_price)),
+        ("workloads.train.checkpoint", "at", _text(answers.checkpoint)),
+    )
+    text = _with_market(shipped, answers)
+    for table, key, value in changes:
+        text = _with(text, table, key, value)
+    # The example's variable means nothing to another program.
+    text = _with(text, "workloads.train.env", "EPOCHS", "")
+    text = text.replace("gpubid done train", f"gpubid done {answers.workload}")
+    return text.replace("[workloads.train", f"[workloads.{_name(answers.workload)}")
+
+
+def _with_market(shipped: str, answers: Answers) -> str:
+    head, _, rest = shipped.partition("[markets.vast]\n")
+    _, limits, after = rest.partition("[limits]\n")
+    schema = head.partition("\n")[0]
+    agent = head[head.index("[agent]") :]
+    market = _REHEARSED
+    if answers.market != SIMULATED:
+        key = f"credential_file = {_text(answers.credential_file)}" if answers.credential_file else ""
+        market = _LIVE.format(
+            market=answers.market,
+            url=f"url = {_text(answers.url)}\n" if answers.url else "",
+            key=key or f'credential = "{answers.market}_api_key"',
+            spend=str(answers.may_spend).lower(),
+        )
+    note = '# Money is in dollars, durations are written "90s", "15m" or "1h30m".'
+    return f"{schema}\n{HEADER}\n{note}\n\n{agent}{market}{limits}{after}"
+
+
+def _with(text: str, table: str, key: str, value: str) -> str:
+    """Return the text with a key of a table set, or commented out where the value is empty."""
+    begin = text.index(f"[{table}]\n")
+    end = text.find("\n[", begin + 1)
+    block = text[begin:] if end < 0 else text[begin:end]
+    pattern = re.compile(rf"^{key} = .*$", re.MULTILINE)
+    changed = pattern.sub(lambda found: f"{key} = {value}" if value else f"# {found[0]}", block, count=1)
+    return text[:begin] + changed + text[begin + len(block) :]
+
+
+def _text(value: str) -> str:
+    """Return a TOML string, or nothing for an empty one: the key is then left out."""
+    return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def _name(value: str) -> str:
+    return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: Decimal) -> str:
+    exact = format(value.normalize(), "f")
+    return exact if "." in exact else f"{exact}.0"

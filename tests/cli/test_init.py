@@ -1,0 +1,139 @@
+"""`gpubid init`: a commented configuration that is right at once, a key that is checked, and nothing overwritten."""
+
+# ruff: noqa: ASYNC240 - a test may wait for its own files
+
+import asyncio
+import os
+import pty
+import select
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.simulator.gate import DEFAULT_KEY
+from tests.support import programs
+from tests.support.programs import gpubid
+
+FLAGS = ("--image", "me/night:1", "--command", 'python "night".py', "--slots", "2", "--max-price", "0.3")
+
+
+def read(place: Path) -> dict[str, Any]:
+    return tomllib.loads((place / "agent.toml").read_text())
+
+
+async def test_what_is_written_is_right_and_explained(tmp_path: Path) -> None:
+    said = await gpubid(tmp_path, "init", "--yes", "--workload", "night", *FLAGS, "--budget", "5", "--gpu", "H100 SXM")
+    assert said.code == 0, said
+    assert (await gpubid(tmp_path, "check")).code == 0
+    found = read(tmp_path)
+    assert found["markets"] == {"vast": {"simulated": "calm"}}
+    night = found["workloads"]["night"]
+    assert (night["image"], night["command"], night["slots"]) == ("me/night:1", 'python "night".py', 2)
+    assert (night["gpu"], night["max_price"], night["checkpoint"]["at"]) == (["H100 SXM"], 0.3, "none")
+    assert found["limits"] == {
+        "max_price_per_instance_hour": 0.3,
+        "max_fleet_per_hour": 1.2,
+        "max_per_day": 5.0,
+        "max_per_month": 155.0,
+        "max_instances": 4,
+    }
+    shipped = (Path(__file__).parents[2] / "agent.toml").read_text()
+    comments = {line for line in shipped.splitlines() if line.startswith("#") and "train" not in line}
+    kept = set((tmp_path / "agent.toml").read_text().splitlines())
+    assert len(comments & kept) > 0.7 * len(comments), "the comments are what explains it"
+
+
+async def test_nothing_is_overwritten_but_what_nobody_wrote(tmp_path: Path) -> None:
+    shipped = (Path(__file__).parents[2] / "agent.toml").read_text()
+    (tmp_path / "agent.toml").write_text(shipped)
+    assert (await gpubid(tmp_path, "init", "--yes", "--workload", "mine")).code == 0
+    before = (tmp_path / "agent.toml").read_text()
+    assert "[workloads.mine]" in before
+    again = await gpubid(tmp_path, "init", "--yes")
+    assert (again.code, "nothing is overwritten" in again.err) == (2, True)
+    assert (tmp_path / "agent.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--market", "vats"), "none of simulated, vast, runpod"),
+        (("--budget", "much"), "--budget: 'much' is no amount"),
+        (("--max-price", "-1"), "no amount of dollars"),
+        (("--checkpoint", "tape"), "none of none, remote, disk"),
+        (("--workload", "a b"), "bad_name"),
+        (("--image", "two words"), "image"),
+        (("--market", "vast"), "there is no key named vast_api_key"),
+    ],
+)
+async def test_bad_answers_write_nothing(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    said = await gpubid(tmp_path, "init", "--yes", *words, VAST_API_KEY=None)
+    assert said.code == 2, said
+    assert told.replace("bad_name", "is no name for a workload") in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        flags = ("init", "--yes", "--market", "vast", "--url", market.url)
+        good = await gpubid(tmp_path, *flags)
+        assert good.code == 0, good
+        assert "the key is good: account " in good.out
+        assert await market.writes() == []
+        live = read(tmp_path)["markets"]["vast"]
+        assert live == {"url": market.url, "credential": "vast_api_key", "spend": False}
+        bad = await gpubid(tmp_path, *flags, "--config", "other.toml", VAST_API_KEY="a-wrong-key")
+        assert (bad.code, "refused" in bad.err, "a-wrong-key" in bad.err) == (2, True, False)
+        assert not (tmp_path / "other.toml").exists()
+        key = tmp_path / "the-key"
+        key.write_text(DEFAULT_KEY)
+        filed = await gpubid(
+            tmp_path, *flags, "--config", "filed.toml", "--key-file", key, "--spend", VAST_API_KEY=None
+        )
+        assert filed.code == 0, filed
+        assert f'credential_file = "{key}"' in (tmp_path / "filed.toml").read_text()
+        planned = await gpubid(tmp_path, "plan", "--config", "filed.toml", VAST_API_KEY=None)
+        assert planned.code == 0, planned
+    gone = await gpubid(tmp_path, *flags, "--config", "third.toml")
+    assert (gone.code, "could not be checked" in gone.err) == (1, True)
+    assert not (tmp_path / "third.toml").exists()
+
+
+def typed(words: list[str], place: Path, answers: list[str], secret: str) -> tuple[int, str]:
+    """Run a verb at a terminal; type the answers at once, and the secret when it is asked for."""
+    ours, theirs = pty.openpty()
+    environment = programs.environment(place, VAST_API_KEY=None, TERM="dumb")
+    asked = subprocess.Popen(words, cwd=place, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    shown = ""
+    while asked.poll() is None or select.select([ours], [], [], 0)[0]:
+        if not select.select([ours], [], [], 0.2)[0]:
+            continue
+        try:
+            shown += os.read(ours, 65_536).decode()
+        except OSError:
+            break
+        if secret and "which is not shown" in shown:
+            os.write(ours, f"{secret}\n".encode())
+            secret = ""
+    os.close(ours)
+    return asked.wait(), shown
+
+
+async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        answers = ["vast", "night", "me/night:1", "", "RTX 4090, H100", "1", "0.4", "9", "remote"]
+        words = programs.command("init", "--url", market.url)
+        code, shown = await asyncio.to_thread(typed, words, tmp_path, answers, DEFAULT_KEY)
+    assert code == 0, shown
+    assert DEFAULT_KEY not in shown
+    kept = tmp_path / "vast_api_key"
+    assert kept.read_text() == f"{DEFAULT_KEY}\n"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    found = read(tmp_path)
+    assert found["markets"]["vast"]["credential_file"] == str(kept)
+    assert found["workloads"]["night"]["gpu"] == ["RTX 4090", "H100"]
