@@ -35,13 +35,16 @@ async def test_what_is_written_is_right_and_explained(tmp_path: Path) -> None:
     night = found["workloads"]["night"]
     assert (night["image"], night["command"], night["slots"]) == ("me/night:1", 'python "night".py', 2)
     assert (night["gpu"], night["max_price"], night["checkpoint"]["at"]) == (["H100 SXM"], 0.3, "none")
-    assert found["limits"] == {
-        "max_price_per_instance_hour": 0.3,
-        "max_fleet_per_hour": 1.2,
-        "max_per_day": 5.0,
-        "max_per_month": 155.0,
-        "max_instances": 4,
-    }
+    assert (
+        found["limits"].items()
+        >= {
+            "max_price_per_instance_hour": 0.3,
+            "max_fleet_per_hour": 1.2,
+            "max_per_day": 5.0,
+            "max_per_month": 155.0,
+            "max_instances": 4,
+        }.items()
+    )
     shipped = (Path(__file__).parents[2] / "agent.toml").read_text()
     comments = {line for line in shipped.splitlines() if line.startswith("#") and "train" not in line}
     kept = set((tmp_path / "agent.toml").read_text().splitlines())
