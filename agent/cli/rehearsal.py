@@ -25,6 +25,7 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
 from agent.ledger.spend import SpendKey, SpendLine
 from agent.markets import labels
+from agent.markets.runpod import names
 from agent.simulator import climate
 from agent.simulator.model import Slice
 from agent.simulator.server import Simulator
@@ -98,14 +99,14 @@ async def rehearse(
         outside = Outside(
             clock,
             lambda _: KEY,
-            {market.name: simulator.vast_url for market in config.markets},
+            {market.name: simulator.url(market.name) for market in config.markets},
             new_id=lambda: f"{ids.getrandbits(64):016x}",
             jitter=ids.random,
             fleet_id=FLEET_ID,
         )
         app = await App.open(config, tuned, outside)
         try:
-            tally = await _run(app, clock, world, scene)
+            tally = await _run(app, clock, simulator, scene)
             return await _report(app, simulator, tally, scene, wall.monotonic() - began)
         finally:
             await app.close()
@@ -120,7 +121,7 @@ def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite")
 
 
-async def _run(app: App, clock: SteppedClock, world: World, scene: Scene) -> Tally:
+async def _run(app: App, clock: SteppedClock, simulator: Simulator, scene: Scene) -> Tally:
     tally = Tally()
     end = scene.hours * 3600
     while clock.monotonic() < end:
@@ -130,28 +131,45 @@ async def _run(app: App, clock: SteppedClock, world: World, scene: Scene) -> Tal
         scene.on_pass(app, done)
         if clock.monotonic() >= tally.next_sample:
             tally.next_sample = clock.monotonic() + SAMPLE_SECONDS
-            _sample(tally, app.rules.workloads, world, clock)
+            _sample(tally, app, simulator, clock)
             scene.on_progress(min(1.0, clock.monotonic() / end))
         wait = BUSY_SECONDS if done.is_busy else app.config.poll.total_seconds()
         clock.advance(max(wait - (clock.monotonic() - began), 0.1))
     return tally
 
 
-def _sample(tally: Tally, workloads: tuple[Workload, ...], world: World, clock: SteppedClock) -> None:
-    world.advance_to(clock.time())
-    asks = [ask for work in workloads if (ask := _cheapest_ask(work, world, clock.now())) is not None]
+def _sample(tally: Tally, app: App, simulator: Simulator, clock: SteppedClock) -> None:
+    simulator.advance_to(clock.time())
+    markets = {market.name for market in app.config.markets}
+    asks = [ask for work in app.rules.workloads if (ask := _cheapest_ask(work, simulator, markets, clock.now()))]
     if asks:
         tally.cheapest.append((clock.time(), sum(asks) / len(asks)))
 
 
-def _cheapest_ask(work: Workload, world: World, now: datetime) -> float | None:
-    """Return dollars per hour, disk included, of the cheapest on-demand slice that meets the requirements."""
+def _cheapest_ask(work: Workload, simulator: Simulator, markets: set[str], now: datetime) -> float | None:
+    """Return dollars per hour, disk included, of the cheapest offer on demand that meets the requirements."""
+    world = simulator.world
     fitting = [
         world.ask(slice_) + slice_.host.storage_price * work.disk_gb / 720
-        for slice_ in world.listed()
+        for slice_ in (world.listed() if "vast" in markets else ())
         if _fits(slice_, work, now) and world.is_rentable(slice_)
     ]
+    if "runpod" in markets:
+        fitting += [price + simulator.pods.disk_price(work.disk_gb) for price in _pod_prices(work, simulator)]
     return min(fitting, default=None)
+
+
+def _pod_prices(work: Workload, simulator: Simulator) -> list[float]:
+    """Return dollars per hour of what RunPod has free of the wanted kind."""
+    pods, wants = simulator.pods, work.requirements
+    return [
+        pods.price(host.gpu, host.cloud) * wants.gpus
+        for host in pods.hosts.values()
+        if pods.stock.free(host) >= wants.gpus
+        and (not wants.gpu_models or names.model(host.gpu.name) in wants.gpu_models)
+        and (not wants.verified_only or host.center_id is not None)
+        and host.gpu.memory_gb * 1024 >= (wants.min_vram_mb or 0)
+    ]
 
 
 def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
@@ -170,8 +188,8 @@ def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
 
 async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wall: float) -> Rehearsal:
     now = app.clock.now()
-    simulator.world.advance_to(now.timestamp())
-    truth = simulator.world.truth()
+    simulator.advance_to(now.timestamp())
+    truth = _truth(app, simulator)
     reader = await app.ledger.reader()
     events = tuple(reversed(await reader.events(limit=100_000)))
     leases = await reader.leases(limit=100_000)
@@ -190,7 +208,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "simulated_hours": scene.hours,
         "wall_seconds": round(wall, 3),
         "cycles": tally.cycles,
-        "hosts": len(simulator.world.hosts),
+        "hosts": truth["hosts"],
         "slots": sum(work.slots for work in app.rules.workloads),
         "useful_hours": round(useful, 4),
         "running_hours": round(running, 4),
@@ -205,11 +223,26 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "savings_ratio": round(1 - spend / on_demand_cost, 4) if on_demand_cost else None,
         "orphans": _orphans(truth["contracts"], leases, events, now.timestamp()),
         "double_rents": _double_rents(truth["contracts"]),
-        "calls": len(simulator.api.calls),
+        "calls": len(simulator.api.calls) + len(simulator.runpod_api.calls),
         "search_rows": simulator.gate.search_rows,
         "over_cap": round(_over_cap(app, simulator, now), 6),
     }
     return Rehearsal(figures, events, tuple(lines), tuple(leases), app.config)
+
+
+def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
+    """Return the truth of the markets that the configuration names, as one."""
+    whole = simulator.control.truth()
+    sides: Mapping[str, tuple[Any, int]] = {
+        "vast": (whole, len(simulator.world.hosts)),
+        "runpod": (whole["runpod"], len(simulator.pods.hosts)),
+    }
+    told = [sides[market.name] for market in app.config.markets]
+    return {
+        "contracts": [contract for side, _ in told for contract in side["contracts"]],
+        "charged_total": sum(side["charged_total"] for side, _ in told),
+        "hosts": sum(hosts for _, hosts in told),
+    }
 
 
 def _open_line(charge: meter.Charge) -> SpendLine:
@@ -292,9 +325,11 @@ def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     days: dict[float, float] = defaultdict(float)
     disks: dict[float, float] = defaultdict(float)
     first = now - timedelta(days=32)
-    for charge in simulator.world.charges(first.timestamp(), now.timestamp()):
-        days[charge.day] += charge.amount
-        disks[charge.day] += charge.amount if charge.kind == "disk" else 0.0
+    for world in (simulator.world, simulator.pods):
+        for charge in world.charges(first.timestamp(), now.timestamp()):
+            day = charge.day // 86_400 * 86_400
+            days[day] += charge.amount
+            disks[day] += charge.amount if charge.kind == "disk" else 0.0
     rate = app.rules.caps.per_hour
     allowed = (rate.dollars if rate is not None else 0.0) * (app.config.poll.total_seconds() + 300) / 3600
     return max(0.0, *(total - cap.dollars - allowed - disks[day] for day, total in days.items()), 0.0)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agent.app import Outside
+    from agent.simulator.server import Simulator
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
@@ -138,6 +139,7 @@ async def outside(config: Config) -> AsyncIterator["Outside"]:
     """
     from agent.app import Outside
     from agent.clock import SystemClock
+    from agent.simulator.server import Simulator
 
     for settings in config.markets:
         secret(settings)
@@ -145,15 +147,19 @@ async def outside(config: Config) -> AsyncIterator["Outside"]:
         for name in work.credentials:
             named(name)
     async with contextlib.AsyncExitStack() as stack:
+        embedded: dict[str, Simulator] = {}
         urls = {}
         for settings in config.markets:
             if settings.is_simulated:
-                urls[settings.name] = await stack.enter_async_context(_embedded(settings.simulated))
+                climate = settings.simulated
+                if climate not in embedded:
+                    embedded[climate] = await stack.enter_async_context(_embedded(climate))
+                urls[settings.name] = embedded[climate].url(settings.name)
         yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running)
 
 
 @contextlib.asynccontextmanager
-async def _embedded(climate_name: str) -> AsyncIterator[str]:
+async def _embedded(climate_name: str) -> AsyncIterator["Simulator"]:
     from agent.simulator import climate
     from agent.simulator.clock import ScaledClock
     from agent.simulator.server import Simulator
@@ -162,7 +168,7 @@ async def _embedded(climate_name: str) -> AsyncIterator[str]:
     clock = ScaledClock()
     world = World(climate.named(climate_name), seed=SEED, start=clock.time())
     async with Simulator(world, clock, seed=SEED) as simulator:
-        yield simulator.vast_url
+        yield simulator
 
 
 def must_own(file: Path) -> None:

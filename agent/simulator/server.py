@@ -60,6 +60,15 @@ class Simulator:
         self.runpod_url = await self._listen(web.Server(self.runpod_api.handle, access_log=None), runpod_port)
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
+    def url(self, market: str) -> str:
+        """Give where a market's API answers: "vast" or "runpod"."""
+        return {"vast": self.vast_url, "runpod": self.runpod_url}[market]
+
+    def advance_to(self, now: float) -> None:
+        """Move both markets; whoever calls one of them moves that one."""
+        self.weather.advance_to(now)
+        self.runpod.advance_to(now)
+
     async def stop(self) -> None:
         """Close the ports, those of containers, and every connection."""
         self.surface.records.doors.close()

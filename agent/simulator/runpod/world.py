@@ -106,6 +106,10 @@ class World:
             return self.price(gpu, cloud)
         return prices.floor(self.climate, gpu, cloud, self.now - self.start_time)
 
+    def disk_price(self, gigabytes: float) -> float:
+        """Give $/h of container disk of that size while a pod runs."""
+        return gigabytes * figures.CONTAINER_DISK / figures.MONTH_HOURS
+
     def fitting(self, terms: Terms) -> list[Host]:
         """Give the hosts that could ever hold a pod of these terms, whether free or not."""
         return [host for host in self.hosts.values() if host.is_online and _fits(host, terms)]
