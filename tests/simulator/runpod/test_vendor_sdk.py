@@ -4,18 +4,14 @@ It runs in an environment of its own, .venv-runpod (`make sdk`): it and Vast.ai'
 `cryptography`.
 """
 
-import asyncio
-import json
-import os
 import pathlib
-from typing import Any
 
 import pytest
 
+from tests.support import sdk
 from tests.support.pods import A4000, Pods
 
-PYTHON = pathlib.Path(__file__).parents[3] / ".venv-runpod" / "bin" / "python"
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="RunPod's package is not here (make sdk)")
+pytestmark = pytest.mark.skipif(not sdk.PYTHON.exists(), reason="RunPod's package is not here (make sdk)")
 
 LIFE = """
 import json
@@ -62,25 +58,10 @@ print(json.dumps(said))
 """
 
 
-async def run(pods: Pods, home: pathlib.Path, program: str) -> dict[str, Any]:
-    """Run a program with the package; give what it printed."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "RUNPOD_API_BASE_URL": pods.simulator.runpod_url,
-    }
-    process = await asyncio.create_subprocess_exec(
-        str(PYTHON), "-c", program, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 120)
-    assert process.returncode == 0, err.decode()
-    return dict(json.loads(out.decode().splitlines()[-1]))
-
-
 async def test_every_call_in_one_life(pods: Pods, tmp_path: pathlib.Path) -> None:
     center = next(host.center_id for host in pods.world.hosts.values() if host.gpu.type_id == A4000)
     pods.world.network_volumes.append({"id": "nv1", "name": "data", "size": 10, "dataCenterId": center})
-    said = await run(pods, tmp_path, LIFE)
+    said = await sdk.run(pods.simulator.runpod_url, tmp_path, LIFE)
     assert said["user"]["id"] == pods.world.account_id
     assert [volume["id"] for volume in said["user"]["networkVolumes"]] == ["nv1"]
     assert len(said["gpus"]) == 39
@@ -98,7 +79,7 @@ async def test_every_call_in_one_life(pods: Pods, tmp_path: pathlib.Path) -> Non
 
 
 async def test_refusals_reach_the_caller_as_the_packages_own_errors(pods: Pods, tmp_path: pathlib.Path) -> None:
-    said = await run(pods, tmp_path, REFUSED)
+    said = await sdk.run(pods.simulator.runpod_url, tmp_path, REFUSED)
     assert said["sold_out"][0] == said["quotes"][0] == said["terminate"][0] == "QueryError"
     assert "no longer any instances" in said["sold_out"][1]
     assert said["terminate"][1] == "pod not found to terminate"
