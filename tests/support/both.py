@@ -1,0 +1,122 @@
+"""The program before both simulated markets, on one clock that moves only when told.
+
+HTTP is real, the ledger is a real file. What is true of RunPod is in `pods`, of Vast in `hosts`.
+"""
+
+import contextlib
+import datetime as dt
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+
+from agent.app import App, Outside
+from agent.clock import SteppedClock
+from agent.config.settings import Config, Listen, MarketSettings
+from agent.decide import meter
+from agent.decide.limits import Limits
+from agent.decide.strategy import Tuned
+from agent.domain import money
+from agent.domain.event import Event
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Workload
+from agent.ledger.spend import SpendKey
+from agent.simulator.runpod.model import Pod
+from agent.simulator.server import Simulator
+from agent.simulator.world import World
+from tests.support.scene import FLEET, KEY, START, STILL, strategies
+
+LIMITS = Limits(money.per_hour(20), money.per_hour(50), money.usd(500), money.usd(5000), 20)
+
+
+class Both:
+    """Make one with `both`."""
+
+    app: App
+
+    def __init__(self, simulator: Simulator, clock: SteppedClock, config: Config, tuned: Mapping[str, Tuned]) -> None:
+        self.simulator, self.clock, self.config, self.tuned = simulator, clock, config, tuned
+        self.hosts, self.pods = simulator.world, simulator.pods
+        self._ids = random.Random("both")
+
+    async def open(self) -> None:
+        """Start the program."""
+        urls = {"vast": self.simulator.vast_url, "runpod": self.simulator.runpod_url}
+        outside = Outside(
+            self.clock,
+            lambda _: KEY,
+            urls,
+            new_id=lambda: f"{self._ids.getrandbits(64):016x}",
+            jitter=lambda: 0.5,
+            fleet_id=FLEET,
+        )
+        self.app = await App.open(self.config, self.tuned, outside)
+
+    async def cycle(self, minutes: float = 0.0) -> None:
+        """Run one cycle, or as many as the daemon would in these minutes."""
+        until = self.clock.monotonic() + minutes * 60
+        while True:
+            began = self.clock.monotonic()
+            done = await self.app.cycle()
+            wait = 2.0 if done.is_busy else self.config.poll.total_seconds()
+            self.clock.advance(max(wait - (self.clock.monotonic() - began), 0.1))
+            if self.clock.monotonic() >= until:
+                return
+
+    async def until(self, is_reached: Callable[[], bool], minutes: float = 180.0) -> None:
+        """Run cycles until something holds, and insist that it does within these minutes."""
+        limit = self.clock.monotonic() + minutes * 60
+        while not is_reached():
+            seen = self.app.seen
+            assert self.clock.monotonic() < limit, (self.leases(), seen.plan.decisions if seen else None)
+            await self.cycle()
+
+    def leases(self) -> list[Lease]:
+        """Return the open leases."""
+        return [lease for lease in self.app.ledger.recollection(self.clock.now()).leases if lease.is_open]
+
+    def running(self) -> list[Lease]:
+        """Return those that run."""
+        return [lease for lease in self.leases() if lease.state is LeaseState.RUNNING]
+
+    def live(self) -> list[Pod]:
+        """Return the pods that exist, as they really are."""
+        self.pods.advance_to(self.clock.time())
+        return [pod for pod in self.pods.pods.values() if pod.ended is None]
+
+    async def events(self, *kinds: str) -> list[Event]:
+        """Return what the ledger tells of these kinds, the oldest first."""
+        reader = await self.app.ledger.reader()
+        return list(reversed(await reader.events(kinds=kinds, limit=10_000)))
+
+    async def spend(self) -> float:
+        """Return dollars spent as the ledger reckons them, what open leases owe included."""
+        reader = await self.app.ledger.reader()
+        counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
+        return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
+
+
+@contextlib.asynccontextmanager
+async def both(
+    directory: Path, *workloads: Workload, markets: tuple[str, ...] = ("vast", "runpod"), seed: int = 11
+) -> AsyncIterator[Both]:
+    """Run the program before both markets while the block runs."""
+    clock = SteppedClock(START)
+    simulator = Simulator(World(STILL, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
+    config = Config(
+        file=directory / "agent.toml",
+        digest="",
+        markets=tuple(MarketSettings(name, "", "still", "", None, spend=False) for name in markets),
+        limits=LIMITS,
+        workloads=workloads,
+        poll=dt.timedelta(seconds=15),
+        ledger=directory / "ledger.sqlite",
+        listen=Listen("127.0.0.1", 0),
+        strategies=None,
+    )
+    async with simulator:
+        world = Both(simulator, clock, config, strategies())
+        await world.open()
+        try:
+            yield world
+        finally:
+            await world.app.close()
