@@ -2,14 +2,14 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 
 from agent.clock import SteppedClock
+from agent.domain import money
 from agent.domain.instance import Instance, InstanceState
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
@@ -33,6 +33,11 @@ class Bench:
     market: Market
     simulated: support.Market
     clock: SteppedClock
+
+    penalty: ClassVar[float] = 12.0
+    """Seconds that a closed lane stays so when the market names no time."""
+    doubtful: ClassVar[tuple[str, ...]] = ("html_403", "server_error_before", "malformed", "truncated", "reset")
+    """The faults after which nobody knows whether an order was done."""
 
     async def offers(self, **changes: Any) -> list[Offer]:
         return list(await self.market.offers(asked(verified_only=False, **changes)))
@@ -59,6 +64,14 @@ class Bench:
             await self.simulated.advance(30.0)
             waited += 30.0
         return instance
+
+    def orders(self, instance_id: str) -> dict[tuple[str, str], Callable[[], Awaitable[Any]]]:
+        """Return orders on an instance by the calls that they make."""
+        return {
+            ("PUT", "/instances/bid_price/"): lambda: self.market.rebid(instance_id, money.per_hour(1)),
+            ("PUT", f"/instances/{instance_id}/"): lambda: self.market.pause(instance_id),
+            ("DELETE", f"/instances/{instance_id}/"): lambda: self.market.release(instance_id),
+        }
 
     async def contracts(self) -> list[dict[str, Any]]:
         """Return what has not ended, as it really is."""
@@ -103,7 +116,3 @@ async def vast_bench(
             yield Bench(ours, support.Market(simulator, session), clock)
         finally:
             await ours.close()
-
-
-BENCHES: dict[str, Callable[..., AbstractAsyncContextManager[Bench]]] = {"vast": vast_bench}
-"""One entry per market; every card is played on each."""

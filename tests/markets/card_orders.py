@@ -1,8 +1,6 @@
 """Cards of orders and their replies."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -41,12 +39,8 @@ async def dropped_order(bench: Bench) -> None:
 async def doubtful_replies(bench: Bench) -> None:
     offer = await bench.offer()
     instance_id = await bench.rent(offer)
-    orders: dict[tuple[str, str], Callable[[], Awaitable[Any]]] = {
-        ("PUT", "/instances/bid_price/"): lambda: bench.market.rebid(instance_id, money.per_hour(1)),
-        ("PUT", f"/instances/{instance_id}/"): lambda: bench.market.pause(instance_id),
-        ("DELETE", f"/instances/{instance_id}/"): lambda: bench.market.release(instance_id),
-    }
-    for fault in ("html_403", "server_error_before", "malformed", "truncated", "reset"):
+    orders = bench.orders(instance_id)
+    for fault in bench.doubtful:
         await bench.simulated.weather(fault)
         for (method, part), order in orders.items():
             before = await bench.calls(method, part)
@@ -87,7 +81,7 @@ async def throttled(bench: Bench) -> None:
         began = bench.clock.now()
         with pytest.raises(errors.Throttled) as caught:
             await bench.rent(offer)
-        wait = timedelta(seconds=float(fields.get("retry_after", 12)))
+        wait = timedelta(seconds=float(fields.get("retry_after", bench.penalty)))
         assert caught.value.until == began + wait, fault
         await bench.simulated.control("DELETE", "/weather")
         await bench.simulated.advance(60.0)
