@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from agent import figures, schedule, systemd
-from agent.act import terms
+from agent.act import billing, terms
 from agent.app import App
 from agent.config import problems, reach
 from agent.config.notify import Notify
@@ -189,6 +189,7 @@ class Daemon:
             if self._must_tidy:
                 self._must_tidy = False
                 await self._app.ledger.tidy()
+                self._app.beside(self._compare_bills())
 
     async def _cycle(self) -> Pass | None:
         clock, metrics = self._app.clock, self._parts.metrics
@@ -223,6 +224,15 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
+
+    async def _compare_bills(self) -> None:
+        """Compare ended days with the markets' bills, beside the cycles: a bill may take its time."""
+        app = self._app
+        try:
+            for drift in await billing.reconcile(app.ledger, app.markets, app.clock.now()):
+                self._parts.metrics.see_drift(drift.market, drift.share)
+        except LedgerError as error:
+            log.error("bills.uncompared", code=error.code.value, reason=error.sentence)
 
     def _tidy_soon(self) -> None:
         self._must_tidy = True

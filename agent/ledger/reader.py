@@ -11,10 +11,12 @@ from agent.domain.gpu import GpuModel
 from agent.domain.host import HostRecord
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
+from agent.domain.money import Usd
 from agent.domain.price import PriceHour, PriceSample
 from agent.ledger import (
     backup,
     beside,
+    bills,
     decisions,
     events,
     hosts,
@@ -27,6 +29,7 @@ from agent.ledger import (
     spend,
     verify,
 )
+from agent.ledger.bills import BillLine
 from agent.ledger.connection import Wire, rows
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
@@ -95,6 +98,20 @@ class Reader:
     ) -> list[SpendLine]:
         """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
         return await self._all(spend.summed(key, since, until), spend.line_of)
+
+    async def bills(self, since: dt.date, until: dt.date) -> list[BillLine]:
+        """Return estimates and charges of days from `since` up to but not on `until`."""
+        return await self._all(bills.between(since, until), bills.line_of)
+
+    async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
+        """Return (lease id, amount) that the ledger counted, by instance, of days up to but not on `until`."""
+        found = await self._wire.run(lambda link: rows(link, bills.counted(market, since, until)))
+        return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in found}
+
+    async def days_of(self, market: str, since: dt.date, until: dt.date) -> list[dt.date]:
+        """Return the days on which a lease of a market cost anything."""
+        found = await self._wire.run(lambda link: rows(link, bills.counted(market, since, until)))
+        return sorted({row["day"] for row in found})
 
     async def intents(
         self, limit: int = LIMIT, ids: Collection[str] | None = None, leases: Collection[str] | None = None

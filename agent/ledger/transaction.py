@@ -25,8 +25,9 @@ from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
+from agent.ledger import bills, decisions, events, hosts, intents, leases, phases, prices, progress, schema, spend
 from agent.ledger import credit as credits_
-from agent.ledger import decisions, events, hosts, intents, leases, phases, prices, progress, schema, spend
+from agent.ledger.bills import BillLine
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.hosts import Exposure
@@ -188,6 +189,15 @@ class Transaction:
     def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> None:
         """Keep what an interruption took, in microseconds."""
         self._write(phases.LOST, phases.loss(lease_id, at, cause, lost))
+
+    def add_estimate(self, line: BillLine) -> None:
+        """Keep what we reckon that an instance cost on a day; the first word stands."""
+        self._write(bills.ESTIMATED, bills.row(line))
+
+    def add_charged(self, market: str, day: dt.date, instance_id: str, charged: Usd, at: dt.datetime) -> None:
+        """Keep what the market charged for an instance on a day, beside the estimate."""
+        key = {"this_market": market, "this_day": day, "this_instance": instance_id}
+        self._write(bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
     def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
         """Let something rest until a time; a longer rest is never cut short."""

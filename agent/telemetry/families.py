@@ -193,6 +193,10 @@ class Families:
             "gpubid_credit_lasts_seconds", "How long credit lasts at the present rate; absent while nobody can tell.",
             ("market",), registry=target,
         )  # fmt: skip
+        self.drift = Gauge(
+            "gpubid_bill_drift_ratio", "By what share the market charged more than we reckoned, last UTC day compared.",
+            ("market",), registry=target,
+        )  # fmt: skip
         self.budget = Gauge(
             "gpubid_budget_dollars", "The most that may be spent in a UTC day and month.", ("window",), registry=target
         )

@@ -201,6 +201,10 @@ class Metrics(families.Families):
         for market, seconds in lasts.items():
             self.credit_lasts.labels(market).set(seconds)
 
+    def see_drift(self, market: str, share: float) -> None:
+        """Show by what share a market charged more than we reckoned, on the last day that was compared."""
+        self.drift.labels(market).set(share)
+
     def see_reload(self, at: datetime, *, is_good: bool) -> None:
         """Show whether the configuration in use is the one in the files."""
         self.reload_success.set(is_good)
