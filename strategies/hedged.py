@@ -38,6 +38,8 @@ class HedgedParams(Params):
 
     share_of_owner: float = Field(default=0.5, gt=0, le=1)
     """At most this share of the slots on hosts of one owner, one at least."""
+    share_of_host: float = Field(default=1.0, gt=0, le=1)
+    """At most this share of the slots on one host or pool of hosts, one at least."""
     share_of_market: float = Field(default=0.7, gt=0, le=1)
     """At most this share of the slots on one market, one at least, where there are several."""
     may_crowd: bool = False
@@ -111,7 +113,9 @@ class Hedged:
             params=params,
             bids=tuple(islice(view.ranking(bids), LOOK_AT)),
             asks=tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT)),
-            spread=hedging.Spread(view, params.share_of_owner, params.share_of_market),
+            spread=hedging.Spread(
+                view, hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
+            ),
             loss_rate=hedging.loss_rate(view, params.pool_window),
         )
         return [_placed(_decide(slot, grounds), grounds.spread) for slot in view.slots]

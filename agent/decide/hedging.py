@@ -5,8 +5,8 @@ Invariants:
 2. A share always leaves room for one slot.
 """
 
-from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.decide.recovery import OF_THE_MARKET
@@ -16,27 +16,39 @@ from agent.domain.lease import LeaseState
 from agent.domain.workload import Slot
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The most of a workload's slots on one host, owner and market, as shares of them."""
+
+    of_host: float
+    of_owner: float
+    of_market: float
+
+
 class Spread:
     """Where each slot of a workload stands, and whether one more fits within the shares."""
 
-    def __init__(self, view: View, share_of_owner: float, share_of_market: float) -> None:
+    def __init__(self, view: View, shares: Shares) -> None:
         """Count the newest lease of each slot that is not being released."""
-        self._most_on_owner = _most(share_of_owner, view.workload.slots)
+        self._most_on_host = _most(shares.of_host, view.workload.slots)
+        self._most_on_owner = _most(shares.of_owner, view.workload.slots)
         # Where there is one market only, a share of it would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
-        self._most_on_market = _most(share_of_market, view.workload.slots) if is_split else view.workload.slots
+        self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
         open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
-        self._places = {held.slot: (held.owner_id, held.market) for held in open_ones}
+        self._places = {held.slot: (held.host_id, held.owner_id, held.market) for held in open_ones}
         # Of a pool nobody knows how many hosts it has: its owner and market bound it.
         self._hosts = {held.host_id for held in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
         """Tell whether a slot may go there within the shares; an owner nobody knows counts as another."""
         others = [where for place, where in self._places.items() if place != slot]
-        owners, markets = Counter(owner for owner, _ in others), Counter(market for _, market in others)
         offer = candidate.offer
-        is_crowded = bool(offer.owner_id) and owners[offer.owner_id] >= self._most_on_owner
-        return not is_crowded and markets[offer.market] < self._most_on_market
+        on_host = sum(host.is_same_place(where[0], offer.host_id) for where in others)
+        on_owner = sum(bool(offer.owner_id) and where[1] == offer.owner_id for where in others)
+        on_market = sum(where[2] == offer.market for where in others)
+        is_within = on_host < self._most_on_host and on_owner < self._most_on_owner
+        return is_within and on_market < self._most_on_market
 
     def is_free(self, candidate: Candidate) -> bool:
         """Tell whether no slot of the workload stands on the host or was sent there in this plan."""
@@ -44,8 +56,9 @@ class Spread:
 
     def put(self, slot: Slot, candidate: Candidate) -> None:
         """Count a slot where it goes."""
-        self._places[slot] = candidate.offer.owner_id, candidate.offer.market
-        self._hosts.add(candidate.offer.host_id)
+        offer = candidate.offer
+        self._places[slot] = offer.host_id, offer.owner_id, offer.market
+        self._hosts.add(offer.host_id)
 
     def first(self, slot: Slot, ranked: Iterable[Candidate], *, may_crowd: bool) -> Candidate | None:
         """Return the best candidate on a free host within the shares; outside of them where that is allowed."""

@@ -11,7 +11,7 @@ from agent import tuning
 from agent.act.orders import Order
 from agent.decide.limits import Limits
 from agent.domain import gpu, money
-from agent.domain.deadline import Deadline
+from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.job import Job
@@ -146,3 +146,16 @@ async def test_progress_survives_a_restart_and_is_explained(tmp_path: Path) -> N
         (made,) = done.plan.decisions
         assert "6.00 h of work left, slack" in made.reason.sentence
         assert world.app.ledger.recollection().progress["train"].hours == 4.0
+
+
+async def test_a_line_of_the_log_tells_how_far_the_work_is(tmp_path: Path) -> None:
+    job = Drawn(3, "calm", 10.0, 100.0)
+    wanted = Deadline(job.hours, job.by, sign=ProgressSign.LOG, line="hours done: {hours}")
+    told = (("SIM_READY_LINE", "step 900, hours done: 1.5"),)
+    telling = dataclasses.replace(workload(job, "deadline"), deadline=wanted, environment=told)
+    async with rehearsed(tmp_path, Scene(workloads=(telling,), tuned=tuning.load())) as world:
+        await world.until_running()
+        await world.cycle(minutes=5)
+        known = world.app.ledger.recollection().progress["train"]
+        assert (known.hours, known.source) == (1.5, "log")
+        assert known.lease_id == world.lease().lease_id

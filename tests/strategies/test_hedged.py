@@ -207,6 +207,22 @@ def test_an_owner_gets_no_more_than_the_share_unless_crowding_is_allowed() -> No
     assert sum(isinstance(made, Rent) for made in decided(fleet, share_of_owner=0.5, may_crowd=True)) == 4
 
 
+def test_a_pool_of_hosts_takes_its_share_of_the_slots() -> None:
+    offers = [
+        builders.offer(1, host_id="pool/4090/eu", owner_id="", floor=builders.per_hour("0.10")),
+        builders.offer(2, host_id="pool/4090/us", owner_id=""),
+    ]
+    standing = [
+        builders.lease(11, host_id="pool/4090/eu", owner_id="", slot=builders.slot("train", 0)),
+        builders.lease(12, host_id="pool/4090/eu/77", owner_id="", slot=builders.slot("train", 1)),
+    ]
+    fleet = seen(offers, standing, of=work(slots=4))
+    rented = [made.offer.host_id for made in decided(fleet, share_of_host=0.5) if isinstance(made, Rent)]
+    assert set(rented) == {"pool/4090/us"}
+    free = [made.offer.host_id for made in decided(fleet) if isinstance(made, Rent)]
+    assert "pool/4090/eu" in free
+
+
 def test_one_market_alone_is_no_share_of_anything() -> None:
     offers = [builders.offer(number) for number in range(1, 5)]
     fleet = seen(offers, of=work(slots=4))
