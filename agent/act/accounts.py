@@ -10,13 +10,11 @@ from agent.domain import money
 from agent.domain.event import Event
 from agent.domain.tenure import Tenure
 from agent.ledger.errors import Code, LedgerError
+from agent.ledger.spend import MONTH_SEED
 from agent.ledger.store import Ledger
 from agent.markets import errors, port
 
 log = structlog.get_logger("gpubid.app")
-
-MONTH_SEED = "before-this-ledger"
-"""The lease id under which the vendor's own charges of this month are counted when the ledger is new."""
 
 
 class Accounts:
@@ -84,9 +82,14 @@ class Accounts:
             raise
 
     async def _seed_month(self, name: str, charges: Sequence[port.Charge]) -> None:
-        """Count what the market charged this month before this ledger existed: an empty ledger knows no spend."""
+        """Count what the market charged this month and this ledger knows nothing of: it is new, or a backup's."""
+        named = {charge.instance_id for charge in charges}
+        leases = await (await self._ledger.reader()).leases(len(named) or 1, named)
+        known = {lease.instance_id for lease in leases if lease.market == name}
         async with self._ledger.transaction() as tx:
             for charge in charges:
+                if charge.instance_id in known:
+                    continue
                 day = charge.day.date()
                 tx.add_spend(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
             tx.settle_loss()

@@ -138,6 +138,31 @@ def _drop_old(folder: Path, keep: int) -> list[Path]:
 
 
 @app.command()
+def restore(
+    backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A copy that `gpubid ledger backup` wrote.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    replace: Annotated[bool, typer.Option("--replace", help="Put a ledger that is there aside; it is kept.")] = False,
+) -> None:
+    """Put a backup in the ledger's place while no daemon runs; the next start learns from the market what is newer."""
+    from agent.clock import SystemClock
+    from agent.ledger import restore as restoring
+    from agent.ledger.errors import LedgerError
+
+    settings, _ = session.read(config)
+    try:
+        settings.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        aside = restoring.restore(backup_file, settings.ledger, SystemClock().now(), replaces=replace)
+    except LedgerError as error:
+        exits.refused(error)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{settings.ledger.parent} cannot be made ({error.strerror}); run this as root"])
+    session.say(f"{settings.ledger} is restored from {backup_file}")
+    if aside is not None:
+        session.say(f"what was there is now {aside}")
+    session.say("the next start takes up what runs, and counts what the market charged meanwhile")
+
+
+@app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Check the file, its references and its sums; ends with 3 when something is wrong."""
     from agent.ledger import verify as verifying

@@ -9,6 +9,7 @@ from agent import __version__
 from agent.cli import (
     check,
     deploy,
+    doctor,
     estimate,
     exits,
     explain,
@@ -21,6 +22,7 @@ from agent.cli import (
     plan,
     reach,
     rehearse,
+    report,
     run,
     simulate,
     strategy,
@@ -38,6 +40,8 @@ app.command()(run.run)
 app.command()(rehearse.rehearse)
 app.command()(init.init)
 app.command()(check.check)
+app.command()(doctor.doctor)
+app.command()(report.report)
 app.command()(plan.plan)
 app.command()(explain.explain)
 app.command()(estimate.estimate)

@@ -15,6 +15,8 @@ from agent.ledger import schema
 from agent.ledger.types import MicroUsd, Query
 
 _AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
+MONTH_SEED = "before-this-ledger"
+"""The lease id under which the vendor's own charges of this month are counted when the ledger is new or restored."""
 _ADDENDS = ("gpu", "disk", "traffic", "running_seconds", "useful_seconds")
 
 

@@ -75,6 +75,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         for name, verb in VERBS.items():
             assert (await sample(name, *verb)).code == 0, verb
         await sample("logs", "logs", "train/0")
+        assert (await sample("doctor", "doctor")).code == 1, "the daemon does not run"
         await market.weather("throttle_text", route="DELETE /instances")
         assert (await sample("kill", "kill")).code == 1
         await market.still()

@@ -1,0 +1,107 @@
+"""Putting a backup in the ledger's place, so that the next start takes up what it knows and learns what it does not.
+
+1. Nothing is deleted: a ledger that is in the way is put aside under a name that says when.
+2. What was spent since the backup is unknown: the ledger says so, and the market's bill of this month is counted at the
+   next start for every instance that the backup does not know.
+3. The files belong to whoever owns the folder: a backup is restored by root and written by the daemon.
+"""
+
+import datetime as dt
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from agent.ledger import backup, beside, connection, migrate
+from agent.ledger.errors import Code, LedgerError
+from agent.ledger.spend import MONTH_SEED
+from agent.ledger.transaction import WAS_LOST
+
+_SIBLINGS = ("", "-wal", "-shm")
+
+
+def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Path | None:
+    """Make `path` a copy of the backup `source`; return where the ledger that was there has gone, None if none was.
+
+    Raises:
+        LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is none, is damaged, or a ledger is in the way and may not be
+            replaced; NEWER_SCHEMA, UNWRITABLE.
+    """
+    _check(source)
+    lock = beside.Lock(path)
+    try:
+        if path.exists() and not replaces:
+            raise LedgerError(Code.BAD_BACKUP, f"{path} exists: say --replace to put it aside")
+        fleet_id, beside_id = _fleet_of(source), beside.read_fleet_id(path)
+        if beside_id not in {None, fleet_id} and not replaces:
+            sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: say --replace to give that up"
+            raise LedgerError(Code.BAD_BACKUP, sentence)
+        aside = _put_aside(path, at)
+        backup.copy(source, path)
+        _mark(path, at)
+        beside.write_fleet_id(path, fleet_id)
+        _hand_over(path)
+    finally:
+        lock.release()
+    return aside
+
+
+def _check(source: Path) -> None:
+    try:
+        revision = migrate.stored_revision(source)
+        migrate.refuse_newer(source, revision or "")
+        migrate.check_sound(source)
+    except LedgerError as error:
+        if error.code is Code.NEWER_SCHEMA:
+            raise
+        raise LedgerError(Code.BAD_BACKUP, f"{source} is damaged or no ledger; take an older backup") from error
+    if revision is None:
+        raise LedgerError(Code.BAD_BACKUP, f"{source} is no backup of a ledger; name one")
+
+
+def _put_aside(path: Path, at: dt.datetime) -> Path | None:
+    if not path.exists():
+        return None
+    aside = beside.sibling(path, f".before-restore-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
+    try:
+        for suffix in _SIBLINGS:
+            old = beside.sibling(path, suffix)
+            if old.exists():
+                old.rename(beside.sibling(aside, suffix))
+    except OSError as error:
+        raise beside.unwritable(path, error) from error
+    return aside
+
+
+def _fleet_of(source: Path) -> str:
+    try:
+        with closing(connection.connect(source, "ro")) as raw:
+            found = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, source) from error
+    if found is None:
+        raise LedgerError(Code.BAD_BACKUP, f"{source} names no fleet; take an older backup")
+    return str(found[0])
+
+
+def _mark(path: Path, at: dt.datetime) -> None:
+    """Note in the ledger that spend is unknown since the backup."""
+    first = at.astimezone(dt.UTC).date().replace(day=1).isoformat()
+    try:
+        with closing(connection.connect(path, "rw")) as raw:
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (WAS_LOST,))
+            # Counted anew with the rest of the bill.
+            raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
+            raw.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, path) from error
+
+
+def _hand_over(path: Path) -> None:
+    owner = path.parent.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    for file in path.parent.glob(path.name + "*"):
+        if file.is_file():
+            os.chown(file, owner.st_uid, owner.st_gid)

@@ -1,0 +1,30 @@
+"""Whether a key may more than gpubid needs: asked by a question that a scoped key is refused."""
+
+from collections.abc import Callable
+
+from agent import clock as clocks
+from agent.markets import errors, pace, transport
+from agent.markets.vast import client
+
+NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
+"""The categories of the vendor's permissions that our calls fall into."""
+_REFUSED = frozenset({401, 403})
+
+
+async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
+    """Tell whether the key may see the machines that the account rents out, which we never ask; None: nobody can tell.
+
+    A key without scopes may do everything, that included.
+
+    Raises: Throttled, Unavailable.
+    """
+    link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
+    try:
+        reply = await link.read(transport.Call("account", "GET", "/api/v0/machines/"))
+    except errors.Malformed:
+        return None
+    finally:
+        await link.close()
+    if reply.is_ok:
+        return True
+    return False if reply.status in _REFUSED else None

@@ -1,0 +1,150 @@
+"""`gpubid doctor` finds what is wrong and says the mend; `gpubid report` gathers what was seen without a secret."""
+
+# ruff: noqa: ASYNC240 - a test may wait for its own files
+
+import contextlib
+import json
+import socket
+import sqlite3
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from agent import clock as clocks
+from agent.markets.vast import scope
+from agent.simulator.gate import DEFAULT_KEY
+from tests.support import programs
+from tests.support.programs import LIVE, Ran, gpubid, until
+
+MARKED = "hunter2-hunter2"
+SECRETS = f"""
+[workloads.train.env]
+TOKEN = "{MARKED}-variable"
+PIN = "4711"
+[workloads.train.env_from]
+HF_TOKEN = "hf_token"
+"""
+
+
+def lines(ran: Ran) -> dict[str, dict[str, str]]:
+    return {line["name"]: line for line in ran.json["lines"]}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
+    port = free_port()
+    config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}")
+    async with programs.running(tmp_path, config=config) as (market, daemon):
+        await until(market.billing, "a rent")
+        assert (await gpubid(tmp_path, "ledger", "backup", tmp_path / "copy.sqlite")).code == 0
+        await market.advance(programs.BEHIND_SECONDS)
+        writes = await market.writes()
+        well = await gpubid(tmp_path, "doctor", "--json")
+        assert (well.code, well.json["is_good"]) == (0, True), well
+        assert await market.writes() == writes, "looking changed something"
+        named = lines(well)
+        assert {"versions", "configuration", "key vast", "credit vast", "market vast", "disk", "ledger"} <= named.keys()
+        assert {line["verdict"] for line in named.values()} == {"ok"}, well.out
+        assert not [line for line in named.values() if line["mend"]]
+
+        # A key that the market does not know, a reload that was refused, a clock that is off.
+        (tmp_path / "agent.toml").write_text("nonsense")
+        await daemon.reload()
+        (tmp_path / "agent.toml").write_text(config.format(url=market.url))
+        await market.advance(90)
+        ill = lines(await gpubid(tmp_path, "doctor", "--json"))
+        assert (ill["reload"]["verdict"], ill["clock"]["verdict"]) == ("fail", "fail")
+        wrong = await gpubid(tmp_path, "doctor", "--json", VAST_API_KEY="some-other-key")
+        assert (wrong.code, lines(wrong)["key vast"]["verdict"]) == (1, "fail")
+        assert "some-other-key" not in wrong.out + wrong.err
+        await daemon.stop()
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as link:
+        link.execute("UPDATE leases SET instance_id = ''")
+    link.close()
+    down = await gpubid(tmp_path, "doctor", "--json")
+    assert down.code == 1
+    found = lines(down)
+    assert {name for name, line in found.items() if line["verdict"] == "fail"} >= {"market vast", "ledger", "daemon"}
+    assert all(line["mend"] for line in found.values() if line["verdict"] != "ok")
+    told = await gpubid(tmp_path, "doctor")
+    assert (told.code, "FAIL  ledger: lease without an instance" in told.out) == (1, True), told
+
+
+async def test_a_configuration_that_is_wrong_is_said_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text("[limits]\nmax_instances = 'many'\n")
+    said = await gpubid(tmp_path, "doctor", "--json")
+    assert said.code == 1
+    assert set(lines(said)) == {"versions", "configuration"}
+
+
+@contextlib.asynccontextmanager
+async def _answering(status: int) -> AsyncIterator[str]:
+    async def machines(_: web.Request) -> web.Response:
+        return web.json_response({"machines": []}, status=status)
+
+    app = web.Application()
+    app.router.add_get("/api/v0/machines/", machines)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, True), (401, False), (403, False), (404, None)])
+async def test_a_key_that_sees_machines_is_wide(status: int, expected: bool | None) -> None:
+    async with _answering(status) as url:
+        assert await scope.is_wide(url, lambda: "key", clocks.SystemClock(), lambda: 0.0) is expected
+
+
+def parts(bundle: Path) -> dict[str, str]:
+    with tarfile.open(bundle) as found:
+        read = {member.name.partition("/")[2]: found.extractfile(member) for member in found.getmembers()}
+        return {name: part.read().decode() for name, part in read.items() if part is not None}
+
+
+async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> None:
+    port = free_port()
+    config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}") + SECRETS
+    bundle = tmp_path / "bundle.tar.gz"
+    planted: dict[str, Any] = {"HF_TOKEN": f"{MARKED}-credential"}
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(config.format(url=market.url))
+        async with programs.daemon(tmp_path, "--level", "DEBUG", **planted) as daemon:
+            await daemon.until_told("READY=1")
+            await until(market.billing, "a rent")
+            said = await gpubid(tmp_path, "report", bundle, **planted)
+            arguments = Path(f"/proc/{daemon.process.pid}/cmdline").read_text()
+            page = await daemon.page()
+            await daemon.stop()
+    assert said.code == 0, said
+    assert bundle.stat().st_mode & 0o777 == 0o600
+    found = parts(bundle)
+    assert set(found) == {"doctor.json", "agent.toml", "metrics.txt", "events.json", "log.txt"}
+    assert "gpubid_leases" in found["metrics.txt"]
+    assert [event for event in json.loads(found["events.json"]) if event["kind"] == "lease.opened"]
+    assert "max_fleet_per_hour = 3.00" in found["agent.toml"]
+    assert "TOKEN = [redacted]" in found["agent.toml"]
+    files = [file for file in tmp_path.iterdir() if file.is_file() and file.suffix != ".toml"]
+    told = {
+        **found,
+        **{file.name: file.read_bytes().decode("latin-1") for file in files},
+        "said": said.out + said.err,
+        "arguments": arguments,
+        "page": page,
+        "log": "\n".join([*daemon.err, *daemon.out]),
+    }
+    for secret in (MARKED, DEFAULT_KEY, "4711"):
+        assert [name for name, text in told.items() if secret in text and name != "bundle.tar.gz"] == [], secret
+    again = await gpubid(tmp_path, "report", bundle)
+    assert (again.code, "exists" in again.err) == (2, True)

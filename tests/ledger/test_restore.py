@@ -1,0 +1,83 @@
+"""A box is lost: its backup on another one is the same fleet, takes up its leases, and knows what it does not know."""
+
+# ruff: noqa: ASYNC240 - a test may wait for its own files and programs
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.support import programs
+from tests.support.programs import LIVE, Market, gpubid, until
+
+
+async def _count(market: Market, count: int) -> bool:
+    return len(await market.billing()) == count
+
+
+async def test_a_lost_box_comes_back_with_its_leases_and_its_spend(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    async with programs.market(tmp_path) as market:
+        (old / "agent.toml").write_text(LIVE.format(url=market.url))
+        async with programs.daemon(old) as daemon:
+            await daemon.until_told("READY=1")
+            await until(market.billing, "a rent")
+            await daemon.until_logged("lease.running")
+            assert (await gpubid(old, "ledger", "backup", tmp_path / "copy.sqlite")).code == 0
+            # Rented after the backup: what it costs stands in the market's bill alone.
+            (old / "agent.toml").write_text(LIVE.format(url=market.url).replace("slots = 1", "slots = 2"))
+            await daemon.reload()
+            await until(lambda: _count(market, 2), "a second rent")
+            both = await market.billing()
+            daemon.process.kill()
+            await daemon.ended()
+        shutil.rmtree(old)
+
+        (new / "agent.toml").write_text(LIVE.format(url=market.url).replace("slots = 1", "slots = 2"))
+        said = await gpubid(new, "ledger", "restore", tmp_path / "copy.sqlite")
+        assert said.code == 0, said
+        assert (await gpubid(new, "ledger", "verify")).code == 0
+        await market.advance(20)
+        async with programs.daemon(new) as daemon:
+            await daemon.until_told("READY=1")
+            await until(lambda: _taken_up(new, both), "both leases in the ledger")
+            assert await market.billing() == both, "nothing was rented twice, nothing was let go"
+            with sqlite3.connect(new / "ledger.sqlite") as link:
+                seeded = link.execute("SELECT gpu FROM spend WHERE lease_id = 'before-this-ledger'").fetchall()
+                assert link.execute("SELECT count(*) FROM meta WHERE key = 'was_lost'").fetchone() == (0,)
+            link.close()
+            assert seeded, "the bill of the second instance was not counted"
+            assert await daemon.stop() == 0
+
+
+async def _taken_up(place: Path, contracts: list[int]) -> bool:
+    shown = (await gpubid(place, "fleet", "--json")).json
+    return {lease["instance"] for lease in shown["leases"]} == {str(contract) for contract in contracts}
+
+
+async def test_nothing_is_restored_over_a_ledger_or_under_a_daemon(tmp_path: Path) -> None:
+    config = LIVE.replace("max_instances = 4", "max_instances = 0")
+    copy = tmp_path / "copy.sqlite"
+    async with programs.running(tmp_path, config=config) as (_, daemon):
+        assert (await gpubid(tmp_path, "ledger", "backup", copy)).code == 0
+        busy = await gpubid(tmp_path, "ledger", "restore", copy, "--replace")
+        assert (busy.code, "in use by process" in busy.err) == (1, True)
+        assert await daemon.stop() == 0
+    taken = await gpubid(tmp_path, "ledger", "restore", copy)
+    assert (taken.code, "--replace" in taken.err) == (2, True)
+    assert (await gpubid(tmp_path, "ledger", "restore", copy, "--replace")).code == 0
+    aside = [file for file in tmp_path.glob("ledger.sqlite.before-restore-*") if "-wal" not in file.name]
+    assert len(aside) == 1
+    assert sqlite3.connect(aside[0]).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0garbage" * 1000], ids=["empty", "garbage"])
+async def test_what_is_no_backup_is_not_restored(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "agent.toml").write_text(LIVE.format(url="http://127.0.0.1:9"))
+    (tmp_path / "copy.sqlite").write_bytes(content)
+    said = await gpubid(tmp_path, "ledger", "restore", tmp_path / "copy.sqlite")
+    assert said.code == 2, said
+    assert not (tmp_path / "ledger.sqlite").exists()
