@@ -12,6 +12,7 @@ import tomllib
 from typing import Any, TypeVar, cast
 
 from agent.simulator import figures
+from agent.simulator.runpod import modes
 
 _T = TypeVar("_T")
 
@@ -55,6 +56,14 @@ class Deposit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """Let RunPod sell something else from a set time on: a mode of runpod/modes.py."""
+
+    at_seconds: float
+    mode: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Runpod:
     """Say how the RunPod side of the market departs: demand, price turns and strikes hold for both sides."""
 
@@ -88,12 +97,13 @@ class Climate:
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()
     runpod: Runpod = Runpod()
+    turns: tuple[Turn, ...] = ()
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
 
-_PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit}
+_PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit, "turns": Turn}
 _TABLES: dict[str, type[Any]] = {"demand": Demand, "runpod": Runpod}
-_ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits"}
+_ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits", "turn": "turns"}
 
 
 class ClimateError(Exception):
@@ -141,7 +151,11 @@ def parse(text: str, name: str) -> Climate:
             values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)
         else:
             values[key] = tuple(value) if isinstance(value, list) else value
-    return _made(Climate, values, name)
+    made = _made(Climate, values, name)
+    for mode in (made.runpod.mode, *(turn.mode for turn in made.turns)):
+        if mode not in modes.NAMES:
+            raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(modes.NAMES)}.")
+    return made
 
 
 def _made(kind: type[_T], values: dict[str, Any], where: str) -> _T:

@@ -22,6 +22,7 @@
 | stuck_loading | world | image pulls hang | `contract_id` (all) |
 | pull_failure | world | image pulls fail | `contract_id` (all) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
+| sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
 | wrong_account | calls | the key belongs to somebody else | |
 | revoked_key | calls | the key is no longer known | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
@@ -63,6 +64,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "stuck_loading": {"contract_id": _NUMBER},
     "pull_failure": {"contract_id": _NUMBER},
     "no_credit": {"credit": _NUMBER},
+    "sold_out": {},
     "wrong_account": {},
     "revoked_key": {},
     "clock_skew": {"skew": _NUMBER},

@@ -51,11 +51,11 @@ def fields(surface: Surface, call: Call) -> dict[str, Callable[..., Any]]:
     return {
         "myself": lambda _: _myself(surface, call),
         "pod": pod,
-        "podFindAndDeployOnDemand": shown(lambda given: world.rent(_terms(world, given, _gpu(given))).pod_id),
+        "podFindAndDeployOnDemand": shown(lambda given: surface.rent(call, _terms(world, given, _gpu(given))).pod_id),
         "podRentInterruptable": shown(
-            lambda given: world.rent(_terms(world, given, _gpu(given)), float(given["bidPerGpu"])).pod_id
+            lambda given: surface.rent(call, _terms(world, given, _gpu(given)), float(given["bidPerGpu"])).pod_id
         ),
-        "deployCpuPod": shown(lambda given: world.rent(_cpu_terms(world, given)).pod_id),
+        "deployCpuPod": shown(lambda given: surface.rent(call, _cpu_terms(world, given)).pod_id),
         "podBidResume": shown(
             lambda given: world.resume(given["podId"], float(given["bidPerGpu"]), given["gpuCount"]).pod_id
         ),

@@ -45,7 +45,7 @@ def create(surface: Surface, call: Call) -> Reply:
         return calls.problem(404, f"Template {body.templateId} not found.")
     if not body.image:
         return calls.problem(422, "Request validation failed.", "image: required without templateId")
-    pod = surface.world.rent(_terms(surface, body))
+    pod = surface.rent(call, _terms(surface, body))
     return calls.answer(view(surface, pod, call), 201)
 
 

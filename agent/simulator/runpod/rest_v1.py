@@ -67,7 +67,7 @@ def _create(surface: Surface, call: Call) -> Reply:
     terms = _terms(body, gpu)
     bid = (body.get("bidPerGpu") or world.floor(gpu, terms.clouds[0])) if is_spot else None
     try:
-        return calls.answer(view(surface, world.rent(terms, bid)), 201)
+        return calls.answer(view(surface, surface.rent(call, terms, bid)), 201)
     except Refused as refused:
         no_stock = "There are no instances currently available."
         return _error(500, no_stock if refused.code == Refused.NO_STOCK else f"create pod: {refused.sentence}")

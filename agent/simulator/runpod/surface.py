@@ -9,8 +9,8 @@ from agent.simulator.faults import Fault
 from agent.simulator.gate import DEFAULT_KEY
 from agent.simulator.runpod.calls import Call
 from agent.simulator.runpod.limits import Limits
-from agent.simulator.runpod.model import Pod, Refused
-from agent.simulator.runpod.world import World
+from agent.simulator.runpod.model import Pod, Refused, Terms
+from agent.simulator.runpod.world import NO_SPOT_STOCK, NO_STOCK, World
 from agent.simulator.weather import Weather
 
 
@@ -57,6 +57,12 @@ class Surface:
         if "wrong_account" in call.struck:
             raise Refused(Refused.NO_SUCH_POD, "pod not found")
         return self.world.pod(pod_id)
+
+    def rent(self, call: Call, terms: Terms, bid: float | None = None) -> Pod:
+        """Make a pod or raise Refused; weather may have sold out what the catalogue lists."""
+        if "sold_out" in call.struck:
+            raise Refused(Refused.NO_STOCK, NO_STOCK if bid is None else NO_SPOT_STOCK)
+        return self.world.rent(terms, bid)
 
     def account(self, call: Call) -> str:
         """Give the id of the account that the key belongs to."""

@@ -325,6 +325,9 @@ class World:
                 self.start_time + strike.at_seconds,
                 lambda strike=strike: self._strike(strike.fault, strike.seconds, strike.aim, rng),  # type: ignore[misc]
             )
+        for turn in self.climate.turns:
+            mode = modes.parse(turn.mode)
+            self._timeline.put(self.start_time + turn.at_seconds, lambda mode=mode: self.set_mode(mode))  # type: ignore[misc]
         for deposit in self.climate.deposits:
             self._timeline.put(
                 self.start_time + deposit.at_seconds,

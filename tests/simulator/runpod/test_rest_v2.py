@@ -179,6 +179,16 @@ async def test_weather_blows_here_too(pods: Pods) -> None:
     assert len((await pods.call("GET", "/v2/pods")).body["pods"]) == 2
 
 
+async def test_what_is_listed_may_be_sold_out_all_the_same(pods: Pods) -> None:
+    await pods.weather("sold_out")
+    answer = await pods.create()
+    assert (answer.status, "no longer any instances available" in answer.body["detail"]) == (400, True)
+    gpu = (await pods.call("GET", f"/v2/catalog/gpus/{A4000}", **question())).body
+    assert gpu["availability"] != "NONE"
+    await pods.control("DELETE", "/weather")
+    assert (await pods.create()).status == 201
+
+
 async def test_a_silent_host_costs_nothing_and_reports_nothing(pods: Pods) -> None:
     pod_id = await pods.created()
     await pods.running(pod_id)
