@@ -96,7 +96,7 @@ def leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_verb_is_documented() -> None:
-    assert SECTIONS.keys() == {*VERBS, "kill", "logs", "simulate"}
+    assert SECTIONS.keys() == {*VERBS, "doctor", "kill", "logs", "simulate"}
 
 
 async def test_the_page_and_the_programs_agree(tmp_path: Path, subtests: pytest.Subtests) -> None:
