@@ -27,6 +27,7 @@ def is_spend_withdrawn(before: Config, after: Config) -> bool:
 
 
 def _deferred(before: Config, after: Config) -> Iterator[str]:
+    yield from (f"markets.{new.name}" for new in after.markets if before.market(new.name) is None)
     for old, new in _pairs(before, after):
         for key in ("url", "simulated", "credential", "credential_file", "spend"):
             if getattr(old, key) != getattr(new, key):

@@ -7,10 +7,13 @@ Invariants:
 """
 
 import math
+import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+
+import msgspec
 
 from agent.decide import price
 from agent.domain import host, money, offer, workload
@@ -161,12 +164,32 @@ class Book:
         return self._rising[asked]
 
 
+def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tuple[offer.Offer, ...]]:
+    """Return the offers; a pool of a model that nobody measured has the median DLPerf of like cards elsewhere."""
+    lacking = {row.gpu for rows in offers.values() for row in rows if row.dlperf <= 0 and host.is_pool(row.host_id)}
+    if not lacking:
+        return offers
+    shown: dict[str, list[float]] = {}
+    for row in (row for rows in offers.values() for row in rows if row.gpu in lacking and row.dlperf > 0):
+        shown.setdefault(row.gpu, []).append(row.dlperf / row.gpus)
+    each = {model: statistics.median(figures) for model, figures in shown.items()}
+    return {
+        name: tuple(
+            msgspec.structs.replace(row, dlperf=each[row.gpu] * row.gpus)
+            if row.dlperf <= 0 and row.gpu in each and host.is_pool(row.host_id)
+            else row
+            for row in rows
+        )
+        for name, rows in offers.items()
+    }
+
+
 class Library:
     """The offers of all markets at one instant: one book for each choice of markets that workloads make."""
 
     def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
         """Take the offers by market; books are arranged when they are first asked for."""
-        self._offers = offers
+        self._offers = _measured(offers)
         self._books: dict[tuple[str, ...], Book] = {}
 
     def of(self, work: workload.Workload) -> Book:

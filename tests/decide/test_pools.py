@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from agent.decide import cause, plan, readback, reconcile, selling
+from agent.decide import cause, match, plan, readback, reconcile, selling
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import Limits
 from agent.decide.memory import Memory
@@ -111,3 +111,13 @@ def test_a_pool_gives_nothing_back_by_itself_so_it_is_asked_for() -> None:
         Limits(),
     )
     assert [type(decision) for decision in made.decisions] == [Resume]
+
+
+def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None:
+    pool = builders.offer(9, market="runpod", host_id=POOL, gpus=2, dlperf=0.0)
+    shown = tuple(builders.offer(number, dlperf=figure) for number, figure in ((1, 70.0), (2, 80.0), (3, 99.0)))
+    unmeasured = builders.offer(4, dlperf=0.0)
+    found = match.Library({"vast": (*shown, unmeasured), "runpod": (pool,)}).of(builders.workload()).offers
+    assert {row.offer_id: row.dlperf for row in found} == {"a1": 70.0, "a2": 80.0, "a3": 99.0, "a4": 0.0, "a9": 160.0}
+    alone = match.Library({"runpod": (pool,)}).of(builders.workload()).offers
+    assert [row.dlperf for row in alone] == [0.0]

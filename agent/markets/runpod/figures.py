@@ -67,7 +67,7 @@ _TFLOPS: Mapping[str, tuple[str, float]] = {
 
 
 def dlperf(model: GpuModel) -> float:
-    """Return the DLPerf of one card, or 0 where nobody measured it and no like card was: then it ranks last."""
+    """Return the DLPerf of one card, or 0 where nobody measured it or a like one; what other markets show stands in."""
     if model in _MEASURED:
         return _MEASURED[model]
     like, share = _TFLOPS.get(model, ("", 0.0))

@@ -1,0 +1,19 @@
+"""What of a new configuration waits for the next start."""
+
+from pathlib import Path
+
+from agent.config import loading, reach
+from agent.config.settings import Config
+from tests.support.configs import GOOD, STRATEGIES
+
+
+def load(directory: Path, text: str) -> Config:
+    (directory / "agent.toml").write_text(text)
+    return loading.load(directory / "agent.toml", strategies=STRATEGIES)
+
+
+def test_a_market_that_is_added_waits_for_the_next_start(tmp_path: Path) -> None:
+    before = load(tmp_path, GOOD)
+    after = load(tmp_path, GOOD + '[markets.runpod]\nsimulated = "calm"\n')
+    assert [each.about for each in reach.shortfalls(before, after)] == ["markets.runpod"]
+    assert list(reach.shortfalls(after, after)) == []
