@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent import __version__
+from agent.simulator.gate import DEFAULT_KEY
 from tests.deploy.conftest import CONFIG, EARLIER, LIVE, ROOT, Box
 
 pytestmark = pytest.mark.guest
@@ -127,6 +128,79 @@ def test_members_of_the_group_read_and_where_they_may_order(box: Box) -> None:
     box.out("systemctl restart gpubid")
     box.guest.out("gpubid drain train", user="mary")
     assert f"uid {uid}" in box.out("gpubid ledger events --json")
+
+
+def test_a_full_disk_pays_for_nothing_and_a_read_only_one_says_so(box: Box) -> None:
+    state = "/var/lib/private/gpubid"
+    box.out(f"mkdir -p -m 700 /var/lib/private && mkdir -p {state} && mount -t tmpfs -o size=8m,mode=700 state {state}")
+    box.guest.write(CONFIG, LIVE.replace("max_instances = 4", "max_instances = 0"))
+    box.out("systemctl start gpubid")
+    box.run(f"dd if=/dev/zero of={state}/filler bs=64k 2>/dev/null")
+    box.guest.write(CONFIG, LIVE)
+    box.out("systemctl reload gpubid")
+    box.until("journalctl -o cat -u gpubid | grep -q unwritable", "a sentence about the disk")
+    assert "gpubid_ledger_writable 0.0" in box.page("/metrics")
+    assert box.billing() == [], "it paid for what it could not write down"
+    assert box.guest.shows("ActiveState") == "active"
+    box.out(f"rm {state}/filler")
+    (contract,) = box.until_billing()
+    box.out("systemctl stop gpubid")
+    assert box.billing() == [contract]
+
+    box.out(f"mount -o remount,ro {state}")
+    assert box.run("systemctl start gpubid").returncode != 0
+    assert "read-only" in box.guest.journal().lower() or "cannot be written" in box.guest.journal()
+    box.out(f"systemctl stop gpubid; systemctl reset-failed gpubid; mount -o remount,rw {state}")
+    box.out("systemctl start gpubid")
+    box.until('gpubid fleet --json | grep -q \'"state": "running"\'', "the lease, running")
+    assert box.billing() == [contract]
+
+
+def test_no_secret_is_anywhere_but_where_it_was_put(box: Box) -> None:
+    marked = "hunter2-hunter2"
+    box.guest.write("/etc/credstore/hf_token", f"{marked}-credential", "600")
+    unit = "[Service]\nLoadCredential=hf_token\nWatchdogSec=3\nRestartSec=1\n"
+    box.guest.write("/etc/systemd/system/gpubid.service.d/more.conf", unit)
+    tables = f'[workloads.train.env]\nPIN = "{marked}-variable"\n[workloads.train.env_from]\nHF_TOKEN = "hf_token"\n'
+    box.guest.write(CONFIG, LIVE + tables)
+    box.out("systemctl daemon-reload && systemctl start gpubid")
+    box.until_billing()
+    for fault in ("html_403", "malformed", "reset"):
+        box.market("POST", "/weather", fault=fault, route="*")
+        box.out("systemctl reload gpubid")
+        box.until("journalctl -o cat -u gpubid | grep -q market.unavailable", "an outage")
+        box.market("DELETE", "/weather")
+    box.out("gpubid ledger backup /var/lib/gpubid/copy.sqlite && gpubid report bundle.tar.gz && tar xf bundle.tar.gz")
+    box.out("kill -STOP $(systemctl show --property MainPID --value gpubid)")
+    box.until("test $(systemctl show --property NRestarts --value gpubid) = 1", "the watchdog's bite")
+    box.until("systemctl is-active gpubid", "a new start")
+    for secret in (marked, DEFAULT_KEY):
+        found = box.run(f"grep -rlaF {secret} /var /run /tmp /root --exclude-dir=credentials 2>/dev/null").stdout
+        assert found == "", f"{secret} stands in {found}"
+        assert secret not in box.out("journalctl --no-pager --all --output=json")
+        assert secret not in box.out("ps axww -o args")
+        assert secret not in box.page("/metrics")
+        assert secret not in box.out("gpubid fleet --json; gpubid explain; gpubid doctor; gpubid ledger events --json")
+    assert box.out("find / -xdev -name 'core*' -type f -size +100k -newer /etc/gpubid/agent.toml") == ""
+
+
+def test_a_box_that_is_lost_comes_back_on_another(box: Box) -> None:
+    box.out("systemctl start gpubid gpubid-backup.timer")
+    (contract,) = box.until_billing()
+    box.out("systemctl start gpubid-backup.service")
+    (name,) = box.out("ls /var/lib/gpubid/backups").split()
+    box.out(f"cp /var/lib/gpubid/backups/{name} /root/copy.sqlite && systemctl kill --signal=KILL gpubid")
+    # Only the market and the copy are left.
+    box.out("systemctl stop gpubid; apt-get purge --yes --quiet gpubid")
+    box.install(box.packages.present)
+    box.guest.write(CONFIG, LIVE)
+    box.out("gpubid ledger restore /root/copy.sqlite && systemctl start gpubid")
+    box.until('gpubid fleet --json | grep -q \'"state": "running"\'', "the lease, running")
+    assert box.billing() == [contract]
+    assert [lease["instance"] for lease in box.fleet()["leases"]] == [str(contract)]
+    said = json.loads(box.run("gpubid doctor --json").stdout)
+    named = {line["name"]: line["verdict"] for line in said["lines"]}
+    assert (named["ledger"], named["key vast"], named["unit gpubid.service"]) == ("ok", "ok", "warn"), said
 
 
 def materialised(dump: Path, folder: Path) -> Path:
