@@ -47,7 +47,7 @@ def events(
     else:
         shown = None
     if shown is None:
-        shown = views.events(_read(settings, lambda reader: reader.events(start, None, workload, kind or (), limit)))
+        shown = views.events(answer(settings, lambda reader: reader.events(start, None, workload, kind or (), limit)))
     if as_json:
         session.print_json(shown)
         return
@@ -86,7 +86,7 @@ def prices(
         asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
         shown = asyncio.run(wire.get(settings, "/prices", [(key, value) for key, value in asked.items() if value]))
     if shown is None:
-        shown = views.prices(_read(settings, lambda reader: reader.prices(None, model, host, start, None, limit)))
+        shown = views.prices(answer(settings, lambda reader: reader.prices(None, model, host, start, None, limit)))
     if as_json:
         session.print_json(shown)
         return
@@ -121,7 +121,7 @@ def backup(
     file = to if folder is None else folder / copies.name(at)
     if file.exists():
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
-    _read(settings, lambda reader: reader.backup(file, at=at))
+    answer(settings, lambda reader: reader.backup(file, at=at))
     session.say(f"{settings.ledger} is backed up to {file}")
     for old in _drop_old(folder, keep) if folder is not None and keep else ():
         session.say(f"{old} is deleted: {keep} newer ones are kept")
@@ -195,7 +195,7 @@ def _say_verified(found: "Verification") -> None:
     session.say("sound" if found.is_sound else f"{len(found.findings)} finding(s): restore the newest backup")
 
 
-def _read(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
+def answer(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Ask one question of the ledger, or end with its sentence."""
     from agent.ledger.errors import LedgerError
     from agent.ledger.reader import open_reader

@@ -25,6 +25,7 @@ from agent.cli import (
     report,
     run,
     simulate,
+    spend,
     strategy,
     webhook,
 )
@@ -64,6 +65,8 @@ for verb in (
     kill.kill,
 ):
     app.command()(verb)
+app.command()(spend.spend)
+app.command()(spend.savings)
 app.command()(reach.ssh)
 app.command()(reach.logs)
 app.command()(simulate.simulate)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agent.domain.account import Line, Taken
 from agent.domain.event import Event
 from agent.domain.gpu import GpuModel
 from agent.domain.host import HostRecord
@@ -14,6 +15,7 @@ from agent.domain.lease import Lease
 from agent.domain.money import Usd
 from agent.domain.price import PriceHour, PriceSample
 from agent.ledger import (
+    accounts,
     backup,
     beside,
     bills,
@@ -102,6 +104,14 @@ class Reader:
     async def bills(self, since: dt.date, until: dt.date) -> list[BillLine]:
         """Return estimates and charges of days from `since` up to but not on `until`."""
         return await self._all(bills.between(since, until), bills.line_of)
+
+    async def lines(self, since: dt.date | None = None, until: dt.date | None = None) -> list[Line]:
+        """Return money and paid time by lease and day, from day `since` up to but not on `until`."""
+        return await self._all(accounts.lines(since, until), accounts.line_of)
+
+    async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
+        """Return what interruptions took, the oldest first."""
+        return await self._all(accounts.taken(since, until), accounts.taken_of)
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) that the ledger counted, by instance, of days up to but not on `until`."""

@@ -20,6 +20,8 @@ VERBS: dict[str, tuple[str, ...]] = {
         *("--checkpoint-takes", "30s", "--storage-price", "0.2", "--traffic-price", "0.01"),
     ),
     "fleet": ("fleet",),
+    "spend": ("spend",),
+    "savings": ("savings",),
     "ledger events": ("ledger", "events"),
     "ledger prices": ("ledger", "prices"),
     "ledger verify": ("ledger", "verify"),
@@ -30,6 +32,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "release": ("drain", "train/0"),
 }
 UNSEEN = {
+    # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
+    "savings": {"cited[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
     "ledger verify": {"findings[]"},
     # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.

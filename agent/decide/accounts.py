@@ -1,0 +1,152 @@
+"""Sums of spend with the waste shown: dollars per useful hour, per useful DLPerf-hour, and what came of the rest.
+
+Invariants:
+1. The groups of one report add up to its total, in micro-dollars and microseconds.
+2. Money by phase is the GPU's money of each lease and day in proportion to its time; the shares add up to that money.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.domain.account import HOUR, Line, Taken
+from agent.domain.money import MICROS
+
+PHASES = ("loading", "restoring", "lost", "useful")
+NONE = "none"
+"""The cause under which everything is counted that no interruption took."""
+BEFORE = "before this ledger"
+
+KEYS: dict[str, Callable[[Line], str]] = {
+    "day": lambda line: line.day.isoformat(),
+    "week": lambda line: "{}-W{:02d}".format(*line.day.isocalendar()[:2]),
+    "month": lambda line: line.day.isoformat()[:7],
+    "workload": lambda line: line.workload or BEFORE,
+    "market": lambda line: line.market,
+    "gpu": lambda line: f"{line.gpus}x {line.gpu}" if line.gpu else BEFORE,
+    "tenure": lambda line: line.tenure.value,
+    "lease": lambda line: line.lease_id,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Money in micro-dollars, time in microseconds, useful work in DLPerf-microseconds; `by_phase` is GPU money."""
+
+    gpu: int = 0
+    disk: int = 0
+    traffic: int = 0
+    paused_disk: int = 0
+    paid: int = 0
+    loading: int = 0
+    restoring: int = 0
+    useful: int = 0
+    lost: int = 0
+    work: float = 0.0
+    interruptions: int = 0
+    by_phase: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def amount(self) -> int:
+        """All of the money."""
+        return self.gpu + self.disk + self.traffic
+
+    @property
+    def waste(self) -> int:
+        """Money that bought nothing: paid time that was not useful, and disks of what did not run."""
+        return self.paused_disk + sum(self.by_phase[name] for name in PHASES if name != "useful")
+
+    @property
+    def per_useful_hour(self) -> float | None:
+        """Dollars for a useful hour, everything counted; None without one."""
+        return self.amount / MICROS / (self.useful / HOUR) if self.useful else None
+
+    @property
+    def per_useful_work(self) -> float | None:
+        """Dollars for a useful DLPerf-hour, everything counted; None where it was never measured."""
+        return self.amount / MICROS / (self.work / HOUR) if self.work else None
+
+    def plus(self, other: "Sum") -> "Sum":
+        """Return both together."""
+        return Sum(
+            **{name: getattr(self, name) + getattr(other, name) for name in Sum.__dataclass_fields__ if name != _OWN},
+            by_phase=Counter({name: self.by_phase[name] + other.by_phase[name] for name in PHASES}),
+        )
+
+
+_OWN = "by_phase"
+
+
+def grouped(by: str, lines: Sequence[Line], taken: Iterable[Taken] = ()) -> dict[str, Sum]:
+    """Return sums by one of `KEYS`, or by cause: what interruptions of each cause took, and all the rest as none."""
+    losses = list(taken)
+    if by == "cause":
+        return _by_cause(lines, losses)
+    found: dict[str, Sum] = {}
+    for line in lines:
+        key = KEYS[by](line)
+        hits = sum(loss.lease_id == line.lease_id and loss.at.date() == line.day for loss in losses)
+        found[key] = found.get(key, Sum()).plus(replace(of_line(line), interruptions=hits))
+    return dict(sorted(found.items()))
+
+
+def total(sums: Iterable[Sum]) -> Sum:
+    """Return all sums together."""
+    whole = Sum()
+    for one in sums:
+        whole = whole.plus(one)
+    return whole
+
+
+def of_line(line: Line) -> Sum:
+    """Return one line as a sum."""
+    return Sum(
+        gpu=line.gpu_spend.micros,
+        disk=line.disk.micros,
+        traffic=line.traffic.micros,
+        paused_disk=line.paused_disk.micros,
+        paid=line.paid,
+        loading=line.loading,
+        restoring=line.restoring,
+        useful=line.useful,
+        lost=line.lost,
+        work=line.useful * line.dlperf,
+        by_phase=_shares(line),
+    )
+
+
+def _shares(line: Line) -> Counter[str]:
+    """Return the GPU's money by phase; what rounding leaves goes to the last, so that the shares are the whole."""
+    times = [getattr(line, name) for name in PHASES]
+    if not line.paid:
+        return Counter({"useful": line.gpu_spend.micros})
+    found, done, so_far = Counter[str](), 0, 0
+    for name, time in zip(PHASES, times, strict=True):
+        so_far += time
+        upto = line.gpu_spend.micros * so_far // line.paid
+        found[name], done = upto - done, upto
+    return found
+
+
+def _by_cause(lines: Sequence[Line], losses: Iterable[Taken]) -> dict[str, Sum]:
+    rest = total(of_line(line) for line in lines)
+    leases: dict[str, Sum] = {}
+    for line in lines:
+        leases[line.lease_id] = leases.get(line.lease_id, Sum()).plus(of_line(line))
+    found: dict[str, Sum] = {}
+    for loss in losses:
+        mine = leases.get(loss.lease_id, Sum())
+        time = min(loss.lost, mine.lost)
+        money = mine.by_phase["lost"] * time // mine.lost if mine.lost else 0
+        one = Sum(gpu=money, paid=time, lost=time, interruptions=1, by_phase=Counter({"lost": money}))
+        found[loss.cause.value] = found.get(loss.cause.value, Sum()).plus(one)
+    told = total(found.values())
+    left = Sum(
+        **{
+            name: getattr(rest, name) - getattr(told, name)
+            for name in Sum.__dataclass_fields__
+            if name not in {_OWN, "interruptions"}
+        },
+        by_phase=Counter({name: rest.by_phase[name] - told.by_phase[name] for name in PHASES}),
+    )
+    return {**dict(sorted(found.items())), NONE: left}

@@ -1,0 +1,89 @@
+"""`gpubid spend` and `savings` read the ledger, in a table, as JSON and as comma-separated values."""
+
+import asyncio
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli.main import app
+from agent.clock import SteppedClock
+from agent.domain.interruption import Cause
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.phases import Phases
+from agent.domain.tenure import Tenure
+from agent.ledger.store import Ledger
+from tests.ledger import values
+from tests.support.configs import GOOD
+
+HOUR = 3_600_000_000
+NOW = values.NOW
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write a configuration and a ledger with one day of one lease."""
+    file = tmp_path / "agent.toml"
+    file.write_text(f"{GOOD}\n[ledger]\npath = '{tmp_path / 'ledger.sqlite'}'\n")
+    asyncio.run(_filled(tmp_path / "ledger.sqlite"))
+    return file
+
+
+async def _filled(path: Path) -> None:
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    opened = values.lease(1, opened_at=NOW - timedelta(hours=4), ask=UsdPerHour(400_000))
+    async with ledger.transaction() as tx:
+        tx.open_lease(opened)
+        spent = (Usd(800_000), Usd(20_000))
+        tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=spent[0], disk=spent[1])
+        tx.add_phases(Tenure.INTERRUPTIBLE, Phases("l1", NOW.date(), restoring=HOUR, useful=3 * HOUR))
+        tx.add_phases(Tenure.INTERRUPTIBLE, Phases("l1", NOW.date(), spoiled=HOUR))
+        tx.add_loss("l1", datetime(2026, 11, 20, 11, tzinfo=UTC), Cause.OUTBID, HOUR)
+    await ledger.close()
+
+
+def ran(config: Path, *words: str) -> str:
+    done = CliRunner().invoke(app, [words[0], "--config", str(config), *words[1:]])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.parametrize("by", ["day", "week", "month", "workload", "market", "gpu", "tenure", "lease", "cause"])
+def test_every_grouping_adds_up(config: Path, by: str) -> None:
+    told = json.loads(ran(config, "spend", "--by", by, "--json"))
+    assert told["total"]["dollars"] == pytest.approx(0.82)
+    assert sum(row["dollars"] for row in told["rows"]) == pytest.approx(0.82)
+    assert told["total"]["paid_hours"] == 4
+    assert told["total"]["lost_hours"] == 1
+    assert told["total"]["dollars_per_useful_hour"] == pytest.approx(0.41)
+
+
+def test_a_table_and_values_for_other_programs(config: Path) -> None:
+    assert "$0.8200" in ran(config, "spend")
+    rows = list(csv.DictReader(io.StringIO(ran(config, "spend", "--by", "cause", "--csv"))))
+    assert [row["key"] for row in rows] == ["outbid", "none", "all"]
+    assert float(rows[0]["lost_dollars"]) == pytest.approx(0.2)
+
+
+def test_days_that_are_left_out(config: Path) -> None:
+    told = json.loads(ran(config, "spend", "--until", "2026-11-20", "--json"))
+    assert (told["rows"], told["total"]["dollars"]) == ([], 0)
+    assert CliRunner().invoke(app, ["spend", "-c", str(config), "--since", "yesterday"]).exit_code == 2
+
+
+def test_savings_on_the_same_market_and_against_a_cloud(config: Path) -> None:
+    told = json.loads(ran(config, "savings", "--json"))
+    assert told["against"] == "on_demand"
+    assert told["total"]["compared_dollars"] == pytest.approx(0.8)
+    assert told["total"]["saved_dollars"] == pytest.approx(-0.02)
+    cloud = json.loads(ran(config, "savings", "--baseline", "runpod", "--json"))
+    assert cloud["total"]["compared_dollars"] > 0
+    assert cloud["cited"]
+    assert "2025-04" in cloud["cited"][0]
+    unknown = json.loads(ran(config, "savings", "--baseline", "aws", "--json"))
+    assert unknown["total"]["unknown_hours"] == 2
+    assert CliRunner().invoke(app, ["savings", "-c", str(config), "--baseline", "nowhere"]).exit_code == 2
