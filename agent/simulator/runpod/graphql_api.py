@@ -8,6 +8,7 @@
 | success | 200 | data, and no key `errors` at all |
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -34,12 +35,13 @@ def answer(surface: Surface, call: Call) -> Reply:
     variables = call.fields.get("variables")
     if call.method != "POST" or not isinstance(text, str):
         return _refuse([graphql.GraphQLError("GraphQL operations must contain a non-empty `query`.")], "BAD_REQUEST")
-    schema = graphql_schema.schema(has_spot=not surface.world.mode.includes(Mode.SPOT_REMOVED))
+    has_spot = not surface.world.mode.includes(Mode.SPOT_REMOVED)
+    schema = graphql_schema.schema(has_spot=has_spot)
     try:
-        document = graphql.parse(text)
+        document, errors = _read(text, has_spot=has_spot)
     except graphql.GraphQLError as error:
         return _refuse([error], "GRAPHQL_PARSE_FAILED")
-    if errors := graphql.validate(schema, document):
+    if errors:
         return _refuse(errors, "GRAPHQL_VALIDATION_FAILED")
     result = graphql.execute_sync(
         schema,
@@ -54,6 +56,13 @@ def answer(surface: Surface, call: Call) -> Reply:
     if not failed:
         return calls.answer({"data": result.data})
     return calls.answer({"errors": [_told(error) for error in failed], "data": result.data})
+
+
+@functools.lru_cache(maxsize=256)
+def _read(text: str, *, has_spot: bool) -> tuple[graphql.DocumentNode, list[graphql.GraphQLError]]:
+    """Parse and validate a question; clients ask the same ones again and again. Raises GraphQLError."""
+    document = graphql.parse(text)
+    return document, graphql.validate(graphql_schema.schema(has_spot=has_spot), document)
 
 
 def _roots(surface: Surface, call: Call) -> Mapping[str, Any]:

@@ -43,6 +43,9 @@ class World:
         self._account = random.Random(f"{seed}/runpod/account")
         self.account_id = "user_" + hosts.token(self._account, 16)
         self.hosts: dict[int, Host] = hosts.draw(random.Random(f"{seed}/runpod/hosts"), climate.runpod.scale)
+        self._hosts_of: dict[str, list[Host]] = {}
+        for host in self.hosts.values():
+            self._hosts_of.setdefault(host.gpu.type_id, []).append(host)
         self.stock = Stock(self.hosts)
         self.fleet = Fleet(
             self._timeline,
@@ -112,7 +115,7 @@ class World:
 
     def fitting(self, terms: Terms) -> list[Host]:
         """Give the hosts that could ever hold a pod of these terms, whether free or not."""
-        return [host for host in self.hosts.values() if host.is_online and _fits(host, terms)]
+        return [host for host in self._hosts_of[terms.gpu.type_id] if host.is_online and _fits(host, terms)]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
     def rent(self, terms: Terms, bid: float | None = None) -> Pod:
@@ -363,8 +366,7 @@ class World:
 
 def _fits(host: Host, terms: Terms) -> bool:
     return (
-        host.gpu is terms.gpu
-        and host.cloud in terms.clouds
+        host.cloud in terms.clouds
         and host.gpu_count >= terms.gpu_count
         and (not terms.centers or host.center_id in terms.centers)
         and (not terms.countries or host.country in terms.countries)
