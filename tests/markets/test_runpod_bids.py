@@ -224,3 +224,35 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         # Once GraphQL is gone for good, pods are kept with what is known of them.
         wire.answers = pods.without_graphql(Says(b"gone", 410))
         assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
+
+
+async def test_a_fresh_pod_of_ours_that_graphql_does_not_show_yet_may_be_at_a_bid(clock: SteppedClock) -> None:
+    lost = refusing(Says(drop=True))
+    async with pods.runpod_saying(lost, clock) as (runpod, wire):
+        with pytest.raises(errors.Ambiguous):
+            await runpod.rent(PAIR, BID, LABEL)
+        stamp = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        row = pods.pod(createdAt=stamp, cost=0.80)
+        wire.answers = pods.listing(row)
+        with pytest.raises(errors.Unavailable):
+            await runpod.instances()
+        wire.answers = pods.listing(row, told=[told()])
+        assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
+
+
+async def test_what_graphql_told_serves_a_moment_unless_the_listing_says_otherwise(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.listing(pods.pod(cost=0.80), told=[told()]), clock) as (runpod, wire):
+
+        def questions() -> int:
+            return sum(seen.path == "/graphql" for seen in wire.seen)
+
+        await runpod.instances()
+        await runpod.instance(pods.POD)
+        assert questions() == 1
+        row = pods.pod(status="EXITED", cost=0, runtime=None)
+        wire.answers = pods.listing(row, told=[changed("Outbid")])
+        (stopped,) = await runpod.instances()
+        assert (questions(), stopped.message[:6]) == (2, "Outbid")
+        clock.advance(5.0)
+        await runpod.instances()
+        assert questions() == 3

@@ -7,7 +7,7 @@ Invariants: those of the port. Beyond them:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, hints, pace, transport
+from agent.markets import errors, hints, labels, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import bids, bill, client, graph, history, logs, names, orders, parse, search, states
 
@@ -26,6 +26,10 @@ SILENCE_SECONDS = 180.0
 """The market asks a host for its report with a timeout of about two seconds: a few missing ones say nothing."""
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """A question that was taken away is asked again this seldom: the market may have been mending something."""
+HISTORY_KEPT_SECONDS = 4.0
+"""What GraphQL told serves the looks of one cycle, as long as the listing agrees with it."""
+LAG = timedelta(minutes=2)
+"""How long after a rent two surfaces of the market may disagree. Assumed."""
 _EXITED = "EXITED"
 
 
@@ -48,6 +52,8 @@ class RunPodMarket:
         self._has_run: set[str] = set()
         self._rows: dict[str, Instance] = {}
         self._told: dict[str, history.Pod] | None = None
+        self._told_at = -HISTORY_KEPT_SECONDS
+        self._bids_went_out = False
         self._at_a_bid: dict[str, UsdPerHour] = {}
         self._account_id = ""
         self._no_graph_until: float | None = None
@@ -75,7 +81,8 @@ class RunPodMarket:
         """Return every pod of the account, or raise."""
         rows = parse.pods((await self._client.pods()).body)
         await self._learn_prices(rows)
-        await self._learn_history()
+        await self._learn_history(rows)
+        self._refuse_untold(rows)
         found = [self._instance(row) for row in rows]
         self._has_run &= {row.id for row in rows}
         self._heard_at = {row.id: at for row in rows if (at := self._heard_at.get(row.id)) is not None}
@@ -90,7 +97,7 @@ class RunPodMarket:
         if row.status == states.GONE:
             raise errors.NotFound(f"runpod says that pod {instance_id} was ended.")
         await self._learn_prices([row])
-        await self._learn_history()
+        await self._learn_history([row])
         return self._instance(row)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
@@ -99,6 +106,7 @@ class RunPodMarket:
         if where is None:
             raise errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of runpod.")
         if terms.tenure is Tenure.INTERRUPTIBLE and terms.bid is not None:
+            self._bids_went_out = True
             pod_id = await self._bids.rent(where, offer.gpus, terms, label)
             self._at_a_bid[pod_id] = terms.bid
             return pod_id
@@ -193,14 +201,15 @@ class RunPodMarket:
     async def _ask_account(self) -> Account:
         data, reply = await self._client.ask_graph(history.QUESTION, {})
         found = _myself(data)
-        self._told = history.pods(data["myself"])
+        self._told, self._told_at = history.pods(data["myself"]), self._clock.monotonic()
         self._account_id, self._no_graph_until = found.id, None
         credit = None if found.clientBalance is None else bill.dollars(found.clientBalance)
         return Account(found.id, credit, hints.market_time(reply))
 
-    async def _learn_history(self) -> None:
+    async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
         """Ask GraphQL about the pods; without an answer go on only where none of them can be at a bid."""
-        if not self._may_ask_graph():
+        is_recent = self._clock.monotonic() - self._told_at < HISTORY_KEPT_SECONDS
+        if not self._may_ask_graph() or (is_recent and all(self._is_told(row) for row in rows)):
             return
         try:
             await self._ask_account()
@@ -213,6 +222,26 @@ class RunPodMarket:
             is_known = self._told is not None and not any(pod.is_interruptible for pod in self._told.values())
             if not is_known or self._at_a_bid:
                 raise
+
+    def _is_told(self, row: parse.PodRow) -> bool:
+        """Tell whether GraphQL's last answer is of the pod as the listing shows it."""
+        told = (self._told or {}).get(row.id)
+        return told is not None and (told.desiredStatus == _EXITED) == (row.status == _EXITED)
+
+    def _refuse_untold(self, rows: Sequence[parse.PodRow]) -> None:
+        """Refuse a listing with a fresh pod of ours that GraphQL has not heard of: nobody knows whether it is at a bid.
+
+        Raises:
+            Unavailable: there is one.
+        """
+        told, now = self._told, self._clock.now()
+        if not told and not self._bids_went_out:
+            return
+        for row in rows:
+            is_fresh = (at := parse.made_at(row)) is not None and now - at < LAG
+            is_ours = labels.parse(row.name or "") is not None
+            if is_ours and is_fresh and row.id not in self._at_a_bid and row.id not in (told or {}):
+                raise errors.Unavailable(f"runpod's GraphQL does not show pod {row.id} yet; the next listing will.")
 
     async def _floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
         """Return floors, or none where they cannot be read now: the search for on-demand offers goes on."""

@@ -262,6 +262,11 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
     )
 
 
+def made_at(row: PodRow) -> datetime | None:
+    """Return when a pod was made, or None where that is not told."""
+    return _moment(row.createdAt)
+
+
 def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHour:
     """Return what the disks of a pod cost per hour: a stopped pod pays for its volume alone, at twice the rate."""
     if is_stopped:
