@@ -31,6 +31,8 @@ class PatientParams(Params):
     """Whether a lost lease may be left for another host."""
     on_demand_if_cheaper: bool = True
     """Whether on-demand may be rented where a useful hour of it is cheaper."""
+    on_demand_share: float = Field(default=0.6, gt=0, le=1)
+    """On-demand may cost at most this share of the workload's `max_price`."""
     may_return: bool = True
     """Whether an on-demand lease may be left for a cheaper offer."""
     return_after: Duration = duration("30m")
@@ -79,8 +81,12 @@ class Patient:
 def _ways(view: View, params: PatientParams) -> ways.Ways:
     """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
     work = view.workload
-    asks = ways.Asks(work.max_price, work.disk_gb) if params.on_demand_if_cheaper else None
+    asks = _asks(view, params) if params.on_demand_if_cheaper else None
     return ways.Ways(ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling), asks)
+
+
+def _asks(view: View, params: PatientParams) -> ways.Asks:
+    return ways.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb)
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
@@ -93,7 +99,7 @@ def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[
         return []
     if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:
         return [best]
-    asks = view.ranking(ways.Asks(view.workload.max_price, view.workload.disk_gb))
+    asks = view.ranking(_asks(view, params))
     return [best, *islice((ask for ask in asks if ask.offer.host_id != best.offer.host_id), 1)]
 
 

@@ -29,10 +29,10 @@ HORIZON_HOURS = 2.0
 RETURN_HOURS = 6.0
 """How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
 
-MOST_RUNS = 7
+MOST_RUNS = 12
 """On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
 an image. The last is on demand, which nobody takes away."""
-MOST_RETURNS = 5
+MOST_RETURNS = 7
 """From so many on, an on-demand lease is left for no bid: what is left of the day's moves is for interruptions, and for
 a cheaper ask, which needs no way back."""
 MOST_LEAVES = 4
