@@ -39,7 +39,7 @@ def explain(
     if shown is None:
         seen = preview(settings, tuned)
         try:
-            shown = views.explained(seen, asyncio.run(_last(settings)), workload)
+            shown = views.explained(seen, *asyncio.run(_last(settings)), workload)
         except LedgerError as error:
             exits.refused(error)
     if as_json:
@@ -48,35 +48,62 @@ def explain(
     _print(shown)
 
 
-async def _last(config: "Config") -> "list[RecordedDecision]":
+async def _last(config: "Config") -> "tuple[list[RecordedDecision], list[RecordedDecision]]":
     from agent.ledger.reader import open_reader
 
     if session.may_read(config.ledger) and not config.ledger.exists():
-        return []
+        return [], []
     reader = await open_reader(config.ledger)
     try:
-        return await reader.decisions()
+        return await reader.decisions(), await reader.weighed()
     finally:
         await reader.close()
 
 
 def _print(shown: dict[str, Any]) -> None:
+    for one in shown["now"]:
+        _print_now(one)
+    for row in shown["weighed"]:
+        session.say(f"last choice in money: {_decided(row)}")
+        session.show(_options(row["options"]))
+    for row in shown["last"]:
+        session.say(f"last: {_decided(row)}")
+
+
+def _print_now(one: dict[str, Any]) -> None:
     from agent.decide import explain as explaining
 
-    for one in shown["now"]:
-        session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
-        for made in one["decisions"]:
-            session.say(f"  now: {explaining.told(made)}")
-        if one["candidates"]:
-            session.show(_candidates(one["candidates"]))
-        for refused in one["refused"][:MOST_REFUSED]:
-            session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
-        if len(one["refused"]) > MOST_REFUSED:
-            session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
-    for row in shown["last"]:
-        digest = f"{row['strategy']} {row['params_digest'][:12]}" if row["strategy"] else ""
-        at = f"{datetime.fromisoformat(row['at']):%Y-%m-%d %H:%M:%S}"
-        session.say(f"last: {at} {row['slot']} {row['kind']}, {row['code']}: {row['sentence']} [{digest}]")
+    session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
+    for made in one["decisions"]:
+        session.say(f"  now: {explaining.told(made)}")
+        if len(made["options"]) > 1:
+            session.show(_options(made["options"]))
+    if one["candidates"]:
+        session.show(_candidates(one["candidates"]))
+    for refused in one["refused"][:MOST_REFUSED]:
+        session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
+    if len(one["refused"]) > MOST_REFUSED:
+        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+
+
+def _decided(row: dict[str, Any]) -> str:
+    digest = f"{row['strategy']} {row['params_digest'][:12]}" if row["strategy"] else ""
+    at = f"{datetime.fromisoformat(row['at']):%Y-%m-%d %H:%M:%S}"
+    return f"{at} {row['slot']} {row['kind']}, {row['code']}: {row['sentence']} [{digest}]"
+
+
+def _named(term: dict[str, Any]) -> str:
+    return f"{term['name']} ({term['unit']})" if term["unit"] else str(term["name"])
+
+
+def _options(options: list[dict[str, Any]]) -> "Table":
+    """Return the ways that were weighed side by side, each with its dollars and what they are made of."""
+    table = session.table("term", *(option["name"] for option in options))
+    session.add(table, "dollars", *(f"${option['dollars']:.4f}" for option in options))
+    terms = [{_named(term): term["figure"] for term in way["terms"]} for way in options]
+    for name in dict.fromkeys(name for way in terms for name in way):
+        session.add(table, name, *(f"{way[name]:.4f}" if name in way else "" for way in terms))
+    return table
 
 
 def _candidates(rows: list[dict[str, Any]]) -> "Table":

@@ -8,6 +8,7 @@ Invariants:
 2. A move first cancels whatever could start the old lease again.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -375,6 +376,7 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     worth = work.max_price.dollars * (HORIZON_HOURS - useful)
     dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + moved + lost_work + worth
     terms = (
+        Term("price", rate.dollars, "$/h"),
         Term("gpu", rate.dollars * running, "$"),
         Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
         Term("data to move", moved, "$"),
@@ -384,7 +386,9 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
         Term("speed", speed, ""),
         Term("interruptions", losses, ""),
     )
-    return Option(name, dollars, terms)
+    # Waiting is not priced by what follows it: nothing is said there of how long it would hold.
+    holds = (Term("chance to hold it", math.exp(-hazard * left), ""),) if hazard else ()
+    return Option(name, dollars, terms + holds)
 
 
 def _hold(slot: SlotView, code: str, sentence: str) -> Proposal:

@@ -91,6 +91,16 @@ def decision_of(columns: Mapping[str, Any]) -> RecordedDecision:
 
 def last_per_slot() -> Query:
     """Return the query for the last decision of each slot."""
+    return _last(sa.select(sa.func.max(schema.decisions.c.decision_id)))
+
+
+def last_weighed_per_slot() -> Query:
+    """Return the query for the last decision of each slot that chose among several ways."""
     table = schema.decisions
-    last = sa.select(sa.func.max(table.c.decision_id)).group_by(table.c.workload, table.c.slot)
+    return _last(sa.select(sa.func.max(table.c.decision_id)).where(sa.func.json_array_length(table.c.options) > 1))
+
+
+def _last(numbers: "sa.Select[tuple[int]]") -> Query:
+    table = schema.decisions
+    last = numbers.group_by(table.c.workload, table.c.slot)
     return sa.select(table).where(table.c.decision_id.in_(last)).order_by(table.c.workload, table.c.slot)

@@ -143,6 +143,10 @@ class Reader:
         """Return the last decision of each slot."""
         return await self._all(decisions.last_per_slot(), decisions.decision_of)
 
+    async def weighed(self) -> list[RecordedDecision]:
+        """Return the last decision of each slot that chose among several ways, each with its price."""
+        return await self._all(decisions.last_weighed_per_slot(), decisions.decision_of)
+
     async def meta(self) -> dict[str, str]:
         """Return the fleet id and account ids: keys fleet_id and account/MARKET."""
         return await self._wire.run(recall.meta)

@@ -217,8 +217,9 @@ class OperatorSocket:
         seen = self._orders.seen
         if seen is None:
             return _nothing_yet()
-        decided = await (await self._orders.ledger.reader()).decisions()
-        return web.json_response(views.explained(seen, decided, request.query.get("workload")))
+        reader = await self._orders.ledger.reader()
+        decided, weighed = await reader.decisions(), await reader.weighed()
+        return web.json_response(views.explained(seen, decided, weighed, request.query.get("workload")))
 
 
 def _instant(text: str | None) -> datetime | None:

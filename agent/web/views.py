@@ -147,12 +147,19 @@ def plan(seen: Pass) -> dict[str, Any]:
     }
 
 
-def explained(seen: Pass, decided: Iterable[RecordedDecision], workload: str | None) -> dict[str, Any]:
-    """Return why a cycle decided so for one workload or all, and the last decision of each slot."""
+def explained(
+    seen: Pass, decided: Iterable[RecordedDecision], weighed: Iterable[RecordedDecision], workload: str | None
+) -> dict[str, Any]:
+    """Return why a cycle decided so for one workload or all, each slot's last decision, and its last among several."""
     chosen = [work for work in seen.fleet.workloads if workload in {None, work.name}]
     return {
         "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
         "last": [decision(made) for made in decided if workload in {None, made.slot.workload}],
+        "weighed": [
+            decision(made) | {"options": [asdict(option) for option in made.reason.options]}
+            for made in weighed
+            if workload in {None, made.slot.workload}
+        ],
     }
 
 

@@ -37,7 +37,11 @@ UNSEEN = {
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
     "ledger verify": {"findings[]"},
     # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.
-    "explain": {"last[].options[].name", "last[].options[].dollars"},
+    "explain": {
+        "last[].options[].name",
+        "last[].options[].dollars",
+        *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),
+    },
 }
 """What is documented and may be missing in the samples."""
 

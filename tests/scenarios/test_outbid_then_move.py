@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from agent.cli import explain
 from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
+from agent.web import views
 from tests.support.world import rehearsed
 
 
@@ -35,3 +39,36 @@ async def test_outbid_then_move(tmp_path: Path) -> None:
         released = (await world.events("lease.released_by_us"))[-1]
         assert (released.lease_id, released.reason_code) == (held.lease_id, "moved")
         assert len(world.calls("PUT", "/asks")) == 2
+
+
+async def test_each_way_that_was_weighed_is_told_with_its_price_after_it_was_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=30)
+        world.rival(world.contract().slice.machine_id, bid=held.gpu_rate.dollars * 3)
+        await world.until(
+            lambda: {lease.host_id for lease in world.leases()} not in ({held.host_id}, set()), minutes=60
+        )
+        await world.cycle(minutes=10)
+        reader = await world.app.ledger.reader()
+        decided, weighed = await reader.decisions(), await reader.weighed()
+        assert [made.reason.options for made in decided] == [()], "what it does since weighed nothing"
+        assert world.app.seen is not None
+        shown = views.explained(world.app.seen, decided, weighed, "train")
+        assert views.explained(world.app.seen, decided, weighed, "another")["weighed"] == []
+        [told] = shown["weighed"]
+        ways = {way["name"]: way for way in told["options"]}
+        assert "move" in ways
+        assert ways.keys() & {"wait", "resume"}
+        for way in ways.values():
+            dollars = sum(term["figure"] for term in way["terms"] if term["unit"] == "$")
+            assert dollars == pytest.approx(way["dollars"])
+        holds = next(term["figure"] for term in ways["move"]["terms"] if term["name"] == "chance to hold it")
+        assert 0 < holds < 1
+        explain._print(shown)
+        printed = capsys.readouterr().out
+        assert f"last choice in money: {told['at'][:10]}" in printed
+        assert "chance to hold it" in printed
+        assert f"${ways['move']['dollars']:.4f}" in printed
