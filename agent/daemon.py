@@ -202,6 +202,7 @@ class Daemon:
             if error.code is Code.WRONG_ACCOUNT:
                 raise
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
+            self._figures.see_ledger(self._app)
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._parts.stop.is_set():

@@ -29,12 +29,16 @@ class Figures:
         self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
         self._see_charges(changes)
         self._see_prices(done.fleet)
-        metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
+        self.see_ledger(app)
         caps = app.rules.caps
         metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
         lasts = {each.market: each.lasts for each in credit.outlooks(done.fleet, caps)}
         known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
         metrics.see_purse(crossings.used(done.plan.standing, caps), known)
+
+    def see_ledger(self, app: App) -> None:
+        """Show the ledger's file, also after a pass that failed: a ledger that takes no word may be why."""
+        self._metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
 
     def _see_losses(self, losses: Sequence[LeaseChanged], done: Pass) -> None:
         for fact in losses:

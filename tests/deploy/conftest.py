@@ -77,7 +77,12 @@ class Box:
 
     def page(self, path: str) -> str:
         """Read one of the daemon's pages."""
-        return self.out(f"/usr/bin/python3 -c '{ASK % 9477}' GET {path} ''")
+        return self.out(self.paging(path))
+
+    @staticmethod
+    def paging(path: str) -> str:
+        """Return the command that reads one of the daemon's pages."""
+        return f"/usr/bin/python3 -c '{ASK % 9477}' GET {path} ''"
 
     @staticmethod
     def _asking(method: str, path: str, **body: Any) -> str:

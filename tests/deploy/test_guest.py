@@ -139,7 +139,7 @@ def test_a_full_disk_pays_for_nothing_and_a_read_only_one_says_so(box: Box) -> N
     box.guest.write(CONFIG, LIVE)
     box.out("systemctl reload gpubid")
     box.until("journalctl -o cat -u gpubid | grep -q unwritable", "a sentence about the disk")
-    assert "gpubid_ledger_writable 0.0" in box.page("/metrics")
+    box.until(f"{box.paging('/metrics')} | grep -q 'gpubid_ledger_writable 0.0'", "a metric that says so")
     assert box.billing() == [], "it paid for what it could not write down"
     assert box.guest.shows("ActiveState") == "active"
     box.out(f"rm {state}/filler")
