@@ -1,7 +1,7 @@
 """One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
@@ -47,6 +47,7 @@ class Pass:
     plan: plan.Plan
     done: tuple[Intent, ...]
     news: tuple[Decision, ...] = ()
+    risks: risk.Risks = field(default_factory=dict)
 
     @property
     def is_busy(self) -> bool:
@@ -139,7 +140,7 @@ class Cycle:
         decisions = () if self._is_dry or self._is_stopped else (*sweep.releases(facts), *planned.decisions)
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
         self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
-        return Pass(fleet, facts, planned, tuple(done), news)
+        return Pass(fleet, facts, planned, tuple(done), news, self._risks)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""

@@ -1,12 +1,13 @@
 """What a pass of the cycle changes in the metrics: the one place that reads a pass for Prometheus."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
 from agent.decide import credit, crossings, match
 from agent.decide.facts import LeaseChanged
 from agent.domain.fleet import Fleet
+from agent.domain.phases import Phases
 from agent.telemetry import recovery
 from agent.telemetry.metrics import Metrics
 
@@ -34,6 +35,9 @@ class Figures:
         metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
         lasts = {each.market: each.lasts for each in credit.outlooks(done.fleet, caps)}
         known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
+        metrics.see_risks(
+            [work.name for work in done.fleet.workloads], [name for name, found in done.risks.items() if found]
+        )
         metrics.see_purse(crossings.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
@@ -56,8 +60,21 @@ class Figures:
                 amount = charge.gpu + charge.disk + charge.traffic
                 self._metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
                 self._metrics.see_useful(lease.slot.workload, charge.useful_seconds)
+                if charge.phases is not None:
+                    self._metrics.see_paid(lease.slot.workload, _seconds(charge.phases))
 
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
                 self._metrics.see_prices(name, work.name, *match.cheapest(view.offers, work, fleet.now))
+
+
+def _seconds(paid: Phases) -> Mapping[str, float]:
+    """Return paid seconds by phase; a counter cannot fall, so what was lost later stays in what was worked."""
+    micros = {
+        "loading": paid.loading,
+        "restoring": paid.restoring,
+        "working": paid.useful + paid.redeemed,
+        "lost": paid.spoiled,
+    }
+    return {phase: amount / 1_000_000 for phase, amount in micros.items()}

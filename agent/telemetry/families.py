@@ -38,6 +38,7 @@ LIMITS = (
     "market_per_hour", "market_per_day", "market_per_month", "market_total",
     "workload_per_hour", "workload_per_day", "workload_per_month", "workload_total",
 )  # fmt: skip
+PAID = ("loading", "restoring", "working", "lost")
 CHANNELS = ("webhook", "apprise", "hook")
 DELIVERIES = ("delivered", "failed")
 WINDOWS = ("day", "month")
@@ -165,6 +166,15 @@ class Families:
             "gpubid_useful_seconds_total", "Running time that survived to its next checkpoint.", ("workload",),
             registry=target,
         )  # fmt: skip
+        self.paid = Counter(
+            "gpubid_paid_seconds_total",
+            "Paid time by what it was: loading, restoring, working, and what of the working was lost later.",
+            ("workload", "phase"), registry=target,
+        )  # fmt: skip
+        self.deadline_at_risk = Gauge(
+            "gpubid_deadline_at_risk", "Whether a cap, a price or the time left endangers the workload's deadline.",
+            ("workload",), registry=target,
+        )  # fmt: skip
         self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
         self.protections = Gauge(
             "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
@@ -277,9 +287,12 @@ class Families:
             self.slots_ready,
             self.slots_idle,
             self.slots_held,
+            self.deadline_at_risk,
         ):
             gauge.labels(workload)
         self.useful.labels(workload)
+        for phase in PAID:
+            self.paid.labels(workload, phase)
         for market in markets:
             for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
                 self.spend.labels(workload, market, tenure.value)

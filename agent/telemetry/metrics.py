@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
@@ -177,6 +177,16 @@ class Metrics(families.Families):
     def see_useful(self, workload: str, seconds: float) -> None:
         """Count running time that survived."""
         self.useful.labels(workload).inc(max(0.0, seconds))
+
+    def see_paid(self, workload: str, phases: Mapping[str, float]) -> None:
+        """Count paid seconds by phase."""
+        for phase, seconds in phases.items():
+            self.paid.labels(workload, phase).inc(max(0.0, seconds))
+
+    def see_risks(self, workloads: Iterable[str], endangered: Collection[str]) -> None:
+        """Show whose deadline is endangered."""
+        for workload in workloads:
+            self.deadline_at_risk.labels(workload).set(workload in endangered)
 
     def see_cycle(self, seconds: float, ended_at: datetime, *, is_good: bool) -> None:
         """Count a cycle."""

@@ -243,6 +243,37 @@ MONEY = (
             ),
         ),
     ),
+    Question(
+        "What was wasted, and does the bill agree?",
+        (
+            Panel(
+                "Paid hours by what they were",
+                "h",
+                (
+                    (
+                        "sum by (phase) (increase(gpubid_paid_seconds_total[$__range])) / 3600",
+                        "{{phase}}",
+                    ),
+                ),
+                "Loading, restoring, working; lost is the part of working that an interruption undid.",
+                width=8,
+            ),
+            Panel(
+                "Thresholds used",
+                "percentunit",
+                (("gpubid_budget_used_ratio", "{{scope}} {{name}} {{window}} {{level}}"),),
+                "Of every budget that is set; at 1 it is reached.",
+                width=8,
+            ),
+            Panel(
+                "Charged over reckoned",
+                "percentunit",
+                (("gpubid_bill_drift_ratio or gpubid_market_available * 0", "{{market}}"),),
+                "By what share the market charged more than we reckoned, last day compared.",
+                width=8,
+            ),
+        ),
+    ),
 )
 
 MARKETS = (
@@ -306,6 +337,23 @@ MARKETS = (
                 "s",
                 (("gpubid_clock_skew_seconds", "{{market}}"),),
                 "Beyond a minute nothing is paid for.",
+            ),
+        ),
+    ),
+    Question(
+        "What can be rented at all, and for how long does credit last?",
+        (
+            Panel(
+                "Sold to this account",
+                "short",
+                (("gpubid_market_capability", "{{market}} {{tenure}}"),),
+                "1 where the account can rent in that tenure; 0 once the market says no.",
+            ),
+            Panel(
+                "Credit lasts",
+                "s",
+                (("gpubid_credit_lasts_seconds or gpubid_market_available * 0", "{{market}}"),),
+                "At the present rate; 0 while nobody can tell.",
             ),
         ),
     ),
