@@ -285,15 +285,16 @@ def go_back(
     once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
     moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
     once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
-    move = hours * best.reckoning.per_useful_hour + once
-    scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
-    if stay - move * min(scale, 1.0) <= least_gain * stay:
+    scale = min(held.dlperf / best.offer.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0
+    move = (hours * best.reckoning.per_useful_hour + once) * scale
+    if stay - move <= least_gain * stay:
         return None
     options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
     sentence = (
         f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
         f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
     )
+    sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 
 

@@ -149,13 +149,20 @@ def _is_changed(after: After, held: Lease) -> bool:
 
 def _changed(after: After, held: Lease) -> Finding:
     work = next(work for work in after.workloads if work.name == held.slot.workload)
-    does = (
-        f"{held.lease_id} moves to a new one"
-        if moves(held, work)
-        else f'{held.lease_id} goes on with the old until it ends; on_change = "move" or `gpubid release {held.slot}`'
-    )
-    sentence = f"image, GPU or disk differ from what {held.slot} runs on; {does}"
+    sentence = f"image, GPU or disk differ from what {held.slot} runs on; {held.lease_id} {_does(held, work)}"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
+
+
+def _does(held: Lease, work: Workload) -> str:
+    """Say what becomes of a lease of an older spec, and what would make it another."""
+    if moves(held, work):
+        return "moves to a new one"
+    if work.on_change is OnChange.MOVE and not may_leave(held, work):
+        allow = f'at = "remote" in [workloads.{work.name}.checkpoint] or may_lose_disk = true'
+        return f"is not moved, because its disk may hold the only checkpoint; {allow} lets it move"
+    if work.on_change is OnChange.MOVE:
+        return f"moves to a new one once it runs again; `gpubid release {held.slot}` is sooner"
+    return f'goes on with the old until it ends; on_change = "move" or `gpubid release {held.slot}`'
 
 
 def spec_digest(work: Workload) -> str:

@@ -79,7 +79,11 @@ def test_without_an_offer_or_a_lease_nothing_moves() -> None:
 
 def test_a_faster_host_may_cost_more_and_a_slower_one_is_not_scaled_up() -> None:
     slow = on_demand(dlperf=40.0, gpu_rate=builders.per_hour("0.30"))
-    assert back(slow, bid="0.20") is not None
+    faster = back(slow, bid="0.20")
+    assert faster is not None
+    stay, move = faster.reason.options
+    assert move.dollars < stay.dollars, "it moves to what it shows as dearer"
+    assert "for the same work" in faster.reason.sentence
     assert back(on_demand(gpu_rate=builders.per_hour("0.30")), bid="0.20") is None
     fast = on_demand(dlperf=400.0)
     assert back(fast, bid="0.20") is not None

@@ -10,7 +10,7 @@ from agent.decide.reload import After
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.lease import LeaseState
-from agent.domain.workload import OnChange, Workload
+from agent.domain.workload import Checkpoint, CheckpointPlace, OnChange, Workload
 from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
 
 HELD = lease()
@@ -106,6 +106,21 @@ def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dic
     assert not kept.is_refusal
     assert "goes on with the old" in kept.sentence
     assert "moves to a new one" in left.sentence
+
+
+def test_a_changed_spec_that_does_not_move_a_lease_says_what_would() -> None:
+    new = {"image": "ubuntu:24.04", "on_change": OnChange.MOVE}
+    paused = dataclasses.replace(OLD, state=LeaseState.PAUSED)
+    on_disk = made(checkpoint=Checkpoint(place=CheckpointPlace.DISK), **new)
+    for held, work, says in (
+        (OLD, on_disk, "its disk may hold the only checkpoint"),
+        (OLD, on_disk, "may_lose_disk = true lets it move"),
+        (paused, made(**new), "moves to a new one once it runs again"),
+    ):
+        assert not reload.moves(held, work)
+        (found,) = reload.findings(after(work), (held,), reload.present((held,), (), Spend(), NOW), None)
+        assert says in found.sentence
+        assert 'on_change = "move"' not in found.sentence, "it is set already"
 
 
 def test_what_changes_no_spec_moves_nothing() -> None:
