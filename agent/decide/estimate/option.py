@@ -19,7 +19,8 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import CheckpointPlace
 
 CELLS = 16
-"""Cases of an uncertain hazard. Twice as many move no figure by a per cent."""
+"""Cases of an uncertain hazard. On 36 jobs and records twice as many moved dollars and hours by less than 1 %,
+the interruptions by at most 1.4 % and the chance to be late by under 0.01; tests/decide/estimate holds the worst."""
 
 ASSUMED_INTERVAL = 0.25
 """Hours between checkpoints where nobody says how often, nor how long one takes. Assumed, as for workloads."""

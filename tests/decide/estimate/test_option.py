@@ -151,3 +151,20 @@ def test_expectation_and_percentile_are_never_under_the_uninterrupted_run(
     assert found.dollars_p90 is not None
     assert found.dollars >= found.dollars_least - 1e-6
     assert found.dollars_p90 >= found.dollars_least - 1e-6
+
+
+@pytest.mark.parametrize(("shape", "weight"), [(0.5, 3.3), (1.5, 10.0), (15.0, 100.0)])
+@pytest.mark.parametrize("work", [2.0, 20.0, 100.0])
+def test_twice_the_cases_of_an_uncertain_hazard_move_little(
+    monkeypatch: pytest.MonkeyPatch, shape: float, weight: float, work: float
+) -> None:
+    made = []
+    for cells in (option.CELLS, 2 * option.CELLS):
+        monkeypatch.setattr(option, "CELLS", cells)
+        long = job(1, work, interval=1.0, checkpoint_gb=2.0, deadline=1.2 * work)
+        made.append(option.estimate(long, bid(0.16, Gamma(shape, weight), loading=0.1, down=0.3, storage=0.01)))
+    few, many = made
+    for name, most in (("dollars", 0.01), ("dollars_p90", 0.01), ("hours", 0.01), ("hours_p90", 0.01)):
+        assert getattr(few, name) == pytest.approx(getattr(many, name), rel=most), name
+    assert few.interruptions == pytest.approx(many.interruptions, rel=0.014)
+    assert few.late == pytest.approx(many.late, abs=0.01)
