@@ -109,7 +109,7 @@ def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dic
 
 
 def test_a_changed_spec_that_does_not_move_a_lease_says_what_would() -> None:
-    new = {"image": "ubuntu:24.04", "on_change": OnChange.MOVE}
+    new: dict[str, Any] = {"image": "ubuntu:24.04", "on_change": OnChange.MOVE}
     paused = dataclasses.replace(OLD, state=LeaseState.PAUSED)
     on_disk = made(checkpoint=Checkpoint(place=CheckpointPlace.DISK), **new)
     for held, work, says in (
