@@ -55,7 +55,7 @@ def events(
         "at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason"
     )
     for row in reversed(shown):
-        slot = f"{row['workload']}/{row['slot']}" if row["workload"] else ""
+        slot = row["workload"] if row["slot"] is None else f"{row['workload']}/{row['slot']}"
         amount = str(money.usd(row["amount"])) if row["amount"] else ""
         price = str(money.per_hour(row["bid"])) if row["bid"] is not None else ""
         when = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"

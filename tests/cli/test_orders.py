@@ -43,6 +43,7 @@ async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:
         events = (await gpubid(tmp_path, "ledger", "events", "--kind", "operator.ordered", "--json")).json
         assert {event["reason_code"] for event in events} >= {"pause", "resume", "drain", "lock", "release"}
         assert all(f"uid {os.getuid()}" in event["reason"] for event in events)
+        assert "None" not in (await gpubid(tmp_path, "ledger", "events")).out, "a word on a whole workload has no slot"
         resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["resting"]}
         assert resting >= {"drain:workload:train", "lock:host:77"}
         assert (await gpubid(tmp_path, "unlock", "host:77")).code == 0
