@@ -31,6 +31,8 @@ class Figures:
         self._see_charges(changes)
         self._see_prices(done.fleet)
         self.see_ledger(app)
+        for name, market in app.markets.items():
+            metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
         caps = app.rules.caps
         metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
         lasts = {each.market: each.lasts for each in credit.outlooks(done.fleet, caps)}

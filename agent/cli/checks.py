@@ -3,6 +3,7 @@
 import asyncio
 import os
 import platform
+import re
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ MUCH_ROOM, LITTLE_ROOM = 2**30, 2**24
 """Bytes free on the ledger's disk: below the first somebody should look, below the second it soon cannot write."""
 SLOW_CLOCK, BAD_CLOCK = 5.0, 60.0
 """Seconds between the market's clock and ours: beyond the second nothing is paid for."""
+MUCH_USED = 0.9
+"""Share of a day's search rows beyond which searches will soon end for the day."""
 STALE_BACKUP = timedelta(days=1)
 BOOTED = Path("/run/systemd/system")
 """There where systemd runs the machine."""
@@ -184,11 +187,26 @@ async def daemon(config: "Config") -> list[Line]:
     lines = [
         Line("daemon", Verdict.OK if '"ok": true' in health else Verdict.FAIL, f"metrics at {url}/metrics; {health}")
     ]
+    lines += _quotas(metrics)
     if f'gpubid_build_info{{version="{__version__}"}}' not in metrics:
         lines.append(Line("daemon's version", Verdict.WARN, f"it is not {__version__}", "systemctl restart gpubid"))
     if "gpubid_config_last_reload_successful 0.0" in metrics:
         mend = "gpubid check, mend the file, systemctl reload gpubid"
         lines.append(Line("reload", Verdict.FAIL, "the last reload was refused; it runs on the files before", mend))
+    return lines
+
+
+def _quotas(metrics: str) -> list[Line]:
+    """Look at how much of each market's ration of search rows is used up today."""
+    from agent.markets import pace
+
+    lines = []
+    for name, said in re.findall(r'^gpubid_search_rows_today\{market="(\w+)"\} ([0-9.e+]+)$', metrics, re.MULTILINE):
+        used = float(said) / pace.DAILY_ROWS
+        verdict = Verdict.OK if used < MUCH_USED else Verdict.WARN
+        mend = "" if verdict is Verdict.OK else "let workloads ask for less; it begins anew at 00:00 UTC"
+        sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that we allow ourselves a day"
+        lines.append(Line(f"quota {name}", verdict, sentence, mend))
     return lines
 
 

@@ -30,6 +30,12 @@ class Instrumented:
         self._timer = timer
         self.name = market.name
 
+    @property
+    def rows_today(self) -> int | None:
+        """Search rows returned since 00:00 UTC; None where the market rations none."""
+        rows: int | None = getattr(self._market, "rows_today", None)
+        return rows
+
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit."""
         async with self._observed("offers"):

@@ -112,6 +112,12 @@ class Families:
             ("market", "workload"), registry=target,
         )  # fmt: skip
         self.clock_skew = Gauge("gpubid_clock_skew_seconds", "The market's clock less ours.", market, registry=target)
+        self.rows_today = Gauge(
+            "gpubid_search_rows_today",
+            "Search rows the market returned since 00:00 UTC, where it rations them.",
+            market,
+            registry=target,
+        )
 
     def _make_fleet(self, target: CollectorRegistry) -> None:
         self.leases = Gauge(
@@ -298,7 +304,14 @@ class Families:
                 self.spend.labels(workload, market, tenure.value)
 
     def _start_market(self, market: str) -> None:
-        for gauge in (self.market_available, self.market_view_timestamp, self.credit, self.clock_skew, self.flapping):
+        for gauge in (
+            self.market_available,
+            self.market_view_timestamp,
+            self.credit,
+            self.clock_skew,
+            self.rows_today,
+            self.flapping,
+        ):
             gauge.labels(market)
         for operation in OPERATIONS:
             self.market_request_duration.labels(market, operation)

@@ -52,6 +52,8 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
         assert await market.writes() == writes, "looking changed something"
         named = lines(well)
         assert {"versions", "configuration", "key vast", "credit vast", "market vast", "disk", "ledger"} <= named.keys()
+        assert "search rows" in named["quota vast"]["sentence"]
+        assert not named["quota vast"]["sentence"].startswith("0 of")
         assert {line["verdict"] for line in named.values()} == {"ok"}, well.out
         assert not [line for line in named.values() if line["mend"]]
 
