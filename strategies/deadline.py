@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import bidding, pacing, price, recovery, ways
+from agent.decide import better, bidding, pacing, price, recovery, ways
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason, Term
@@ -257,8 +257,8 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     spare = params.return_slack / _HOUR + max(grounds.outlook.start, 0.0) + grounds.outlook.restart
     rest = grounds.task.todo / grounds.task.of_lease(held)
     if is_settled and rest > 0 and grounds.outlook.slack > spare and not grounds.is_behind:
-        horizon = min(rest, recovery.RETURN_HOURS)
-        back = recovery.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
+        horizon = min(rest, better.RETURN_HOURS)
+        back = better.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
         if back is not None:
             return replace(back, reason=grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options))
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")

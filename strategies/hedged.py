@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import bidding, hedging, price, recovery, ways
+from agent.decide import better, bidding, hedging, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -218,7 +218,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     resting = hedging.lost_hosts(view, params.host_rest)
     rested = [candidate for candidate in grounds.bids if candidate.offer.host_id not in resting]
     best = grounds.spread.first(slot.slot, rested, may_crowd=False)
-    return recovery.go_back(slot, view.workload, best, params.return_gain, params.return_horizon_hours)
+    return better.go_back(slot, view.workload, best, params.return_gain, params.return_horizon_hours)
 
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:

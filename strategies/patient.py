@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import bidding, price, recovery, ways
+from agent.decide import better, bidding, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -39,9 +39,9 @@ class PatientParams(Params):
     """How long an on-demand lease runs before it may be left."""
     return_gain: float = Field(default=0.05, ge=0, le=1)
     """What share of the cost of staying the way back must gain."""
-    leave_after: Duration = duration("1h")
+    leave_after: Duration = duration("30m")
     """How long an interruptible lease runs before it may be left for a cheaper offer."""
-    leave_gain: float = Field(default=0.2, ge=0, le=1)
+    leave_gain: float = Field(default=0.15, ge=0, le=1)
     """What share of the cost of staying such a move must gain."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
@@ -139,7 +139,7 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
     if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
-    return recovery.go_back(slot, view.workload, shortlist.best, gain, market_loss_rate=here)
+    return better.go_back(slot, view.workload, shortlist.best, gain, market_loss_rate=here)
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:

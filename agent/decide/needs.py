@@ -15,6 +15,8 @@ PRESSED_HOURS = 1.0
 """With less slack than this, on-demand prices must be at hand when the last call comes: it spans reserve and start."""
 PRESSED_EVERY = 120.0
 """Seconds between searches then: as long as an offer is decided on."""
+DEAR_SHARE = 0.5
+"""A lease that costs this share of the worth, or more, is looked beyond more often. Chosen in rehearsals."""
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 
@@ -41,12 +43,20 @@ def needs(fleet: Fleet) -> tuple[Need, ...]:
 
 
 def dear(fleet: Fleet) -> frozenset[str]:
-    """Return the workloads that pay for on-demand now: what could be cheaper is worth a look more often."""
+    """Return the workloads that pay for on-demand, or much of their worth, now: a look more often may find cheaper."""
     return frozenset(
         lease.slot.workload
         for lease in fleet.leases
-        if lease.tenure is Tenure.ON_DEMAND and lease.state is LeaseState.RUNNING and not lease.is_held
+        if lease.state is LeaseState.RUNNING
+        and not lease.is_held
+        and _is_dear(lease, fleet.workload(lease.slot.workload))
     )
+
+
+def _is_dear(lease: Lease, work: Workload | None) -> bool:
+    if lease.tenure is Tenure.ON_DEMAND:
+        return True
+    return work is not None and lease.gpu_rate + lease.disk_rate >= work.max_price.scaled(DEAR_SHARE)
 
 
 def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:

@@ -27,21 +27,9 @@ from agent.domain.workload import CheckpointPlace, Workload
 HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
 
-RETURN_HOURS = 6.0
-"""How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
-
 MOST_RUNS = 12
 """On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
 an image. The last is on demand, which nobody takes away."""
-MOST_RETURNS = 7
-"""From so many on, an on-demand lease is left for no bid: what is left of the day's moves is for interruptions, and for
-a cheaper ask, which needs no way back."""
-MOST_LEAVES = 4
-"""From so many on, a healthy interruptible lease is not left for a cheaper offer."""
-MOVE_WORTH_HOURS = 0.1
-"""What a move that is not needed costs beside its own price, in hours at the workload's worth: a move less for the day,
-and the chance that the new host turns out worse. Chosen in rehearsals."""
-
 LEAVE_BEFORE = timedelta(hours=1)
 """A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
 
@@ -118,6 +106,7 @@ def recover(
     ways += _raise(slot, held, work, market_loss_rate, numbers)
     for best in elsewhere:
         ways += _move(slot, held, work, best, numbers)
+    ways += _let_go(slot, held, work, numbers)
     return _cheapest(ways, numbers.least_gain, _why_it_stays(held, work) if numbers.may_move else "")
 
 
@@ -152,6 +141,20 @@ def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[O
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
     option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, 1.0, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
+
+
+def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:
+    """The way of paying nothing: a disk that nothing needs any more bills on for a resumption that hardly comes.
+
+    The slot is reckoned idle over the whole horizon, although an offer may come: what is let go must be worth it alone.
+    """
+    is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
+    if not numbers.may_move or not is_lost or not may_leave(held, work):
+        return []
+    worth = work.max_price.dollars * HORIZON_HOURS
+    option = Option("let_go", worth, (Term("worth of the other hours", worth, "$"),))
+    reason = Reason("not_needed", f"let go of host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
+    return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
 
 
 def _why_it_stays(held: Lease, work: Workload) -> str:
@@ -257,65 +260,6 @@ def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
     if held.interrupted_by in NO_RETURN:
         return True
     return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
-
-
-def go_back(
-    slot: SlotView,
-    work: Workload,
-    best: Candidate | None,
-    least_gain: float,
-    horizon_hours: float = RETURN_HOURS,
-    market_loss_rate: float = 0.0,
-) -> Proposal | None:
-    """Return the way from a healthy lease to a cheaper offer, or None when staying is as good.
-
-    The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
-    checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
-    to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
-    need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
-    is lost at where it is.
-    """
-    held = slot.lease
-    if held is None or best is None or not may_leave(held, work) or not _may_better(slot, held, best):
-        return None
-    hours = price.stay(best.reckoning.hazard, horizon_hours)[0]
-    rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)
-    stay = hours * rate
-    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
-    once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
-    moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
-    once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
-    scale = min(held.dlperf / best.offer.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0
-    move = (hours * best.reckoning.per_useful_hour + once) * scale
-    if stay - move <= least_gain * stay:
-        return None
-    options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
-    sentence = (
-        f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
-    )
-    sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
-    return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
-
-
-def _is_bid(best: Candidate) -> bool:
-    return best.way.tenure is Tenure.INTERRUPTIBLE
-
-
-def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    """Tell whether the day's moves allow one that nothing forces."""
-    if held.tenure is Tenure.INTERRUPTIBLE:
-        return slot.runs < MOST_LEAVES
-    return slot.runs < (MOST_RETURNS if _is_bid(best) else MOST_RUNS)
-
-
-def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
-    """Return dollars per useful hour of staying: of a bid, less what its losses are expected to undo."""
-    rate = (held.gpu_rate + held.disk_rate).dollars
-    if held.tenure is not Tenure.INTERRUPTIBLE:
-        return rate
-    hours, loss = price.stay(market_loss_rate, horizon_hours)
-    return rate * hours / (hours - loss * min(work.checkpoint.interval / _HOUR, hours) / 2)
 
 
 def ends_soon(held: Lease, now: datetime) -> bool:

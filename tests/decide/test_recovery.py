@@ -59,7 +59,7 @@ def dollars(proposal: Proposal) -> dict[str, float]:
 
 def test_with_nothing_else_to_do_it_waits() -> None:
     made = recovered(lost())
-    assert (made.kind, made.reason.code, names(made)) == (None, "wait_paused", ["wait"])
+    assert (made.kind, made.reason.code, names(made)) == (None, "wait_paused", ["wait", "let_go"])
 
 
 @pytest.mark.parametrize("is_paused_by_us", [False, True])
@@ -82,7 +82,7 @@ def test_a_known_rival_within_the_ceiling_is_beaten() -> None:
 
 
 def test_a_rival_above_the_ceiling_is_not_chased() -> None:
-    assert names(recovered(lost(rival_floor=builders.per_hour("0.37")))) == ["wait"]
+    assert names(recovered(lost(rival_floor=builders.per_hour("0.37")))) == ["wait", "let_go"]
 
 
 def test_the_hosts_own_floor_is_never_underbid() -> None:
@@ -93,13 +93,16 @@ def test_the_hosts_own_floor_is_never_underbid() -> None:
 
 def test_our_own_echo_is_no_reason_to_raise() -> None:
     """The echo trap: the slice is quoted at our own bid."""
-    assert names(recovered(lost(), quotes=("0.22", "0.2204"))) == ["wait"]
+    assert names(recovered(lost(), quotes=("0.22", "0.2204"))) == ["wait", "let_go"]
     raised = lost(gpu_rate=builders.per_hour("0.30"), recent_bids=(builders.per_hour("0.22"),))
-    assert names(recovered(raised, quotes=("0.22", "0.30"))) == ["wait"]
+    assert names(recovered(raised, quotes=("0.22", "0.30"))) == ["wait", "let_go"]
 
 
 def test_what_already_bids_enough_is_not_raised() -> None:
-    assert names(recovered(lost(gpu_rate=builders.per_hour("0.35"), rival_floor=builders.per_hour("0.25")))) == ["wait"]
+    assert names(recovered(lost(gpu_rate=builders.per_hour("0.35"), rival_floor=builders.per_hour("0.25")))) == [
+        "wait",
+        "let_go",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +277,23 @@ def test_a_host_that_is_gone_for_good_is_left_however_often_the_slot_moved() -> 
     held = lost(Cause.HOST_GONE, minutes=60)
     slot = SlotView(PLACE, held, None, Down(held.state_since), 99)
     assert "move" in names(recovery.recover(slot, builders.workload(), [builders.candidate()], 0.1, NUMBERS, NOW))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "disk", "is_let_go"), [(30, "0.06", True), (2, "0.06", False), (30, "0.002", False)]
+)
+def test_a_disk_that_nothing_needs_is_let_go_once_it_hardly_comes_back(
+    minutes: int,
+    disk: str,
+    is_let_go: bool,
+) -> None:
+    held = lost(Cause.DISPLACED, minutes=minutes, disk_rate=builders.per_hour(disk))
+    made = recovered(held, work=builders.workload(max_price=builders.per_hour("0.45")))
+    assert (made.kind is IntentKind.RELEASE) is is_let_go
+    assert made.reason.code == ("not_needed" if is_let_go else "wait_paused")
+
+
+def test_a_disk_that_may_hold_the_only_checkpoint_is_never_let_go() -> None:
+    on_disk = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    held = lost(Cause.DISPLACED, minutes=300, disk_rate=builders.per_hour("0.2"))
+    assert recovered(held, work=on_disk).kind is None
