@@ -20,7 +20,7 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger events --since 2026-13-01", 2, "is no ISO date"),
     ("ledger events --limit 0", 2, "--limit"),
     ("ledger prices --limit many", 2, "--limit"),
-    ("strategy show nope", 2, "there is no strategy 'nope'; there is hedged, ondemand, patient"),
+    ("strategy show nope", 2, "there is no strategy 'nope'; there is deadline, hedged, ondemand, patient"),
     ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
     ("explain nope", 2, "there is no workload 'nope'; there is train"),
     ("plan", 1, "no market could be read"),
