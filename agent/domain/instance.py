@@ -38,8 +38,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
     it), `disk_rate` what the disk costs per hour in every state. `bills_while_loading` tells that the GPUs are charged
-    from the rent on, not only from when they run. `host_id` is empty where the market does not tell it yet. `floor` is
-    the host's floor on the instance's own record. `traffic_*_gb` is what the market has billed so far. `message` is
+    from the rent on, not only from when they run, `is_silent` that the host stopped reporting a moment ago, for which
+    the GPUs are not charged. `host_id` is empty where the market does not tell it yet. `floor` is the host's floor on
+    the instance's own record. `traffic_*_gb` is what the market has billed so far. `message` is
     untrusted text, bounded by the adapter; `has_trouble` tells that it reads like an error, `is_image_refused` that the
     image is what cannot be had. `ports` is as in a lease.
     """
@@ -74,6 +75,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     has_trouble: bool = False
     is_image_refused: bool = False
     bills_while_loading: bool = False
+    is_silent: bool = False
 
     @property
     def bid(self) -> UsdPerHour | None:
@@ -83,6 +85,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def bills_gpu(self) -> bool:
         """Whether its GPUs are charged for in its present state."""
+        if self.is_silent:
+            return False
         is_loading = self.state in {InstanceState.PENDING, InstanceState.LOADING}
         return self.state is InstanceState.RUNNING or (is_loading and self.bills_while_loading)
 

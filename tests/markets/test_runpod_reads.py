@@ -131,12 +131,16 @@ async def test_the_status_table(clock: SteppedClock, status: str, runtime: Any, 
 
 async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(clock: SteppedClock) -> None:
     async with pods.runpod_saying(pods.listing(pods.pod()), clock) as (runpod, wire):
-        states = []
+        states, bills = [], []
         for _step in range(4):
-            states += [row.state for row in await runpod.instances()]
+            (row,) = await runpod.instances()
+            states.append(row.state)
+            bills.append(row.bills_gpu)
             clock.advance(100.0)
             wire.answers = pods.listing(pods.pod(runtime=None))
     assert states == [InstanceState.RUNNING, InstanceState.RUNNING, InstanceState.OFFLINE, InstanceState.OFFLINE]
+    # The market bills no host that it does not hear from, and that from the first missing report on.
+    assert bills == [True, False, False, False]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 Invariants: those of the port. Beyond them:
 1. A listing is one answer with every pod in it, or it is no listing; what GraphQL adds to it makes and removes no pod.
 2. Where a pod may have been rented at a bid, a listing without GraphQL's part is none: it would pass for on demand.
-3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent.
+3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent. The market
+   bills nothing of it from the first missing report on, and neither do we.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -291,7 +292,8 @@ class RunPodMarket:
             self._has_run.add(row.id)
         elif found.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
             is_late = now - self._heard_at[row.id] < SILENCE_SECONDS
-            return msgspec.structs.replace(found, state=InstanceState.RUNNING if is_late else InstanceState.OFFLINE)
+            state = InstanceState.RUNNING if is_late else InstanceState.OFFLINE
+            return msgspec.structs.replace(found, state=state, is_silent=True)
         elif row.status != "RUNNING":
             self._heard_at.pop(row.id, None)
         return found
