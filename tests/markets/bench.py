@@ -36,6 +36,8 @@ class Bench:
 
     penalty: ClassVar[float] = 12.0
     """Seconds that a closed lane stays so when the market names no time."""
+    taken: ClassVar[str] = "no_such_ask"
+    """The reason of a refusal where others hold what was offered."""
     doubtful: ClassVar[tuple[str, ...]] = ("html_403", "server_error_before", "malformed", "truncated", "reset")
     """The faults after which nobody knows whether an order was done."""
 

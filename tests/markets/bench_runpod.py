@@ -17,6 +17,7 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets.port import Terms
 from agent.markets.runpod import market as runpod
+from agent.markets.runpod import names
 from agent.simulator import gate
 from agent.simulator.runpod import world as pods
 from agent.simulator.server import Simulator
@@ -42,7 +43,6 @@ EXEMPT = {
     "MC-23": "its rows are not rationed",
     "MC-24": "its rows are not rationed",
     "MC-25": "its rows are not rationed",
-    "MC-26": "an offer is a pool, which others do not take; refusals are in tests/markets/test_runpod_orders.py",
     "MC-27": "its listing has no pages",
     "MC-29": "its account is told by a route of several questions; the transport that asks again is the same",
     "MC-30": "it has no bids to change on a pod that is gone; the rest is in tests/markets/test_runpod_orders.py",
@@ -71,6 +71,7 @@ class PodBench(Bench):
     """A bench whose instances are pods."""
 
     penalty = 15.0
+    taken = "no_capacity"
     doubtful = ("html_403", "server_error_before", "truncated", "reset")
     """An action that was done is answered by its status alone, so a body that is no JSON leaves no doubt."""
 
@@ -82,6 +83,21 @@ class PodBench(Bench):
     async def running(self, instance_id: str) -> Instance:
         await self.market.instances()
         return await self.until(instance_id, InstanceState.RUNNING, within=86_400.0)
+
+    async def on_demand_rival(self, offer: Offer | Instance) -> int:
+        """Let others take a whole pool on demand: a bidder would yield to who comes on demand after it."""
+        where = names.pool(offer.host_id)
+        assert where is not None
+        world = self.simulated.simulator.pods
+        taken = 0
+        for host in world.hosts.values():
+            if (host.gpu.type_id, host.cloud.value) != (where.gpu_type, where.cloud):
+                continue
+            counts = range(host.gpu_count, 0, -1)
+            count = next((one for one in counts if world.stock.yielding(host, one, None) is not None), 0)
+            if count:
+                taken = world.add_rival(host.machine_id, count, on_demand=True)
+        return taken
 
     async def calls(self, method: str, part: str) -> int:
         method, path = CALLS.get((method, part), (method, part))
