@@ -8,10 +8,12 @@ import datetime as dt
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from agent.app import App, Outside
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
+from agent.cycle import Pass
 from agent.decide import meter
 from agent.decide.limits import Limits
 from agent.decide.strategy import Tuned
@@ -20,6 +22,8 @@ from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
 from agent.ledger.spend import SpendKey
+from agent.simulator import faults
+from agent.simulator.model import Charge, Contract
 from agent.simulator.runpod.model import Pod
 from agent.simulator.server import Simulator
 from agent.simulator.world import World
@@ -51,8 +55,14 @@ class Both:
         )
         self.app = await App.open(self.config, self.tuned, outside)
 
-    async def cycle(self, minutes: float = 0.0) -> None:
-        """Run one cycle, or as many as the daemon would in these minutes."""
+    async def restart(self, after_seconds: float = 0.0) -> None:
+        """Close the program and open another one on the same ledger, after a while in which nobody looks."""
+        await self.app.close()
+        self.clock.advance(after_seconds)
+        await self.open()
+
+    async def cycle(self, minutes: float = 0.0) -> Pass:
+        """Run one cycle, or as many as the daemon would in these minutes; return the last."""
         until = self.clock.monotonic() + minutes * 60
         while True:
             began = self.clock.monotonic()
@@ -60,7 +70,7 @@ class Both:
             wait = 2.0 if done.is_busy else self.config.poll.total_seconds()
             self.clock.advance(max(wait - (self.clock.monotonic() - began), 0.1))
             if self.clock.monotonic() >= until:
-                return
+                return done
 
     async def until(self, is_reached: Callable[[], bool], minutes: float = 180.0) -> None:
         """Run cycles until something holds, and insist that it does within these minutes."""
@@ -83,6 +93,31 @@ class Both:
         self.pods.advance_to(self.clock.time())
         return [pod for pod in self.pods.pods.values() if pod.ended is None]
 
+    def contracts(self, market: str) -> list[Contract] | list[Pod]:
+        """Return what exists on a market, as it really is."""
+        if market == "runpod":
+            return self.live()
+        self.hosts.advance_to(self.clock.time())
+        return self.hosts.live_contracts()
+
+    def charges(self, market: str) -> list[Charge]:
+        """Return everything that a market charged so far."""
+        self.simulator.advance_to(self.clock.time())
+        world = self.pods if market == "runpod" else self.hosts
+        return world.charges(world.start_time, self.clock.time())
+
+    def weather(self, market: str, fault: str, **fields: Any) -> None:
+        """Let a fault blow on a market from now on. The fields are those of POST /weather."""
+        self.simulator.advance_to(self.clock.time())
+        weather = self.simulator.runpod.weather if market == "runpod" else self.simulator.weather
+        weather.add(faults.parse({"fault": fault, "market": market, **fields}))
+
+    def still(self) -> None:
+        """End all weather."""
+        self.simulator.advance_to(self.clock.time())
+        self.simulator.weather.clear_all()
+        self.simulator.runpod.weather.clear_all()
+
     async def events(self, *kinds: str) -> list[Event]:
         """Return what the ledger tells of these kinds, the oldest first."""
         reader = await self.app.ledger.reader()
@@ -97,16 +132,21 @@ class Both:
 
 @contextlib.asynccontextmanager
 async def both(
-    directory: Path, *workloads: Workload, markets: tuple[str, ...] = ("vast", "runpod"), seed: int = 11
+    directory: Path,
+    *workloads: Workload,
+    markets: tuple[str, ...] = ("vast", "runpod"),
+    seed: int = 11,
+    limits: Limits = LIMITS,
+    start: dt.datetime = START,
 ) -> AsyncIterator[Both]:
     """Run the program before both markets while the block runs."""
-    clock = SteppedClock(START)
+    clock = SteppedClock(start)
     simulator = Simulator(World(STILL, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
     config = Config(
         file=directory / "agent.toml",
         digest="",
         markets=tuple(MarketSettings(name, "", "still", "", None, spend=False) for name in markets),
-        limits=LIMITS,
+        limits=limits,
         workloads=workloads,
         poll=dt.timedelta(seconds=15),
         ledger=directory / "ledger.sqlite",
