@@ -9,6 +9,7 @@ import pytest
 from agent.act import billing
 from agent.domain.money import Usd
 from agent.markets import errors
+from tests.support.both import both
 from tests.support.world import Rehearsed, play, rehearsed, work
 
 EVE = dt.datetime(2026, 7, 27, 22, 30, tzinfo=dt.UTC)
@@ -37,6 +38,26 @@ def test_a_day_is_within_half_a_per_cent_a_poll_a_transition_or_a_cent(seed: int
         assert sum(line.estimate.micros for line in lines) == drift.estimate.micros
 
     play(story, seed=seed, workloads=(work(slots=2),), start=EVE)
+
+
+@pytest.mark.parametrize("strategy", ["patient", "ondemand"])
+async def test_a_day_on_runpod_agrees_with_its_bill(tmp_path: Path, strategy: str) -> None:
+    works = work(slots=2, strategy=strategy)
+    async with both(tmp_path, works, markets=("runpod",), seed=3, start=EVE) as world:
+        await world.cycle(minutes=110)
+        now = world.clock.now() + LATER
+        world.clock.advance(LATER.total_seconds())
+        [drift] = await billing.reconcile(world.app.ledger, world.app.markets, now)
+        assert (drift.market, drift.day) == ("runpod", EVE.date())
+        reader = await world.app.ledger.reader()
+        turns = sum(event.kind.startswith("lease.") for event in await reader.events(limit=10_000))
+        rate = max(lease.gpu_rate.dollars for lease in await reader.leases())
+        allowed = max(0.005 * drift.charged.dollars, turns * rate * POLL_SECONDS / 3600, 0.01)
+        midnight = dt.datetime(2026, 7, 28, tzinfo=dt.UTC).timestamp()
+        truth = sum(charge.amount for charge in world.charges("runpod") if charge.day < midnight)
+        assert drift.charged.dollars == pytest.approx(truth, abs=0.001)
+        assert truth > 0.1
+        assert abs(drift.amount.dollars) <= allowed, (drift, allowed)
 
 
 class Dearer:
