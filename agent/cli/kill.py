@@ -3,11 +3,13 @@
 import asyncio
 import getpass
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.cli import exits, orders, session, wire
+from agent.config.problems import ConfigError
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -37,10 +39,30 @@ def kill(
         verb = "resume" if lift else "pause" if keep_disks else "kill"
         orders.give(verb, target, config, as_json=as_json)
         return
-    settings, tuned = session.read(config)
-    said = _ordered(settings, tuned, "lift" if lift else "kill", keep_disks=keep_disks)
+    from agent.simulator import climate
+
+    verb = "lift" if lift else "kill"
+    try:
+        settings, tuned = session.parse(config, climate.names())
+    except ConfigError as error:
+        said = _by_the_daemon(config, error, verb, keep_disks=keep_disks)
+    else:
+        said = _ordered(settings, tuned, verb, keep_disks=keep_disks)
     end = "what is configured is rented again" if lift else "nothing is rented until `gpubid kill --lift`"
     _print(said, end, as_json=as_json)
+
+
+def _by_the_daemon(config: Path, error: ConfigError, verb: str, *, keep_disks: bool) -> Answer:
+    """Hand the order to the daemon, which runs on its last good file; where none listens, end with the mistakes."""
+    from agent.config import place
+
+    told = asyncio.run(
+        wire.post(place.of_file(config), "/order", {"verb": verb, "leases": [], "keep_disks": keep_disks})
+    )
+    if told is None:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    session.say(f"{config} is broken; the daemon, on its last good file, took the order")
+    return told
 
 
 def _ordered(config: "Config", tuned: "Mapping[str, Tuned]", verb: str, *, keep_disks: bool) -> Answer:

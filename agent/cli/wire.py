@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agent.cli import exits
 
 if TYPE_CHECKING:
+    from agent.config.place import Place
     from agent.config.settings import Config
 
 ANSWER_SECONDS = 120.0
@@ -22,7 +23,7 @@ def may_ask(config: "Config") -> bool:
     return os.access(operator.path_of(config.ledger, config.runtime), os.R_OK | os.W_OK)
 
 
-async def post(config: "Config", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None when no daemon listens; end with its sentence if it refuses."""
     said: dict[str, Any] | None = await _asked(config, "POST", route, json=body)
     return said
@@ -33,7 +34,7 @@ async def get(config: "Config", route: str, query: Mapping[str, str] | list[tupl
     return await _asked(config, "GET", route, params=query)
 
 
-async def _asked(config: "Config", method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
+async def _asked(config: "Config | Place", method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
     import aiohttp
 
     from agent.web import operator

@@ -148,7 +148,7 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
 
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
-    state, runtime = _directories(place, environment)
+    state, runtime = directories(place, environment)
     return Config(
         file=place,
         digest=read.digest,
@@ -167,7 +167,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
     )
 
 
-def _directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | None, Path | None]:
+def directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | None, Path | None]:
     """Return where the ledger and the socket lie: as the service manager says, or where the unit keeps them.
 
     A verb that a person runs on the service's configuration means the service's own ledger.

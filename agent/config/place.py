@@ -1,0 +1,33 @@
+"""Where a daemon's ledger and socket lie, read from a file that may be broken: an order to stop waits for no mend."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config import document, loading
+
+_LEDGER = re.compile(r"^\s*\[ledger\]\s*$(?P<rest>.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
+_PATH = re.compile(r"""^\s*path\s*=\s*["'](?P<path>[^"']+)["']""", re.MULTILINE)
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The ledger, and the service manager's directory for what ends with the daemon."""
+
+    ledger: Path
+    runtime: Path | None
+
+
+def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:
+    """Return where the ledger of a configuration lies as far as its text tells, else where it lies by default."""
+    state, runtime = loading.directories(path, os.environ if environment is None else environment)
+    try:
+        text = path.read_bytes()[:_MOST].decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    table = _LEDGER.search(text)
+    named = _PATH.search(table["rest"]) if table else None
+    return Place((state or Path()) / (named["path"] if named else document.LedgerTable().path), runtime)

@@ -1,0 +1,31 @@
+"""Where the ledger lies is found in a broken file too: `gpubid kill` must reach the daemon that runs on."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import place
+
+
+@pytest.mark.parametrize(
+    ("text", "ledger"),
+    [
+        ('[ledger]\npath = "mine.sqlite"\n[limits\nbroken', "mine.sqlite"),
+        ("[ledger]\n# path = \"no\"\n  path='mine.sqlite' # here\n", "mine.sqlite"),
+        ('[other]\npath = "not this"\n[ledger]\n', "gpubid.sqlite"),
+        ('[ledger]\n[other]\npath = "not this"\n', "gpubid.sqlite"),
+        ("nothing at all", "gpubid.sqlite"),
+        ("\x00\xff", "gpubid.sqlite"),
+    ],
+)
+def test_the_path_is_read_as_far_as_the_text_tells(tmp_path: Path, text: str, ledger: str) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(text, "latin-1")
+    assert place.of_file(file, {}).ledger == Path(ledger)
+    assert place.of_file(file, {"STATE_DIRECTORY": "/s", "RUNTIME_DIRECTORY": "/r"}) == place.Place(
+        Path("/s") / ledger, Path("/r")
+    )
+
+
+def test_a_file_that_is_gone_is_no_reason_to_fail(tmp_path: Path) -> None:
+    assert place.of_file(tmp_path / "gone.toml", {}).ledger == Path("gpubid.sqlite")
