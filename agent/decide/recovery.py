@@ -134,13 +134,18 @@ def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[O
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
     idle = _idle_hours(held, now - held.state_since)
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
-    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or is_pool(held.host_id):
+    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
         option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, 1.0, start, 0.0)
         reason = Reason("resume", "start it again where it stands")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
     option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, 1.0, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
+
+
+def _is_stopped_pod(held: Lease) -> bool:
+    """Tell whether it waits in a pool for a start; one whose host is silent was not stopped and goes on."""
+    return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
 
 
 def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:

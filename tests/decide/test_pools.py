@@ -121,3 +121,16 @@ def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None
     assert {row.offer_id: row.dlperf for row in found} == {"a1": 70.0, "a2": 80.0, "a3": 99.0, "a4": 0.0, "a9": 160.0}
     alone = match.Library({"runpod": (pool,)}).of(builders.workload()).offers
     assert [row.dlperf for row in alone] == [0.0]
+
+
+def test_a_pod_whose_host_is_silent_is_waited_for_and_one_that_was_stopped_is_started() -> None:
+    tuned = {"patient": builders.tuned(Patient(), PatientParams(), "patient")}
+    for state, why, starts in (
+        (LeaseState.OFFLINE, Cause.HOST_OFFLINE, False),
+        (LeaseState.PAUSED, Cause.OUTBID, True),
+    ):
+        since = builders.ago(minutes=2)
+        held = builders.lease(host_id=POOL, state=state, interrupted_by=why, state_since=since, run_since=None)
+        fleet = builders.fleet(leases=(held,), markets={"vast": builders.view()})
+        made = plan.plan(fleet, tuned, Limits()).decisions
+        assert [isinstance(decision, Resume) for decision in made] == [starts]
