@@ -19,6 +19,7 @@ from agent.cycle import Pass
 from agent.decide import match, meter
 from agent.decide.strategy import Tuned
 from agent.domain import gpu
+from agent.domain.account import Line
 from agent.domain.event import Event
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
@@ -60,6 +61,8 @@ class Rehearsal:
     spend: tuple[SpendLine, ...]
     leases: tuple[Lease, ...]
     config: Config
+    paid: tuple[Line, ...] = ()
+    """What the ledger says came of the time that was paid, by lease and day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "search_rows": simulator.gate.search_rows,
         "over_cap": round(_over_cap(app, simulator, now), 6),
     }
-    return Rehearsal(figures, events, tuple(lines), tuple(leases), app.config)
+    return Rehearsal(figures, events, tuple(lines), tuple(leases), app.config, tuple(await reader.lines()))
 
 
 def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:

@@ -11,9 +11,9 @@ from tests.support import verdict
 
 
 @pytest.mark.parametrize("climate", CLIMATES)
-def test_a_day_of_three_workloads(climate: str) -> None:
-    """A slice of the soak: three workloads of both kinds, judged by what it is judged by."""
-    assert live(climate, 24.0, 11).wrong == []
+def test_half_a_day_of_all_strategies_on_both_markets(climate: str) -> None:
+    """A slice of the soak: four workloads of both kinds and all strategies, judged by what it is judged by."""
+    assert live(climate, 12.0, 11, "mixed").wrong == []
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: two simulated days in every climate under ten seeds; ends with 1 if anything is wrong."""
+"""`python -m tests.soak`: two days on both simulated markets, every climate, ten seeds; 1 if anything is wrong."""
 
 import argparse
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 from agent import tuning
 from agent.cli import session
 from agent.cli.rehearsal import START, Scene, rehearse
-from agent.config.settings import Config
+from agent.config.settings import Config, MarketSettings
 from agent.domain import gpu, money
 from agent.domain.deadline import Deadline
 from agent.domain.workload import WorkloadKind
@@ -48,6 +48,8 @@ class Lived:
     wrong: list[str]
 
 
+MARKETS: dict[str, tuple[str, ...]] = {"train": (), "serve": ("vast",), "tune": ("runpod",), "probe": ()}
+"""One on each market alone; the others run wherever it is better."""
 CARDS = {
     "train": ("RTX 4090",),
     "serve": ("RTX 3090",),
@@ -60,7 +62,7 @@ STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
 
 
 def staffed(config: Config, strategy: str = "patient") -> Config:
-    """Return the shipped configuration with workloads of both kinds, and limits that leave room for them.
+    """Return the shipped configuration on both markets, with workloads of both kinds and limits that leave room.
 
     They are four of all strategies where it is mixed, else three of one.
     """
@@ -72,6 +74,7 @@ def staffed(config: Config, strategy: str = "patient") -> Config:
             name=name,
             strategy=chosen,
             kind=WorkloadKind.SERVICE if name == "serve" else WorkloadKind.BATCH,
+            markets=MARKETS[name],
             requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, CARDS[name]))),
             deadline=Deadline(WORK_HOURS, START + DUE_AFTER) if chosen == "deadline" else None,
         )
@@ -80,7 +83,8 @@ def staffed(config: Config, strategy: str = "patient") -> Config:
     caps = dataclasses.replace(
         config.limits, per_hour=money.per_hour(3), per_day=money.usd(36), per_month=money.usd(750), instances=9
     )
-    return dataclasses.replace(config, workloads=workloads, limits=caps)
+    markets = tuple(MarketSettings(name, "", "calm", "", None, spend=False) for name in ("vast", "runpod"))
+    return dataclasses.replace(config, markets=markets, workloads=workloads, limits=caps)
 
 
 def live(climate: str, hours: float, seed: int, strategy: str = "patient") -> Lived:

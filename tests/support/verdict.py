@@ -1,12 +1,15 @@
 """What must hold of every rehearsal, whatever the climate: judged from its figures and from the ledger's own events."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from agent.cli.rehearsal import Rehearsal
 
-SPEND_SHARE = 0.01
-SPEND_DOLLARS = 0.02
+SPEND_SHARE = 0.005
+SPEND_DOLLARS = 0.01
 ZEROS = ("orphans", "double_rents", "over_cap")
+ROUNDING_SECONDS = 0.01
+"""Billed seconds are kept as floats, summed over thousands of looks."""
 UP = frozenset({"lease.running", "lease.resumed"})
 DOWN = frozenset(
     {
@@ -23,7 +26,7 @@ DOWN = frozenset(
 
 def wrong(told: Rehearsal) -> list[str]:
     """Return what does not hold, one sentence each."""
-    return [*_zeros(told), *_spend(told), *_healthy_releases(told)]
+    return [*_zeros(told), *_spend(told), *_phases(told), *_healthy_releases(told)]
 
 
 def _zeros(told: Rehearsal) -> Iterator[str]:
@@ -33,9 +36,35 @@ def _zeros(told: Rehearsal) -> Iterator[str]:
 
 
 def _spend(told: Rehearsal) -> Iterator[str]:
+    """Hold the ledger's estimate to the charges: the larger of half a per cent, a poll for each turn, and a cent."""
     spend, charged = told.figures["spend"], told.figures["charged"]
-    if abs(spend - charged) > max(SPEND_SHARE * charged, SPEND_DOLLARS):
+    rates = {lease.lease_id: lease.gpu_rate.dollars + lease.disk_rate.dollars for lease in told.leases}
+    turned = sum(rates.get(event.lease_id, 0.0) for event in told.events if event.kind.startswith("lease."))
+    polls = turned * told.config.poll.total_seconds() / 3600
+    if abs(spend - charged) > max(SPEND_SHARE * charged, polls, SPEND_DOLLARS):
         yield f"the ledger says ${spend:.4f}, the market charged ${charged:.4f}"
+
+
+def _phases(told: Rehearsal) -> Iterator[str]:
+    """Hold every line to its parts, and their sum to what was counted as running when the money was."""
+    for line in told.paid:
+        if line.paid != line.loading + line.restoring + line.useful + line.lost:
+            yield f"{line.lease_id} on {line.day}: paid {line.paid} us are not loading + restoring + useful + lost"
+    for lease_id, seconds in _differing(told):
+        yield f"{lease_id}: the time paid by phase differs by {seconds:.3f} s from the time that was billed"
+
+
+def _differing(told: Rehearsal) -> Iterator[tuple[str, float]]:
+    open_leases = {lease.lease_id for lease in told.leases if lease.is_open}
+    billed: dict[str, float] = defaultdict(float)
+    paid: dict[str, float] = defaultdict(float)
+    for spent in told.spend:
+        billed[spent.key] += spent.running_seconds
+    for line in told.paid:
+        paid[line.lease_id] += line.paid / 1e6
+    for lease_id in billed.keys() - open_leases:
+        if abs(billed[lease_id] - paid[lease_id]) > ROUNDING_SECONDS:
+            yield lease_id, paid[lease_id] - billed[lease_id]
 
 
 def _healthy_releases(told: Rehearsal) -> Iterator[str]:
