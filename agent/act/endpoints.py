@@ -12,12 +12,19 @@ CHANGED = "endpoints.changed"
 
 
 def of(fleet: Fleet) -> Mapping[Slot, str]:
-    """Return where each useful lease with open ports is reached: "8000/tcp=1.2.3.4:41234", space between two."""
-    return {
-        lease.slot: lease.ports
-        for lease in fleet.leases
-        if lease.ports and not lease.is_held and usefulness.is_useful(lease, fleet.workload(lease.slot.workload))
-    }
+    """Return where useful leases are reached on their workload's ports: "8000/tcp=1.2.3.4:41234", space between."""
+    found: dict[Slot, str] = {}
+    for lease in fleet.leases:
+        work = fleet.workload(lease.slot.workload)
+        if work is not None and not lease.is_held and usefulness.is_useful(lease, work):
+            found[lease.slot] = " ".join(each for each in lease.ports.split() if _port(each) in work.ports)
+    return {slot: places for slot, places in found.items() if places}
+
+
+def _port(entry: str) -> int:
+    """Return the container's port in "8000/tcp=1.2.3.4:41234"; a market opens others too, such as that of a shell."""
+    digits = entry.partition("/")[0]
+    return int(digits) if digits.isascii() and digits.isdecimal() else -1
 
 
 def changes(before: Mapping[Slot, str], after: Mapping[Slot, str]) -> Iterable[Slot]:

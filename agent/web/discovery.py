@@ -1,4 +1,4 @@
-"""Services that move stay reachable: the ports of useful leases as Prometheus HTTP service discovery.
+"""Services that move stay reachable: the workload's own ports on useful leases as Prometheus HTTP service discovery.
 
 The answer is a list of {"targets": ["1.2.3.4:41234"], "labels": {...}}, one entry a port; a lease that is not ready yet
 is not in it, so that nobody is sent to a service that is still loading. Labels begin with `__meta_gpubid_`.
@@ -39,6 +39,7 @@ def services(leases: Iterable[Lease], workloads: Sequence[Workload], name: str |
         and not lease.is_held
         and usefulness.is_useful(lease, known.get(lease.slot.workload))
         for port, place in sorted(reach.ports(lease).items())
+        if lease.slot.workload in known and port.partition("/")[0] in map(str, known[lease.slot.workload].ports)
     ]
 
 
