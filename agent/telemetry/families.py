@@ -192,6 +192,11 @@ class Families:
             "gpubid_spend_dollars_total", "What the ledger counted as spent.", ("workload", "market", "tenure"),
             registry=target,
         )  # fmt: skip
+        self.on_demand_worth = Counter(
+            "gpubid_on_demand_worth_dollars_total",
+            "What the useful time would have cost at the lowest fitting on-demand price seen last.",
+            ("workload",), registry=target,
+        )  # fmt: skip
         self.spend_rate = Gauge(
             "gpubid_spend_dollars_per_hour", "What everything costs per hour now, doubt included.", registry=target
         )
@@ -297,6 +302,7 @@ class Families:
         ):
             gauge.labels(workload)
         self.useful.labels(workload)
+        self.on_demand_worth.labels(workload)
         for phase in PAID:
             self.paid.labels(workload, phase)
         for market in markets:

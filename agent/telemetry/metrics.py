@@ -51,6 +51,7 @@ class Metrics(families.Families):
         self._outcome = Codes(families.OUTCOMES)
         self._reason = Codes()
         self._limit = Codes(families.LIMITS)
+        self._asks: dict[tuple[str, str], float] = {}
         self._losses: list[tuple[datetime, str, str]] = []
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
@@ -156,6 +157,7 @@ class Metrics(families.Families):
         if floor is not None:
             self.floor.labels(market, workload).set(floor.dollars)
         if ask is not None:
+            self._asks[market, workload] = ask.dollars
             self.ask.labels(market, workload).set(ask.dollars)
 
     def see_notification(self, channel: str, is_delivered: bool) -> None:  # noqa: FBT001 - what a channel answers
@@ -175,8 +177,11 @@ class Metrics(families.Families):
             self.spend.labels(workload, market, tenure.value).inc(amount.dollars)
 
     def see_useful(self, workload: str, seconds: float) -> None:
-        """Count running time that survived."""
+        """Count running time that survived, and what it would have cost on demand once a price for that was seen."""
         self.useful.labels(workload).inc(max(0.0, seconds))
+        asks = [rate for (_, asked), rate in self._asks.items() if asked == workload]
+        if asks:
+            self.on_demand_worth.labels(workload).inc(max(0.0, seconds) / 3600 * min(asks))
 
     def see_paid(self, workload: str, phases: Mapping[str, float]) -> None:
         """Count paid seconds by phase."""

@@ -57,6 +57,10 @@ class Pages:
         static = resources.files("agent.web") / "static"
         self._static = {name: (static / name).read_bytes() for name in STATIC}
 
+    def template(self, name: str) -> jinja2.Template:
+        """Return a template of the page."""
+        return self._templates.get_template(name)
+
     def routes(self) -> list[web.RouteDef]:
         """Return what is served, each behind the check of the asked name."""
         found = [
@@ -165,7 +169,7 @@ class Pages:
             "proof": self._visitors.proof(session) if session is not None else "",
             "may_log_in": self._visitors.may_log_in,
         }
-        text = self._templates.get_template(name).render(told, **visitor)
+        text = self.template(name).render(told, **visitor)
         return web.Response(text=text, content_type="text/html", status=status)
 
 

@@ -30,6 +30,10 @@ def quantile(share: float, buckets: str, by: str = "", over: str = "$__rate_inte
     return f"histogram_quantile({share}, sum by ({labels}) (rate({buckets}[{over}])))"
 
 
+SAVED = (
+    "sum by (workload) (increase(gpubid_on_demand_worth_dollars_total[1d]))"
+    " - sum by (workload) (increase(gpubid_spend_dollars_total[1d]))"
+)
 PER_USEFUL_HOUR = (
     "sum by (workload) (increase(gpubid_spend_dollars_total[1d]))"
     " / (sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600 > 0)"
@@ -234,12 +238,21 @@ MONEY = (
                 "currencyUSD",
                 ((PER_USEFUL_HOUR, "{{workload}}"),),
                 "All that was paid over the hours that survived to a checkpoint.",
+                width=8,
+            ),
+            Panel(
+                "Saved against on demand, per day",
+                "currencyUSD",
+                ((SAVED, "{{workload}}"),),
+                "The useful time at the lowest fitting on-demand price seen last, less all that was paid.",
+                width=8,
             ),
             Panel(
                 "Useful hours per day",
                 "h",
                 (("sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600", "{{workload}}"),),
                 "Running time that survived to its next checkpoint.",
+                width=8,
             ),
         ),
     ),

@@ -227,3 +227,15 @@ def test_names_follow_the_rules(registry: CollectorRegistry, figures: metrics.Me
 
 def test_a_registry_tells_of_the_process() -> None:
     assert families.registry().get_sample_value("process_resident_memory_bytes")
+
+
+@pytest.mark.parametrize(("markets", "workloads"), [(1, 1), (2, 5), (2, 60)])
+def test_samples_are_bounded_by_the_configuration_alone(
+    registry: CollectorRegistry, markets: int, workloads: int
+) -> None:
+    mine = metrics.Metrics(registry, [f"m{n}" for n in range(markets)], [f"w{n}" for n in range(workloads)])
+    for number in range(1000):
+        mine.see_decisions([decision.Hold(SLOT, decision.Reason(f"code_{number}", "why", limit=f"limit_{number}"))])
+        mine.observer("m0")("rent", f"outcome_{number}", 0.1)
+    samples = sum(len(family.samples) for family in registry.collect())
+    assert samples <= 1000 + 350 * markets + 40 * workloads + 10 * markets * workloads

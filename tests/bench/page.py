@@ -1,0 +1,122 @@
+"""The page and the metrics with a thousand leases and a million events in the ledger, each beside what it cannot beat.
+
+`/metrics` is compared with `generate_latest` on the same registry in the same process, the page with rendering the same
+template from rows that are in memory already. All are medians of the same run, over real HTTP where there is any.
+"""
+
+import dataclasses
+import datetime as dt
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+
+import aiohttp
+from prometheus_client import generate_latest
+
+from agent.domain.lease import LeaseState
+from agent.domain.workload import Slot
+from agent.figures import Figures
+from agent.telemetry import families
+from agent.telemetry.health import Health
+from agent.telemetry.metrics import Metrics
+from agent.web import board
+from agent.web.pages import Pages
+from agent.web.server import Server
+from agent.web.visitors import Visitors
+from tests.bench import report
+from tests.support import builders
+from tests.support.scene import work
+from tests.support.world import Rehearsed, rehearsed
+
+LEASES = 1_000
+EVENTS = 1_000_000
+TRIES = 15
+MOST_METRICS, MOST_PAGE = 2.0, 5.0
+
+
+async def measure() -> bool:
+    """Measure, print, and tell whether both bounds hold."""
+    with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
+        async with rehearsed(Path(made), workloads=(work(slots=LEASES),)) as world:
+            world.is_checked = False
+            await world.cycle()
+            await _fill(world)
+            return await _measure(world)
+
+
+async def _fill(world: Rehearsed) -> None:
+    """Write a thousand leases through the ledger, and a million events as copies of one row."""
+    now = world.clock.now()
+    async with world.app.ledger.transaction() as tx:
+        for number in range(1, LEASES + 1):
+            lease = builders.lease(number, slot=Slot("train", number - 1), state=LeaseState.RUNNING)
+            tx.open_lease(dataclasses.replace(lease, opened_at=now, state_since=now, accrued_until=now, run_since=now))
+    with closing(sqlite3.connect(world.config.ledger, timeout=60)) as raw, raw:
+        names = [row[1] for row in raw.execute("PRAGMA table_info(events)") if row[1] != "event_id"]
+        columns = ", ".join(names)
+        shifted = ", ".join("at + n.value" if name == "at" else name for name in names)
+        raw.execute(
+            "INSERT INTO events (at, kind, workload, slot, lease_id, intent_id, market, host_id, rule, evidence, "
+            "reason_code, reason) "
+            "VALUES (?, 'lease.interrupted', 'train', 0, 'vast-1', '', 'vast', 'h', '', '', '', '')",
+            (int((now - dt.timedelta(days=30)).timestamp() * 1e6),),
+        )
+        source = "SELECT * FROM events ORDER BY event_id DESC LIMIT 1"
+        numbers = "WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)"
+        copied = f"{numbers} INSERT INTO events ({columns}) SELECT {shifted} FROM ({source}), n"  # noqa: S608 - our own
+        raw.execute(copied, (EVENTS,))
+
+
+async def _measure(world: Rehearsed) -> bool:
+    registry = families.registry()
+    figures = Figures(Metrics(registry, ["vast"], ["train"]))
+    done = await world.app.cycle()
+    figures.see(world.app, done)
+    pages = Pages(world.app, Visitors(None, world.clock.monotonic), lambda: None)
+    server = Server("127.0.0.1", 0, registry, Health(world.clock.monotonic), pages.routes())
+    host, port = await server.start()
+    base = f"http://{host}:{port}"
+    try:
+        async with aiohttp.ClientSession() as client:
+            metrics = await _median(lambda: _get(client, f"{base}/metrics"))
+            page = await _median(lambda: _get(client, f"{base}/"))
+    finally:
+        await server.close()
+    plain = await _median(lambda: _called(lambda: generate_latest(registry)))
+    now = world.clock.now()
+    sight = board.Sight(world.app.rules, world.app.ledger.recollection(now), world.app.seen, now)
+    rows = await board.board(sight, await world.app.ledger.reader(), 1)
+    template = pages.template("board.html")
+    visitor = {"session": False, "proof": "", "may_log_in": False}
+    rendered = await _median(lambda: _called(lambda: template.render(rows, **visitor)))
+    good = _ratio(f"/metrics, {LEASES} leases", metrics, plain, "generate_latest", MOST_METRICS)
+    return _ratio(f"the page, {EVENTS} events", page, rendered, "rendering the same rows", MOST_PAGE) and good
+
+
+def _ratio(name: str, ours: float, theirs: float, what: str, most: float) -> bool:
+    ratio = ours / theirs
+    figure = f"{ratio:.2f} of {what}"
+    return report.line(name, figure, f"{ours * 1000:.1f} against {theirs * 1000:.1f} ms", holds=ratio <= most)
+
+
+async def _get(client: aiohttp.ClientSession, url: str) -> None:
+    async with client.get(url) as answer:
+        answer.raise_for_status()
+        await answer.read()
+
+
+async def _called(work_: Callable[[], object]) -> None:
+    work_()
+
+
+async def _median(once: Callable[[], Awaitable[None]]) -> float:
+    seconds = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        await once()
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds)
