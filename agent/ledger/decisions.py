@@ -1,7 +1,7 @@
 """Decisions as they are kept: one row when a slot's decision changes, not one a cycle."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -89,9 +89,14 @@ def decision_of(columns: Mapping[str, Any]) -> RecordedDecision:
     )
 
 
-def last_per_slot() -> Query:
-    """Return the query for the last decision of each slot."""
-    return _last(sa.select(sa.func.max(schema.decisions.c.decision_id)))
+def last_per_slot(slots: Collection[Slot] | None = None) -> Query:
+    """Return the query for the last decision of each slot, of these slots only if they are named."""
+    table = schema.decisions
+    newest = sa.select(sa.func.max(table.c.decision_id))
+    if slots is not None:
+        named = [(place.workload, place.index) for place in slots]
+        newest = newest.where(sa.tuple_(table.c.workload, table.c.slot).in_(named))
+    return _last(newest)
 
 
 def last_weighed_per_slot() -> Query:

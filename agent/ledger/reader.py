@@ -14,6 +14,7 @@ from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.money import Usd
 from agent.domain.price import PriceHour, PriceSample
+from agent.domain.workload import Slot
 from agent.ledger import (
     accounts,
     backup,
@@ -139,9 +140,9 @@ class Reader:
         """Return our record of every host."""
         return await self._all(hosts.HOSTS, hosts.host_of)
 
-    async def decisions(self) -> list[RecordedDecision]:
-        """Return the last decision of each slot."""
-        return await self._all(decisions.last_per_slot(), decisions.decision_of)
+    async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
+        """Return the last decision of each slot, of these slots only if they are named."""
+        return await self._all(decisions.last_per_slot(slots), decisions.decision_of)
 
     async def weighed(self) -> list[RecordedDecision]:
         """Return the last decision of each slot that chose among several ways, each with its price."""

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from agent import __version__
 from agent.cycle import Pass, Rules
 from agent.decide import explain, meter
+from agent.domain import money
 from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
 from agent.domain.intent import Intent
@@ -55,7 +56,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
     by_slot = _by_slot(known.leases)
     held = [lease for place in shown for lease in by_slot.get(place, ())]
     charts = await _charts(held, reader, now)
-    decided = await reader.decisions()
+    decided = await reader.decisions(shown)
     return {
         "now": now,
         "version": __version__,
@@ -66,7 +67,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
         "wanted": len(places),
         "markets": _markets(seen),
         "slots": [
-            views.slot(place, known, decided, now)
+            views.slot(place, known, decided, now, by_slot.get(place, ()))
             | {"leases": [_lease(each, charts) for each in by_slot.get(place, ())]}
             for place in shown
         ],
@@ -139,7 +140,7 @@ def _money(rules: Rules, known: Recollection, now: datetime) -> dict[str, Any]:
     owed = meter.outstanding(known.leases, now)
     caps = rules.caps
     return {
-        "rate": sum(lease.billing_rate.dollars for lease in known.leases if lease.is_open),
+        "rate": money.total_rate(lease.billing_rate for lease in known.leases).dollars,
         "most_rate": caps.per_hour.dollars if caps.per_hour is not None else None,
         "today": (known.total.today + owed).dollars,
         "most_today": caps.per_day.dollars if caps.per_day is not None else None,
