@@ -33,7 +33,7 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         assert alone.json["lease"] == lease["lease"]
         assert any("started" in line for line in alone.json["lines"])
         assert (await gpubid(tmp_path, "logs", "nobody/0")).code == 1
-        assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 1
+        assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 2
 
 
 async def _follow(place: Path, market: programs.Market) -> None:
