@@ -29,6 +29,7 @@ from agent.cli import (
     strategy,
     webhook,
 )
+from agent.cli.lab import app as lab
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,6 +53,7 @@ app.add_typer(strategy.app, name="strategy")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(notify.app, name="notify")
 app.add_typer(webhook.app, name="webhook")
+app.add_typer(lab.app, name="lab")
 for verb in (
     orders.drain,
     orders.pause,

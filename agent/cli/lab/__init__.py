@@ -1,0 +1,1 @@
+"""`gpubid lab`: replay, compare, tune; nothing here rents anything."""

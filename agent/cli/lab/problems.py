@@ -1,0 +1,28 @@
+"""The problems of `gpubid lab bench`, by name: how each is built from the options."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent.cli.lab.options import Options
+
+if TYPE_CHECKING:
+    from agent.lab.bench import Problem
+
+
+def _deadline(options: Options) -> "Problem":
+    from agent.lab.deadline import problem, ticks, window
+
+    return problem.DeadlineProblem(
+        folder=options.folder(),
+        hours=options.window_hours,
+        stride_hours=options.stride_hours,
+        settings=tuple(
+            ticks.Setting.of_hours(options.job_hours, allowed, overhead)
+            for allowed in options.deadline_hours
+            for overhead in options.overhead_hours
+        ),
+        prices=window.Prices(options.spot_price, options.on_demand_price),
+    )
+
+
+PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {"deadline": _deadline}

@@ -1,0 +1,181 @@
+"""Strategies compared: each case of a problem under each strategy, spread over processes, and a table of the results.
+
+Invariants:
+1. Every strategy meets the same cases; a difference is always taken case by case.
+2. Neither the number of processes nor the order of the work changes a figure, wall time apart.
+"""
+
+import multiprocessing
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import Protocol
+
+from agent.clock import SystemClock
+from agent.lab import interval
+from agent.lab.table import Row, Table
+
+CHUNK = 16
+"""So many cases go to a process at a time: few enough that both cores end together."""
+
+
+class Case(Protocol):
+    """One run of a problem: a window and a setting, a day, a seed."""
+
+    @property
+    def key(self) -> str:
+        """Its name, unique within the problem."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The cases that are not independent of each other share it; the bootstrap draws them together."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a case came to: dollars (or the problem's own figure of merit), lateness, further figures by name."""
+
+    cost: float
+    is_late: bool = False
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class Problem(Protocol):
+    """What strategies are compared on. It is sent to other processes, so it is a plain value."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        ...
+
+    @property
+    def baseline(self) -> str:
+        """The strategy that others are compared with unless another is named."""
+        ...
+
+    @property
+    def optimum(self) -> str:
+        """The name of the strategy that is the bound."""
+        ...
+
+    def cases(self) -> Sequence[Case]:
+        """Return every case, always in the same order."""
+        ...
+
+    def strategies(self) -> Sequence[str]:
+        """Return the names of what it can run."""
+        ...
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case comes to under a strategy."""
+        ...
+
+    def about(self) -> Mapping[str, object]:
+        """Return what a table must say of it: data, span, settings, whether it is semi-synthetic."""
+        ...
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digest of each strategy's numbers, for those that have any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    strategy: str
+    score: Score
+    seconds: float
+
+
+_problem: list[Problem] = []
+"""The problem of this process; it is sent once and not with every chunk."""
+
+
+def run(
+    problem: Problem, strategies: Sequence[str], *, baseline: str | None = None, workers: int = 2, seed: int = 0
+) -> Table:
+    """Return the table of these strategies; the bound is always among them, for the ratio.
+
+    Raises:
+        ValueError: a strategy is not one of the problem's, or there is no case.
+    """
+    unknown = sorted({*strategies, *([baseline] if baseline else [])} - set(problem.strategies()))
+    if unknown:
+        raise ValueError(f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}")
+    cases = problem.cases()
+    if not cases:
+        raise ValueError("no window fits into these traces; name shorter windows")
+    named = list(dict.fromkeys(strategies))
+    against = baseline or (problem.baseline if problem.baseline in named else named[0])
+    needed = list(dict.fromkeys([*named, problem.optimum, against]))
+    scored = _score_all(problem, needed, len(cases), workers)
+    bound = _mean([each.score.cost for each in scored[problem.optimum]])
+    clusters = [case.cluster for case in cases]
+    digests = problem.digests()
+    rows = [_row(name, scored[name], scored[against], clusters, bound, digests.get(name, ""), seed) for name in named]
+    return Table(problem.name, len(cases), against, seed, interval.DRAWS, problem.about(), tuple(rows))
+
+
+def _score_all(problem: Problem, strategies: Sequence[str], count: int, workers: int) -> dict[str, list[_Timed]]:
+    chunks = [
+        (name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
+    ]
+    if workers <= 1:
+        _take(problem)
+        found = list(starmap(_score, chunks))
+    else:
+        # A fresh process holds no locks or threads of this one.
+        fresh = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_take, initargs=(problem,)) as pool:
+            found = list(pool.map(_score, *zip(*chunks, strict=True)))
+    by_strategy: dict[str, list[_Timed]] = {name: [] for name in strategies}
+    for timed in (each for chunk in found for each in chunk):
+        by_strategy[timed.strategy].append(timed)
+    return by_strategy
+
+
+def _take(problem: Problem) -> None:
+    _problem[:] = [problem]
+
+
+def _score(strategy: str, places: range) -> list[_Timed]:
+    problem, clock = _problem[0], SystemClock()
+    cases = problem.cases()
+    made = []
+    for place in places:
+        began = clock.monotonic()
+        score = problem.score(strategy, cases[place])
+        made.append(_Timed(strategy, score, clock.monotonic() - began))
+    return made
+
+
+def _row(
+    name: str,
+    mine: Sequence[_Timed],
+    theirs: Sequence[_Timed],
+    clusters: Sequence[str],
+    bound: float,
+    digest: str,
+    seed: int,
+) -> Row:
+    costs = [each.score.cost for each in mine]
+    differences = [one.score.cost - other.score.cost for one, other in zip(mine, theirs, strict=True)]
+    keys = {key: None for each in mine for key in each.score.figures}
+    return Row(
+        strategy=name,
+        mean_cost=_mean(costs),
+        ratio_to_optimum=_mean(costs) / bound if bound > 0 else float("nan"),
+        late=sum(each.score.is_late for each in mine),
+        difference=_mean(differences),
+        interval=interval.clustered(differences, clusters, seed),
+        wall_seconds=sum(each.seconds for each in mine),
+        digest=digest,
+        costs=tuple(costs),
+        figures={key: _mean([each.score.figures.get(key, 0.0) for each in mine]) for key in keys},
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,108 @@
+"""The problem `deadline`: windows of a folder of traces, each with every setting, under published rules and our own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from agent.config.problems import ConfigError, Problem
+from agent.lab import traces
+from agent.lab.bench import Case, Score
+from agent.lab.deadline import baselines, optimum, ticks, window
+
+OPTIMUM = "optimum"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A window and a setting."""
+
+    window: window.Window
+    setting: ticks.Setting
+
+    @property
+    def key(self) -> str:
+        """Pool, first tick, hours allowed, hours of overhead."""
+        setting = self.setting
+        return f"{self.window.pool}/{self.window.first}/{setting.allowed / 3600:g}/{setting.overhead / 3600:g}"
+
+    @property
+    def cluster(self) -> str:
+        """The pool and the four days it begins in."""
+        return self.window.cluster
+
+
+@dataclass(frozen=True)
+class DeadlineProblem:
+    """Windows of `hours` every `stride_hours`; each with all of `settings`."""
+
+    folder: Path
+    hours: float
+    stride_hours: float
+    settings: tuple[ticks.Setting, ...]
+    prices: window.Prices = window.OWN
+
+    name = "deadline"
+    baseline = "levi"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _traces(self) -> tuple[traces.Trace, ...]:
+        """Return the traces of the folder.
+
+        Raises:
+            ConfigError: a file is none, or a price is not known.
+        """
+        found = traces.folder(self.folder)
+        for trace in found:
+            if not all(each.has_prices for each in window.cut(trace, self.hours, self.stride_hours, self.prices)):
+                sentence = "holds ticks without a price; name --spot-price and --on-demand-price"
+                raise ConfigError([Problem(str(self.folder), 1, trace.pool, "no_price", sentence)])
+        return found
+
+    @cached_property
+    def _runs(self) -> tuple[Run, ...]:
+        windows = [each for trace in self._traces for each in self._cut(trace)]
+        return tuple(Run(each, setting) for each in windows for setting in self.settings)
+
+    def _cut(self, trace: traces.Trace) -> tuple[window.Window, ...]:
+        return window.cut(trace, self.hours, self.stride_hours, self.prices)
+
+    def cases(self) -> Sequence[Run]:
+        """Return every window with every setting."""
+        return self._runs
+
+    def strategies(self) -> Sequence[str]:
+        """Return the published rules and the bound."""
+        return (*baselines.RULES, OPTIMUM)
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case costs."""
+        if not isinstance(case, Run):
+            raise TypeError("deadline runs windows")
+        if strategy == OPTIMUM:
+            return Score(optimum.cost(case.window, case.setting))
+        lived = ticks.run(baselines.RULES[strategy], case.window, case.setting)
+        return Score(lived.dollars, lived.is_late(case.setting))
+
+    def about(self) -> Mapping[str, object]:
+        """Return the data's name and span, and the settings."""
+        found = self._traces
+        span = [min(each.start for each in found).isoformat(), max(each.end for each in found).isoformat()]
+        return {
+            "traces": self.folder.name,
+            "span": span,
+            "pools": [each.pool for each in found],
+            "market": "recorded availability of a cloud; not a bid market",
+            "job_hours": sorted({setting.work / 3600 for setting in self.settings}),
+            "deadline_hours": sorted({setting.allowed / 3600 for setting in self.settings}),
+            "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
+            "window_hours": self.hours,
+            "stride_hours": self.stride_hours,
+            "spot_price": self.prices.spot,
+            "on_demand_price": self.prices.on_demand,
+        }
+
+    def digests(self) -> Mapping[str, str]:
+        """Return nothing: published rules have no numbers of ours."""
+        return {}

@@ -1,0 +1,99 @@
+"""A table of strategies: as JSON, as CSV, and as rows for a terminal."""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One strategy: mean dollars, late runs, the mean paired difference to the baseline and its 95 % interval.
+
+    `costs` are the dollars of each case, in the order of the cases; `digest` names the numbers it ran on.
+    """
+
+    strategy: str
+    mean_cost: float
+    ratio_to_optimum: float
+    late: int
+    difference: float
+    interval: tuple[float, float]
+    wall_seconds: float
+    digest: str
+    costs: tuple[float, ...]
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a bench found, with all that is needed to find it again."""
+
+    problem: str
+    runs: int
+    baseline: str
+    seed: int
+    draws: int
+    about: Mapping[str, object]
+    rows: tuple[Row, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "problem": self.problem,
+            **self.about,
+            "runs": self.runs,
+            "baseline": self.baseline,
+            "seed": self.seed,
+            "bootstrap_draws": self.draws,
+            "strategies": [_document(row) for row in self.rows],
+        }
+
+    def csv(self) -> str:
+        """Return it as CSV, one line a strategy."""
+        rows = [_flat(row) for row in self.rows]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def lines(self) -> list[list[str]]:
+        """Return its cells as text, the heading first."""
+        figures = list(dict.fromkeys(key for row in self.rows for key in row.figures))
+        heading = ["strategy", "mean $", "/ optimum", "late", f"less {self.baseline}", "95 %", *figures, "wall s"]
+        return [heading, *([*_cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows)]
+
+
+def _document(row: Row) -> dict[str, Any]:
+    return {
+        "strategy": row.strategy,
+        "mean_cost": row.mean_cost,
+        "ratio_to_optimum": row.ratio_to_optimum,
+        "late": row.late,
+        "difference_vs_baseline": row.difference,
+        "ci95_vs_baseline": list(row.interval),
+        "wall_seconds": row.wall_seconds,
+        "digest": row.digest,
+        **({"figures": dict(row.figures)} if row.figures else {}),
+    }
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    kept = {key: value for key, value in _document(row).items() if key not in {"ci95_vs_baseline", "figures"}}
+    return kept | {"ci95_low": row.interval[0], "ci95_high": row.interval[1], **row.figures}
+
+
+def _cells(row: Row) -> list[str]:
+    low, high = row.interval
+    ratio, difference = f"{row.ratio_to_optimum:.3f}", f"{row.difference:+.3f}"
+    return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, f"[{low:+.3f}, {high:+.3f}]"]
+
+
+def _figure(row: Row, key: str) -> str:
+    return f"{row.figures[key]:.4g}" if key in row.figures else ""
+
+
+def _wall(row: Row) -> str:
+    return f"{row.wall_seconds:.2f}"

@@ -1,0 +1,109 @@
+"""The bench: same figures however it is spread, intervals that mean something, and the published yardstick."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli.main import app
+from agent.lab import bench, interval
+from agent.lab.deadline import problem, ticks, window
+
+RECORDED = os.environ.get("GPUBID_TRACES")
+YARDSTICK = {
+    "aws-2022": {"on_demand": 147.65, "greedy": 112.27, "uniform_progress": 101.92, "levi": 99.79, "optimum": 90.79},
+    "aws-2023": {"on_demand": 147.35, "greedy": 107.28, "uniform_progress": 97.85, "levi": 95.63, "optimum": 91.31},
+}
+"""Mean dollars by the published simulator over the same windows, 320 and 180 runs."""
+STRIDES = {"aws-2022": 24, "aws-2023": 48}
+
+
+def folder(tmp_path: Path) -> Path:
+    for number in range(2):
+        up = [int((tick * (number + 3)) % 11 < 6) for tick in range(400)]
+        row = {"pool": f"zone-{number}", "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": up}
+        (tmp_path / f"{number}.json").write_text(json.dumps(row))
+    return tmp_path
+
+
+def small(tmp_path: Path) -> problem.DeadlineProblem:
+    settings = tuple(ticks.Setting.of_hours(8, allowed, 0.05) for allowed in (9, 12))
+    return problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, window.Prices(1.0, 3.0))
+
+
+def test_processes_change_nothing_but_the_wall_time(tmp_path: Path) -> None:
+    built = small(tmp_path)
+    alone, spread = (bench.run(built, built.strategies(), workers=workers) for workers in (1, 2))
+    found = [[(row.strategy, row.costs, row.interval, row.late) for row in made.rows] for made in (alone, spread)]
+    assert found[0] == found[1]
+    assert alone.runs == len(built.cases()) > 0
+
+
+def test_the_bound_is_the_least_of_every_case(tmp_path: Path) -> None:
+    made = {row.strategy: row.costs for row in bench.run(small(tmp_path), small(tmp_path).strategies(), workers=1).rows}
+    for name, costs in made.items():
+        assert all(cost >= best - 1e-9 for cost, best in zip(costs, made["optimum"], strict=True)), name
+
+
+def test_an_interval_covers_nothing_but_what_the_clusters_say() -> None:
+    low, high = interval.clustered([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"], 0)
+    assert (low, high) == (1.0, 3.0)
+    assert interval.clustered([2.0] * 4, ["a", "b", "c", "d"], 0) == (2.0, 2.0)
+
+
+def test_the_command_prints_what_a_program_can_read(tmp_path: Path) -> None:
+    words = ["lab", "bench", "--problem", "deadline", "--traces", str(folder(tmp_path)), "--json", "--workers", "1"]
+    more = ["--job-hours", "8", "--deadline-hours", "9", "--window-hours", "12", "--stride-hours", "6"]
+    prices = ["--spot-price", "1", "--on-demand-price", "3", "--strategies", "levi,optimum"]
+    found = json.loads(CliRunner().invoke(app, [*words, *more, *prices]).stdout)
+    assert (found["problem"], found["traces"], found["baseline"]) == ("deadline", tmp_path.name, "levi")
+    assert [row["strategy"] for row in found["strategies"]] == ["levi", "optimum"]
+    assert {"mean_cost", "ratio_to_optimum", "late", "ci95_vs_baseline", "wall_seconds"} <= found["strategies"][
+        0
+    ].keys()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--problem", "nothing"],
+        ["--problem", "deadline"],
+        ["--problem", "deadline", "--traces", "nowhere"],
+        ["--problem", "deadline", "--traces", "HERE"],
+        ["--problem", "deadline", "--traces", "HERE", "--deadline-hours", "soon"],
+        ["--problem", "deadline", "--traces", "HERE", "--strategies", "best"],
+        ["--problem", "deadline", "--traces", "HERE", "--window-hours", "999", "--spot-price", "1"],
+    ],
+)
+def test_bad_input_ends_with_two_and_a_sentence(tmp_path: Path, words: list[str]) -> None:
+    here = str(folder(tmp_path))
+    result = CliRunner().invoke(app, ["lab", "bench", *[here if word == "HERE" else word for word in words]])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("gpubid: ")
+
+
+def on_the_yardstick(name: str, strategies: list[str]) -> None:
+    settings = tuple(ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
+    built = problem.DeadlineProblem(
+        Path(RECORDED or "") / name, 70, STRIDES[name], settings, window.Prices(0.9731, 3.06)
+    )
+    cases = built.cases()
+    for strategy in strategies:
+        scores = [built.score(strategy, case) for case in cases]
+        mean = sum(score.cost for score in scores) / len(scores)
+        assert mean == pytest.approx(YARDSTICK[name][strategy], rel=0.005), strategy
+        assert not any(score.is_late for score in scores)
+
+
+@pytest.mark.skipif(RECORDED is None, reason="GPUBID_TRACES names no folder of recorded traces")
+@pytest.mark.parametrize("name", sorted(YARDSTICK))
+def test_published_rules_land_on_the_yardstick(name: str) -> None:
+    on_the_yardstick(name, ["on_demand", "greedy", "uniform_progress", "levi"])
+
+
+@pytest.mark.skipif(RECORDED is None, reason="GPUBID_TRACES names no folder of recorded traces")
+@pytest.mark.parametrize("name", ["aws-2022", pytest.param("aws-2023", marks=pytest.mark.nightly)])
+def test_the_bound_lands_on_the_yardstick(name: str) -> None:
+    on_the_yardstick(name, ["optimum"])
