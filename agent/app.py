@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import endpoints, orders, terms
+from agent.act import endpoints, orders, recording, terms
 from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
@@ -90,6 +90,8 @@ class App:
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         self._executor = Executor(journal)
+        room = config.recording_bytes
+        self._recorder = recording.Recorder(recording.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
             ledger,
             self.pollers,
@@ -98,6 +100,7 @@ class App:
             lambda: self.rules,
             self.stop_writing,
             is_dry=is_dry,
+            witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
         )
 
     @classmethod
@@ -302,6 +305,8 @@ class App:
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
+        if self._recorder is not None:
+            self._recorder.close()
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()

@@ -25,6 +25,9 @@ from agent.observe.poller import Poller
 
 log = structlog.get_logger("gpubid.cycle")
 
+Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
+"""Told of every plan what it was made on and what it was; it may do nothing to either."""
+
 SECOND_LOOK_SECONDS = 1.0
 """Between seeing a lease not live and looking again: listings may be asked for once a second."""
 
@@ -61,7 +64,7 @@ class Pass:
 class Cycle:
     """The loop's body, with what it remembers from pass to pass."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the parts of a cycle are
         self,
         ledger: Ledger,
         pollers: Sequence[Poller],
@@ -71,11 +74,12 @@ class Cycle:
         stop_writing: Callable[[str], None],
         *,
         is_dry: bool = False,
+        witness: Witness = lambda *_: None,
     ) -> None:
         """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
 
         From then on nothing at all is written: a release or a pause might hit what the other daemon keeps alive. A dry
-        cycle does everything but write to a market.
+        cycle does everything but write to a market. `witness` is told of every plan.
         """
         self._ledger = ledger
         self._pollers = pollers
@@ -84,6 +88,7 @@ class Cycle:
         self._rules = rules
         self._stop_writing = stop_writing
         self._is_dry = is_dry
+        self._witness = witness
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._marks: Mapping[str, credit.Mark] = {}
@@ -133,7 +138,7 @@ class Cycle:
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
-        planned = plan.plan(replace(fleet, typical=self._typical), rules.tuned, rules.caps, found.faulty)
+        planned = self._plan(replace(fleet, typical=self._typical), rules, found.faulty)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
         )
@@ -147,9 +152,14 @@ class Cycle:
         self._said = set()
         if self._is_dry or self._is_stopped:
             return
-        planned = plan.plan(await self._fleet(rules), rules.tuned, rules.caps, found.faulty)
+        planned = self._plan(await self._fleet(rules), rules, found.faulty)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         await self._executor.run((*sweep.releases(facts), *ending), {work.name: work for work in rules.workloads})
+
+    def _plan(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> plan.Plan:
+        planned = plan.plan(fleet, rules.tuned, rules.caps, faulty)
+        self._witness(fleet, rules.tuned, rules.caps, faulty, planned)
+        return planned
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
         """Find what happened; look again, and closer, before a loss or a disappearance is believed."""

@@ -151,6 +151,15 @@ class WebTable(Table):
     """Name of the credential with which Vast signs its webhooks; without it none is taken."""
 
 
+class LabTable(Table):
+    """What is written down so that it can be looked at again later."""
+
+    record: Flag = False
+    """Whether every plan is written to files beside the ledger, with everything it was made on."""
+    record_mb: Annotated[Whole, Field(ge=1, le=1_000_000)] = 256
+    """Most megabytes of such files; the oldest are given up."""
+
+
 class StrategiesTable(Table):
     """Where the operator's own strategy files lie."""
 
@@ -345,4 +354,5 @@ class Document(Table):
     strategies: StrategiesTable = StrategiesTable()
     operators: OperatorsTable = OperatorsTable()
     notify: NotifyTable = NotifyTable()
+    lab: LabTable = LabTable()
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)

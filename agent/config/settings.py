@@ -66,6 +66,7 @@ class Config:
     """A whole agent.toml. `digest` names its bytes, `file` says where it was read.
 
     `runtime` is the service manager's directory for what ends with the daemon; None when nobody gave one.
+    `recording_bytes` is the most that recordings of plans may take; 0 when none are made.
     """
 
     file: Path
@@ -80,6 +81,7 @@ class Config:
     operators: Operators = Operators()
     runtime: Path | None = None
     notify: Notify = field(default_factory=Notify)
+    recording_bytes: int = 0
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None when the configuration has none of that name."""

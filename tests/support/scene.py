@@ -75,4 +75,5 @@ class Scene:
     may_spend: bool = True
     tuned: Mapping[str, Tuned] = dataclasses.field(default_factory=strategies)
     gate: Gate | None = None
+    recording_bytes: int = 0
     start: dt.datetime = START

@@ -28,6 +28,7 @@ from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
 from agent.decide import meter
+from agent.decide.plan import Plan
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind
 from agent.domain.lease import Lease, LeaseState
@@ -82,11 +83,13 @@ class Rehearsed:
             ledger=directory / "ledger.sqlite",
             listen=Listen("127.0.0.1", 0),
             strategies=None,
+            recording_bytes=scene.recording_bytes,
         )
         self._witness = Witness(self.config.ledger, self.market, self.clock.time)
         api = self.simulator.api
         api.handle = self._witness.before(api.handle)  # type: ignore[method-assign,assignment]
         self.is_checked = True
+        self.plans: list[Plan] = []
         self.ids = random.Random(f"{scene.seed}/ids")
         self.is_open = False
         self._judge = Judge(self)
@@ -123,6 +126,7 @@ class Rehearsed:
         while True:
             began = self.clock.monotonic()
             done = await self.app.cycle()
+            self.plans.append(done.plan)
             self.market.advance_to(self.clock.time())
             if self.is_checked:
                 await self.check()

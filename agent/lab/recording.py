@@ -1,0 +1,113 @@
+"""Recordings read back, and their plans made again: the same fleet must give the same plan, byte for byte."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agent.decide import frame, plan
+from agent.decide.frame import LENGTH_BYTES, MAGIC, SUFFIX, Frame
+from agent.decide.strategy import Params, Strategy, Tuned
+
+Registry = Mapping[str, Strategy[Any]]
+"""Strategies by where their class is found."""
+
+
+class RecordingError(ValueError):
+    """A file that is no recording of this release, or names a strategy that is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first plan that came out otherwise: which of how many, when, and both answers as plain values."""
+
+    number: int
+    at: datetime
+    recorded: list[tuple[str, dict[str, Any]]]
+    made: list[tuple[str, dict[str, Any]]]
+
+
+def files(place: Path) -> list[Path]:
+    """Return the recordings of a folder, the oldest first, or the one file.
+
+    Raises:
+        RecordingError: there is none.
+    """
+    found = sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else [place]
+    if not found or not found[0].is_file():
+        raise RecordingError(f"{place}: holds no recording; write record = true under [lab] and let the daemon run")
+    return found
+
+
+def frames(file: Path) -> Iterator[Frame]:
+    """Yield the frames of a recording; one cut short by a crash ends it.
+
+    Raises:
+        RecordingError: it is no recording, or of another release.
+    """
+    pieces: frame.Parts = {}
+    with file.open("rb") as source:
+        if source.read(len(MAGIC)) != MAGIC:
+            raise RecordingError(f"{file}: is no recording of this release; name a file that the daemon wrote")
+        while packed := _next(source.read(LENGTH_BYTES), source.read):
+            try:
+                pieces = frame.followed(pieces, zlib.decompress(packed))
+                yield frame.whole(pieces)
+            except (frame.Unread, zlib.error) as error:
+                raise RecordingError(f"{file}: {str(error)[:200]}; it was written by another release") from error
+
+
+def _next(head: bytes, read: Any) -> bytes:  # noqa: ANN401 - the method of a file
+    length = int.from_bytes(head, "big")
+    packed: bytes = read(length) if len(head) == LENGTH_BYTES else b""
+    return packed if len(packed) == length else b""
+
+
+def again(one: Frame, registry: Registry) -> bytes:
+    """Return what plan() answers now to what it was given then.
+
+    Raises:
+        RecordingError: a strategy is not installed, or its numbers are of another release.
+    """
+    made = plan.plan(one.fleet, tuned(one, registry), one.caps, one.faulty)
+    return frame.answer(made.decisions, made.standing)
+
+
+def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
+    """Return the strategies of a frame with the numbers they ran on.
+
+    Raises:
+        RecordingError: a strategy is not installed, or its numbers are of another release.
+    """
+    found: dict[str, Tuned] = {}
+    for name, numbers in one.numbers.items():
+        strategy: Strategy[Params] | None = registry.get(numbers.code)
+        if strategy is None:
+            raise RecordingError(f"{numbers.code} is not installed here; install the package that brings it")
+        try:
+            found[name] = frame.tuned(numbers, strategy)
+        except frame.Unread as error:
+            raise RecordingError(str(error)[:200]) from error
+    return found
+
+
+def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Difference | None]:
+    """Return how many plans were made again, and the first that came out otherwise.
+
+    Raises:
+        RecordingError: a frame cannot be read or a strategy is not installed.
+    """
+    count = 0
+    for one in recorded:
+        count += 1
+        made = again(one, registry)
+        if made != one.answer:
+            return count, Difference(count, one.fleet.now, frame.told(one.answer), frame.told(made))
+    return count, None
+
+
+def by_code(installed: Mapping[str, Strategy[Any]]) -> Registry:
+    """Return strategies by where their class is found."""
+    return {frame.code_of(strategy): strategy for strategy in installed.values()}

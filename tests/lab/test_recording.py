@@ -1,0 +1,125 @@
+"""A scenario recorded through real HTTP gives the identical plan sequence in the lab, byte for byte."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.act.recording import Recorder, folder_of
+from agent.decide import frame, plan
+from agent.decide.limits import Limits
+from agent.domain.money import per_hour
+from agent.lab import recording
+from agent.lab.recording import RecordingError
+from agent.tuning import installed
+from tests.support import builders
+from tests.support.scene import strategies, work
+from tests.support.world import rehearsed
+
+REGISTRY = recording.by_code(installed())
+MINUTE = timedelta(minutes=1)
+SECRET = "s3cret-value"
+
+
+async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_path: Path) -> None:
+    workloads = (work(environment=(("TOKEN", SECRET),)), work("other"))
+    async with rehearsed(tmp_path, workloads=workloads, recording_bytes=10**7) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=10)
+        world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 3)
+        await world.cycle(minutes=15)
+        live, folder = world.plans, folder_of(world.config.ledger)
+    recorded = [one for file in recording.files(folder) for one in recording.frames(file)]
+    assert [one.fleet.now for one in recorded] == [made.now for made in live]
+    assert recording.verify(recorded, REGISTRY) == (len(live), None)
+    for one, made in zip(recorded, live, strict=True):
+        assert recording.again(one, REGISTRY) == frame.answer(made.decisions, made.standing)
+    kinds = [kind for one in recorded for kind, _ in frame.told(one.answer)]
+    assert {"Rent", "Pause", "Release", "Hold"} <= set(kinds), "a story in which nothing happens proves nothing"
+    assert all(not item.environment for one in recorded for item in one.fleet.workloads)
+    assert all(SECRET.encode() not in part for one in recorded for part in frame.parts(one).values())
+
+
+def _recorder(folder: Path, most_bytes: int = 10**6) -> Recorder:
+    return Recorder(folder, most_bytes)
+
+
+def _see(recorder: Recorder, **changes: object) -> None:
+    fleet, tuned = builders.fleet(workloads=(work(),), **changes), strategies()
+    recorder.see(fleet, tuned, Limits(), frozenset({"vast"}), plan.plan(fleet, tuned, Limits(), frozenset({"vast"})))
+
+
+def test_a_frame_is_read_back_as_it_was_written_and_only_changes_cost_room(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path / "r")
+    fleet = builders.fleet(workloads=(work(),))
+    sizes = []
+    for _ in range(3):
+        _see(recorder)
+        sizes.append(sum(file.stat().st_size for file in (tmp_path / "r").iterdir()))
+    recorder.close()
+    first, *_, last = recording.frames(recording.files(tmp_path / "r")[0])
+    assert first == last
+    assert (first.fleet, first.caps, first.faulty) == (fleet, Limits(), frozenset({"vast"}))
+    assert sizes[2] - sizes[1] < sizes[0] / 10
+
+
+def test_the_first_plan_that_comes_out_otherwise_is_told(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path / "r")
+    _see(recorder)
+    recorder.close()
+    (one,) = recording.frames(recording.files(tmp_path / "r")[0])
+    dearer = replace(one, fleet=replace(one.fleet, workloads=(work(max_price=per_hour("0.01")), work("more"))))
+    count, difference = recording.verify([one, dearer], REGISTRY)
+    assert count == 2
+    assert difference is not None
+    assert len(difference.made) == len(difference.recorded) + 1
+
+
+def test_a_recording_that_a_crash_cut_short_is_read_up_to_there(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path / "r")
+    for _ in range(3):
+        _see(recorder)
+    recorder.close()
+    (file,) = recording.files(tmp_path / "r")
+    file.write_bytes(file.read_bytes()[:-3])
+    assert len(list(recording.frames(file))) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"something else", frame.MAGIC + b"\0\0\0\2ab"])
+def test_what_is_no_recording_is_refused_with_its_name(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "other.frames"
+    file.write_bytes(content)
+    with pytest.raises(RecordingError, match=r"other\.frames"):
+        list(recording.frames(file))
+
+
+def test_a_folder_without_recordings_and_a_strategy_that_is_not_installed_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="record = true"):
+        recording.files(tmp_path)
+    recorder = _recorder(tmp_path / "r")
+    _see(recorder)
+    recorder.close()
+    with pytest.raises(RecordingError, match="not installed"):
+        recording.verify(recording.frames(recording.files(tmp_path / "r")[0]), {})
+
+
+def test_the_files_stay_within_their_room_and_the_newest_are_kept(tmp_path: Path) -> None:
+    most = 20_000
+    recorder = _recorder(tmp_path / "r", most)
+    for minute in range(200):
+        _see(recorder, now=builders.NOW + minute * MINUTE)
+    recorder.close()
+    files = recording.files(tmp_path / "r")
+    assert len(files) > 1
+    assert sum(file.stat().st_size for file in files) <= most
+    *_, last = recording.frames(files[-1])
+    assert last.fleet.now == builders.NOW + 199 * MINUTE
+
+
+def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("a file where the folder should be")
+    recorder = _recorder(tmp_path / "r")
+    _see(recorder)
+    _see(recorder)
+    assert (tmp_path / "r").read_text() == "a file where the folder should be"
