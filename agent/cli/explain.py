@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.table import Table
 
     from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
     from agent.ledger.decisions import RecordedDecision
 
 
@@ -24,28 +27,34 @@ def explain(
     as_json: session.JsonOption = False,
 ) -> None:
     """Say why the next cycle would do what it would, and what was decided last."""
-    from agent.cli.preview import preview
-    from agent.ledger.errors import LedgerError
-    from agent.web import views
-
-    settings, tuned = session.read(config)
-    names = [work.name for work in settings.workloads]
-    if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
-    shown = None
-    if not session.may_read(settings.ledger):
-        # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
-        shown = asyncio.run(wire.get(settings, "/explain", {"workload": workload} if workload else None))
-    if shown is None:
-        seen = preview(settings, tuned)
-        try:
-            shown = views.explained(seen, *asyncio.run(_last(settings)), workload)
-        except LedgerError as error:
-            exits.refused(error)
+    query = {"workload": workload} if workload else None
+    read = lastgood.read(config)
+    shown = read.asked("/explain", query) if isinstance(read, lastgood.Broken) else _shown(*read, workload, query)
     if as_json:
         session.print_json(shown)
         return
     _print(shown)
+
+
+def _shown(
+    settings: "Config", tuned: "Mapping[str, Tuned]", workload: str | None, query: dict[str, str] | None
+) -> dict[str, Any]:
+    from agent.cli.preview import preview
+    from agent.ledger.errors import LedgerError
+    from agent.web import views
+
+    names = [work.name for work in settings.workloads]
+    if workload is not None and workload not in names:
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
+    told = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, "/explain", query))
+    if told is not None:
+        return dict(told)
+    seen = preview(settings, tuned)
+    try:
+        return views.explained(seen, *asyncio.run(_last(settings)), workload)
+    except LedgerError as error:
+        exits.refused(error)
 
 
 async def _last(config: "Config") -> "tuple[list[RecordedDecision], list[RecordedDecision]]":

@@ -1,9 +1,10 @@
 """`gpubid fleet`: slots, leases, spend and doubts as the ledger knows them."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,20 +20,27 @@ MOST_YEARS = 5
 
 def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Show slots, leases, spend and doubts, by the daemon's word where one runs, else as the ledger has them."""
-    from agent.ledger.errors import LedgerError
-
-    settings, _ = session.read(config)
-    try:
-        found = asyncio.run(shown(settings))
-    except LedgerError as error:
-        exits.refused(error)
+    found = shown(config)
     if as_json:
         session.print_json(found)
         return
     _print(found)
 
 
-async def shown(config: "Config") -> dict[str, Any]:
+def shown(file: Path) -> dict[str, Any]:
+    """Return what there is, or end with a sentence."""
+    from agent.ledger.errors import LedgerError
+
+    read = lastgood.read(file)
+    if isinstance(read, lastgood.Broken):
+        return dict(read.asked("/fleet"))
+    try:
+        return asyncio.run(_shown(read[0]))
+    except LedgerError as error:
+        exits.refused(error)
+
+
+async def _shown(config: "Config") -> dict[str, Any]:
     """Return what there is, from the ledger or from the daemon that holds it."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader

@@ -3,13 +3,11 @@
 import asyncio
 import getpass
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, orders, session, wire
-from agent.config.problems import ConfigError
+from agent.cli import exits, lastgood, orders, session, wire
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -39,30 +37,15 @@ def kill(
         verb = "resume" if lift else "pause" if keep_disks else "kill"
         orders.give(verb, target, config, as_json=as_json)
         return
-    from agent.simulator import climate
-
     verb = "lift" if lift else "kill"
-    try:
-        settings, tuned = session.parse(config, climate.names())
-    except ConfigError as error:
-        said = _by_the_daemon(config, error, verb, keep_disks=keep_disks)
+    read = lastgood.read(config)
+    if isinstance(read, lastgood.Broken):
+        body = {"verb": verb, "leases": [], "keep_disks": keep_disks}
+        said: Answer = read.told(asyncio.run(wire.post(read.place, "/order", body)))
     else:
-        said = _ordered(settings, tuned, verb, keep_disks=keep_disks)
+        said = _ordered(*read, verb, keep_disks=keep_disks)
     end = "what is configured is rented again" if lift else "nothing is rented until `gpubid kill --lift`"
     _print(said, end, as_json=as_json)
-
-
-def _by_the_daemon(config: Path, error: ConfigError, verb: str, *, keep_disks: bool) -> Answer:
-    """Hand the order to the daemon, which runs on its last good file; where none listens, end with the mistakes."""
-    from agent.config import place
-
-    told = asyncio.run(
-        wire.post(place.of_file(config), "/order", {"verb": verb, "leases": [], "keep_disks": keep_disks})
-    )
-    if told is None:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
-    session.say(f"{config} is broken; the daemon, on its last good file, took the order")
-    return told
 
 
 def _ordered(config: "Config", tuned: "Mapping[str, Tuned]", verb: str, *, keep_disks: bool) -> Answer:

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
+    from agent.config.place import Place
     from agent.config.settings import Config
     from agent.ledger.reader import Reader
     from agent.ledger.verify import Verification
@@ -38,16 +39,13 @@ def events(
     from agent.domain import money
     from agent.web import views
 
-    settings, _ = session.read(config)
     start = _instant(since)
-    if not session.may_read(settings.ledger):
-        asked = {"since": since, "workload": workload, "limit": str(limit)}
-        query = [(key, value) for key, value in asked.items() if value is not None]
-        shown = asyncio.run(wire.get(settings, "/events", [*query, *(("kind", one) for one in kind or ())]))
-    else:
-        shown = None
-    if shown is None:
-        shown = views.events(answer(settings, lambda reader: reader.events(start, None, workload, kind or (), limit)))
+    asked = {"since": since, "workload": workload, "limit": str(limit)}
+    query = [(key, value) for key, value in asked.items() if value is not None]
+    shown = _shown(
+        config, "/events", [*query, *(("kind", one) for one in kind or ())],
+        lambda reader: reader.events(start, None, workload, kind or (), limit), views.events,
+    )  # fmt: skip
     if as_json:
         session.print_json(shown)
         return
@@ -78,15 +76,13 @@ def prices(
     from agent.domain import money
     from agent.web import views
 
-    settings, _ = session.read(config)
     model = gpus.model(gpu) if gpu is not None else None
     start = _instant(since)
-    shown = None
-    if not session.may_read(settings.ledger):
-        asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
-        shown = asyncio.run(wire.get(settings, "/prices", [(key, value) for key, value in asked.items() if value]))
-    if shown is None:
-        shown = views.prices(answer(settings, lambda reader: reader.prices(None, model, host, start, None, limit)))
+    asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
+    shown = _shown(
+        config, "/prices", [(key, value) for key, value in asked.items() if value],
+        lambda reader: reader.prices(None, model, host, start, None, limit), views.prices,
+    )  # fmt: skip
     if as_json:
         session.print_json(shown)
         return
@@ -101,6 +97,21 @@ def prices(
     session.show(table)
 
 
+def _shown(
+    config: Path,
+    route: str,
+    query: list[tuple[str, str]],
+    question: "Callable[[Reader], Awaitable[T]]",
+    view: Callable[[T], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return rows of the ledger, from the daemon where the ledger is not ours to read or a file is broken."""
+    read = lastgood.read(config)
+    if isinstance(read, lastgood.Broken):
+        return list(read.asked(route, query))
+    told = None if session.may_read(read[0].ledger) else asyncio.run(wire.get(read[0], route, query))
+    return list(told) if told is not None else view(answer(read[0], question))
+
+
 @app.command()
 def backup(
     to: Annotated[Path, typer.Argument(help="The file to write, which must not exist, or a folder to write one into.")],
@@ -113,7 +124,7 @@ def backup(
     from agent.clock import SystemClock
     from agent.ledger import backup as copies
 
-    settings, _ = session.read(config)
+    settings = _place(config)
     at = SystemClock().now()
     folder = to if to.is_dir() else None
     if keep and folder is None:
@@ -169,7 +180,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     from agent.ledger.errors import LedgerError
     from agent.web import views
 
-    settings, _ = session.read(config)
+    settings = _place(config)
     try:
         verifying.refuse_unreadable(settings.ledger)
     except LedgerError as error:
@@ -195,7 +206,20 @@ def _say_verified(found: "Verification") -> None:
     session.say("sound" if found.is_sound else f"{len(found.findings)} finding(s): restore the newest backup")
 
 
-def answer(config: "Config", question: "Callable[[Reader], Awaitable[T]]") -> T:
+def _place(config: Path) -> "Config | Place":
+    """Return where the ledger lies: a mistake elsewhere in the file must end no backup.
+
+    Ends with every mistake where there is no ledger at the place that the broken file tells.
+    """
+    read = lastgood.read(config)
+    if not isinstance(read, lastgood.Broken):
+        return read[0]
+    if session.may_read(read.place.ledger) and not read.place.ledger.exists():
+        read.end()
+    return read.place
+
+
+def answer(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Ask one question of the ledger, or end with its sentence."""
     from agent.ledger.errors import LedgerError
     from agent.ledger.reader import open_reader

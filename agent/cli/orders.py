@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent.act.orders import Order
+    from agent.config.place import Place
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
@@ -149,11 +150,11 @@ def _give(
     from agent.ledger.errors import LedgerError
     from agent.systemd import CredentialError
 
-    settings, tuned = session.read(file)
+    read = lastgood.read(file)
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            said = asyncio.run(_given([Order(*each, hours) for each in asked], settings, tuned))
+            said = asyncio.run(_given([Order(*each, hours) for each in asked], read))
     except OrderError as error:
         exits.stop(exits.BAD_INPUT, [error.sentence])
     except LedgerError as error:
@@ -163,10 +164,13 @@ def _give(
     _print(said, as_json=as_json)
 
 
-async def _given(orders: "list[Order]", config: "Config", tuned: "Mapping[str, Tuned]") -> dict[str, Any]:
-    told = [answer for order in orders if (answer := await _told(order, config)) is not None]
-    if not told:
-        told = await _here(orders, config, tuned)
+async def _given(orders: "list[Order]", read: "tuple[Config, Mapping[str, Tuned]] | lastgood.Broken") -> dict[str, Any]:
+    place = read.place if isinstance(read, lastgood.Broken) else read[0]
+    told = [answer for order in orders if (answer := await _told(order, place)) is not None]
+    if isinstance(read, lastgood.Broken):
+        read.told(told or None)
+    elif not told:
+        told = await _here(orders, *read)
     merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": told[-1]["in_doubt"]}
     for answer in told:
         merged["said"].append(answer["said"])
@@ -174,7 +178,7 @@ async def _given(orders: "list[Order]", config: "Config", tuned: "Mapping[str, T
     return merged
 
 
-async def _told(order: "Order", config: "Config") -> dict[str, Any] | None:
+async def _told(order: "Order", config: "Config | Place") -> dict[str, Any] | None:
     seconds = order.span.total_seconds() if order.span is not None else None
     body = {"verb": order.verb, "target": order.target, "seconds": seconds, "into": order.into, "hours": order.hours}
     return await wire.post(config, "/say", body)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agent.cli import session, wire
+from agent.cli import lastgood, session, wire
 
 
 def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -11,10 +11,13 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     from agent.decide import explain
     from agent.web import views
 
-    settings, tuned = session.read(config)
-    shown = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, "/plan"))
-    # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
-    shown = shown if shown is not None else views.plan(preview(settings, tuned))
+    read = lastgood.read(config)
+    if isinstance(read, lastgood.Broken):
+        shown = read.asked("/plan")
+    else:
+        # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+        shown = None if session.may_read(read[0].ledger) else asyncio.run(wire.get(read[0], "/plan"))
+        shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:
         session.print_json(shown)
         return

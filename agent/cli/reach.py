@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -28,13 +28,8 @@ def ssh(
 ) -> None:
     """Log in to a slot's container with ssh."""
     from agent.cli import fleet
-    from agent.ledger.errors import LedgerError
 
-    settings, _ = session.read(config)
-    try:
-        shown = asyncio.run(fleet.shown(settings))
-    except LedgerError as error:
-        exits.refused(error)
+    shown = fleet.shown(config)
     found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
     if not found:
         exits.stop(exits.BAD_INPUT, [f"no open lease is meant by {session.plain(slot)!r}; `gpubid fleet` shows them"])
@@ -63,17 +58,18 @@ def logs(
     """Print what a slot's container printed last."""
     from agent.ledger.errors import LedgerError
 
-    settings, _ = session.read(config)
+    read = lastgood.read(config)
     session.log_quietly()
     try:
-        asyncio.run(_logs(settings, slot, lines, is_followed=is_followed, as_json=as_json))
+        whom = read if isinstance(read, lastgood.Broken) else read[0]
+        asyncio.run(_logs(whom, slot, lines, is_followed=is_followed, as_json=as_json))
     except LedgerError as error:
         exits.refused(error)
     except KeyboardInterrupt:
         return
 
 
-async def _logs(config: "Config", slot: str, lines: int, *, is_followed: bool, as_json: bool) -> None:
+async def _logs(config: "Config | lastgood.Broken", slot: str, lines: int, *, is_followed: bool, as_json: bool) -> None:
     from agent.clock import SystemClock
     from agent.decide import probing
 
@@ -93,9 +89,12 @@ async def _logs(config: "Config", slot: str, lines: int, *, is_followed: bool, a
         await SystemClock().sleep(FOLLOW_SECONDS)
 
 
-async def _read(config: "Config", slot: str, lines: int) -> dict[str, Any]:
+async def _read(config: "Config | lastgood.Broken", slot: str, lines: int) -> dict[str, Any]:
     """Ask the daemon, or the market itself when none runs."""
-    said: dict[str, Any] | None = await wire.get(config, "/logs", {"slot": slot, "lines": str(lines)})
+    query = {"slot": slot, "lines": str(lines)}
+    if isinstance(config, lastgood.Broken):
+        return dict(config.told(await wire.get(config.place, "/logs", query)))
+    said: dict[str, Any] | None = await wire.get(config, "/logs", query)
     return said if said is not None else await _directly(config, slot, lines)
 
 

@@ -1,24 +1,20 @@
 """`gpubid spend` and `gpubid savings`: what it cost, what was wasted, and what it would have cost elsewhere."""
 
+import asyncio
 import csv
 import sys
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, ledger, session
+from agent.cli import exits, lastgood, ledger, session, wire
 
 if TYPE_CHECKING:
-    from agent.decide.savings import Price
-    from agent.domain.account import Line, Taken
-    from agent.domain.price import PriceHour, PriceSample
     from agent.ledger.reader import Reader
-
-MOST_PRICES = 400_000
-"""Samples and hours read for a comparison: more than a year of the history holds."""
 
 
 class By(StrEnum):
@@ -50,28 +46,16 @@ def spend(
     as_csv: CsvOption = False,
 ) -> None:
     """Show what was spent, on what, and what of it was wasted, as of the last metering."""
-    from agent.decide import accounts
-    from agent.web import accounts as shown
-
-    settings, _ = session.read(config)
-    first, last = _day("--since", since), _day("--until", until)
-
-    async def asked(reader: "Reader") -> "tuple[list[Line], list[Taken]]":
-        return await reader.lines(first, last), await reader.taken(_midnight(first), _midnight(last))
-
-    lines, taken = ledger.answer(settings, asked)
-    sums = accounts.grouped(by.value, lines, taken)
-    rows = [shown.spent(key, one) for key, one in sums.items()]
-    whole = shown.spent("all", accounts.total(sums.values()))
+    report = _reported(config, "/spend", _query(by, since, until))
     if as_json:
-        session.print_json(shown.report(by.value, rows, whole))
+        session.print_json(report)
         return
     columns = {
         "dollars": "spent", "waste_dollars": "wasted", "paid_hours": "paid h", "useful_hours": "useful h",
         "lost_hours": "lost h", "restoring_hours": "restoring h", "loading_hours": "loading h",
         "interruptions": "interruptions", "dollars_per_useful_hour": "$/useful h",
     }  # fmt: skip
-    _print(by.value, [*rows, whole], columns, as_csv=as_csv)
+    _print(report, columns, as_csv=as_csv)
 
 
 def savings(
@@ -86,79 +70,54 @@ def savings(
     as_csv: CsvOption = False,
 ) -> None:
     """Compare useful hours with the on-demand price of that time on the same market, or with that of a cloud."""
-    from agent.decide import accounts
-    from agent.decide import savings as saving
-    from agent.web import accounts as shown
-
-    if by is By.CAUSE:
-        exits.stop(
-            exits.BAD_INPUT, ["--by cause: what an interruption took has no price elsewhere; try `gpubid spend`"]
-        )
-    settings, _ = session.read(config)
-    first, last = _day("--since", since), _day("--until", until)
-
-    async def asked(reader: "Reader") -> "tuple[list[Line], list[PriceSample], list[PriceHour]]":
-        prices = await reader.prices(limit=MOST_PRICES), await reader.price_hours(limit=MOST_PRICES)
-        return await reader.lines(first, last), *prices
-
-    lines, samples, hours = ledger.answer(settings, asked)
-    price, cited = _at_the_time(samples, hours) if baseline is None else _published(baseline, lines)
-    sums = saving.grouped(lines, accounts.KEYS[by.value], price)
-    rows = [shown.saved(key, one) for key, one in sums.items()]
-    whole = saving.Saving()
-    for one in sums.values():
-        whole = whole.plus(one)
-    against = baseline or "on_demand"
+    report = _reported(config, "/savings", _query(by, since, until) | ({"baseline": baseline} if baseline else {}))
     if as_json:
-        session.print_json(shown.report(by.value, rows, shown.saved("all", whole), against=against, cited=cited))
+        session.print_json(report)
         return
     columns = {
-        "dollars": "spent", "compared_dollars": against, "saved_dollars": "saved", "savings_ratio": "share",
+        "dollars": "spent", "compared_dollars": report["against"], "saved_dollars": "saved", "savings_ratio": "share",
         "useful_hours": "useful h", "unknown_hours": "h without a price",
     }  # fmt: skip
-    _print(by.value, [*rows, shown.saved("all", whole)], columns, as_csv=as_csv)
+    _print(report, columns, as_csv=as_csv)
     if not as_csv:
-        for line in cited:
+        for line in report["cited"]:
             session.say(line)
 
 
-def _at_the_time(samples: "list[PriceSample]", hours: "list[PriceHour]") -> "tuple[Price, list[str]]":
+def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
+    """Return what is asked, as the daemon is asked it; a day that is none ends here."""
+    days = {name: _day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
+    return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
+
+
+def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return a report from the ledger, or from the daemon where the ledger is not ours to read or a file is broken."""
+    found = lastgood.read(config)
+    if isinstance(found, lastgood.Broken):
+        return dict(found.asked(route, query))
+    settings, _ = found
+    told = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, route, query))
+    return dict(told if told is not None else ledger.answer(settings, lambda reader: _read(reader, route, query)))
+
+
+async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
     from agent.clock import SystemClock
-    from agent.decide import savings as saving
+    from agent.web import reports
 
-    return saving.History(samples, hours, SystemClock().now()).price, []
-
-
-def _published(cloud: str, lines: "list[Line]") -> "tuple[Price, list[str]]":
-    """Return the published price of a cloud for each line, and where each figure is from."""
-    from agent.baselines import catalogue, loading
-
-    known = loading.load()
-    if cloud not in known.clouds:
-        exits.stop(
-            exits.BAD_INPUT, [f"--baseline: no price of {cloud} is known; write one of {', '.join(known.clouds)}"]
-        )
-    quotes: dict[tuple[str, int], float] = {}
-    cited: set[str] = set()
-    for line in lines:
-        if not line.gpu or (line.gpu, line.gpus) in quotes:
-            continue
-        try:
-            quote = known.cheapest(cloud, line.gpu).quote(line.gpus)
-        except catalogue.UnknownBaseline:
-            continue
-        quotes[line.gpu, line.gpus] = float(quote.least.micros)
-        cited.add(f"{line.gpus}x {line.gpu}: {quote.least}, {quote.cited}")
-    return lambda line: quotes.get((line.gpu, line.gpus)), sorted(cited)
+    try:
+        return await reports.answer(reader, route, query, SystemClock().now())
+    except reports.ReportError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
 
 
-def _print(by: str, rows: list[dict[str, Any]], columns: Mapping[str, str], *, as_csv: bool) -> None:
+def _print(report: Mapping[str, Any], columns: Mapping[str, str], *, as_csv: bool) -> None:
+    rows = [*report["rows"], {"key": "all", **report["total"]}]
     if as_csv:
         writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         return
-    table = session.table(by, *columns.values())
+    table = session.table(str(report["by"]), *columns.values())
     for row in rows:
         session.add(table, str(row["key"]), *(_cell(name, row[name]) for name in columns))
     session.show(table)
@@ -181,9 +140,3 @@ def _day(option: str, text: str | None) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         exits.stop(exits.BAD_INPUT, [f"{option}: {text!r} is no day such as 2026-11-21"])
-
-
-def _midnight(day: date | None) -> datetime | None:
-    from datetime import UTC
-
-    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)

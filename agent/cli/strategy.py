@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli import exits, session, wire
+from agent.cli import exits, lastgood, session, wire
 from agent.config import problems
 
 app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.")
@@ -53,9 +53,9 @@ def learned(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sess
     """Show what our own record says of hosts, their owners and the market: losses an hour, starts, loading speed."""
     from agent.ledger.errors import LedgerError
 
-    settings, _ = session.read(config)
+    read = lastgood.read(config)
     try:
-        shown = asyncio.run(_learned(settings))
+        shown = read.asked("/learned") if isinstance(read, lastgood.Broken) else asyncio.run(_learned(read[0]))
     except LedgerError as error:
         exits.refused(error)
     if as_json:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
 
 ANSWER_SECONDS = 120.0
+Query = Mapping[str, str] | list[tuple[str, str]]
 UNUSABLE = 422
 """The status of an order that does not fit what there is."""
 
@@ -29,7 +30,9 @@ async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) ->
     return said
 
 
-async def get(config: "Config", route: str, query: Mapping[str, str] | list[tuple[str, str]] | None = None) -> Any:  # noqa: ANN401 - JSON
+async def get(
+    config: "Config | Place", route: str, query: Mapping[str, str] | list[tuple[str, str]] | None = None
+) -> Any:  # noqa: ANN401 - JSON
     """Return what the daemon shows, or None when no daemon listens; end with its sentence if it refuses."""
     return await _asked(config, "GET", route, params=query)
 

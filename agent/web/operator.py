@@ -6,9 +6,11 @@
 | POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders.py | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
+| GET /spend?by&since&until, /savings?by&since&until&baseline | as the verbs | who connects |
 | GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
 """
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Mapping
@@ -28,7 +30,7 @@ from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
-from agent.web import access, holdings, learned, logs, views
+from agent.web import access, holdings, learned, logs, reports, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -96,6 +98,9 @@ class OperatorSocket:
         made.router.add_get("/learned", self._learned)
         made.router.add_get("/explain", self._explain)
         made.router.add_get("/logs", self._logs)
+        made.router.add_get("/spend", self._reported)
+        made.router.add_get("/savings", self._reported)
+        self._one_report = asyncio.Lock()
         self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
 
     async def start(self) -> None:
@@ -199,6 +204,16 @@ class OperatorSocket:
     async def _learned(self, _: web.Request) -> web.Response:
         hosts = await (await self._orders.ledger.reader()).hosts()
         return web.json_response(learned.learned(hosts, self._orders.clock.now()))
+
+    async def _reported(self, request: web.Request) -> web.Response:
+        # A year's prices fill some memory: many who ask at once wait for each other.
+        async with self._one_report:
+            reader = await self._orders.ledger.reader()
+            try:
+                told = await reports.answer(reader, request.path, request.query, self._orders.clock.now())
+            except reports.ReportError as error:
+                return web.json_response({"error": "bad_query", "sentence": str(error)}, status=422)
+        return web.json_response(told)
 
     async def _plan(self, _: web.Request) -> web.Response:
         seen = self._orders.seen

@@ -159,8 +159,15 @@ async def test_a_member_of_the_group_reads_and_may_not_order(tmp_path: Path) -> 
             "/explain?workload=train",
             "/events?limit=3&since=2026-01-01",
             "/prices?gpu=rtx_4090",
+            "/spend?by=cause&since=2026-01-01",
+            "/savings?baseline=runpod",
         ):
             assert " 200 OK" in await asked(0, "GET", route), route
+        for route, says in (("/spend?since=now", "days such as"), ("/savings?by=colour", "grouped by"),
+                            ("/savings?baseline=x", "no price of x")):  # fmt: skip
+            refused = await asked(0, "GET", route)
+            assert " 422 " in refused
+            assert says in refused
         for route, body in (("/say", '{"verb": "drain", "target": "train"}'), ("/order", '{"verb": "kill"}')):
             answer = await asked(0, "POST", route, body)
             assert " 403 " in answer
@@ -202,6 +209,53 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             assert told.exit_code == 0, told.output
             assert "RTX" in told.stdout if "prices" in verb else "train" in told.stdout
             assert not told.stdout.startswith(("{", "[")), "asked for sentences, not for JSON"
+
+
+async def test_reports_are_the_same_from_the_daemon_and_from_its_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with programs.running(tmp_path):
+        await lease_of(tmp_path)
+
+        async def spent() -> list[Any]:
+            return list((await gpubid(tmp_path, "spend", "--json")).json["rows"])
+
+        await until(spent, "a cycle that counted")
+        monkeypatch.chdir(tmp_path)
+        for verb in (["spend", "--by", "lease"], ["savings", "--by", "gpu"], ["savings", "--baseline", "runpod"]):
+            told = []
+            for is_ours in (True, False):
+                monkeypatch.setattr(session, "may_read", lambda _, answer=is_ours: answer)
+                ran = await asyncio.to_thread(CliRunner().invoke, main.app, [*verb, "--json"])
+                assert ran.exit_code == 0, ran.output
+                told.append(json.loads(ran.stdout))
+            assert [told[0][key] for key in told[0] if key not in {"rows", "total"}] == [
+                told[1][key] for key in told[1] if key not in {"rows", "total"}
+            ]
+            assert [row["key"] for row in told[0]["rows"]] == [row["key"] for row in told[1]["rows"]] != []
+            assert told[0]["total"].keys() == told[1]["total"].keys()
+
+
+async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None:
+    """The daemon runs on its last good file: looking and stopping need no mend."""
+    async with programs.running(tmp_path) as (_, daemon):
+        await lease_of(tmp_path)
+        file = tmp_path / "agent.toml"
+        file.write_text(file.read_text().replace("slots = 1", "slots = 0") + "[oops\n")
+        for verb in (
+            "fleet", "plan", "explain", "spend", "savings", "ledger events", "ledger prices", "strategy learned",
+            "drain train", "lock host:1", "pause train", "kill", "kill --lift",
+        ):  # fmt: skip
+            ran = await gpubid(tmp_path, *verb.split(), "--json")
+            assert ran.code == 0, (verb, ran)
+            assert isinstance(ran.json, (dict, list)), verb
+            assert ran.err == "gpubid: agent.toml is broken; the daemon, on its last good file, answers\n"
+        assert (await gpubid(tmp_path, "ledger", "backup", "copy.sqlite")).code == 0
+        assert (await gpubid(tmp_path, "ledger", "verify")).code == 0
+        assert (await gpubid(tmp_path, "check")).code == 2
+        await daemon.stop()
+    for verb in ("fleet", "drain train", "kill", "spend"):
+        assert (await gpubid(tmp_path, *verb.split())).code == 2, verb
 
 
 async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
