@@ -2,33 +2,25 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent.cli import exits, session
-from agent.cli.lab.options import Options, numbers
+from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
 
 if TYPE_CHECKING:
     from agent.lab.table import Table
 
 
+@taking
 def bench(  # noqa: PLR0913 - one parameter per option
+    *,
+    options: Options,
     problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")],
-    traces: Annotated[
-        Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with one a pool.")
-    ] = None,
     strategies: Annotated[str | None, typer.Option(help="With commas between; all by default.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
-    job_hours: Annotated[float, typer.Option(min=0.01, help="Hours of work.")] = 48.0,
-    deadline_hours: Annotated[str, typer.Option(help="Hours allowed, with commas between.")] = "52,70",
-    overhead_hours: Annotated[str, typer.Option(help="Hours that each start loses, with commas between.")] = "0.05,0.2",
-    window_hours: Annotated[float, typer.Option(min=0.1, help="Length of a window, before its spare ticks.")] = 70.0,
-    stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0,
-    spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None,
-    on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     as_json: session.JsonOption = False,
@@ -40,16 +32,6 @@ def bench(  # noqa: PLR0913 - one parameter per option
 
     if problem not in PROBLEMS:
         exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; there is {', '.join(PROBLEMS)}"])
-    options = Options(
-        traces=traces,
-        job_hours=job_hours,
-        deadline_hours=numbers("--deadline-hours", deadline_hours),
-        overhead_hours=numbers("--overhead-hours", overhead_hours),
-        window_hours=window_hours,
-        stride_hours=stride_hours,
-        spot_price=spot_price,
-        on_demand_price=on_demand_price,
-    )
     try:
         built = PROBLEMS[problem](options)
         named = built.strategies() if strategies is None else strategies.split(",")

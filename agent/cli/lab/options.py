@@ -1,23 +1,71 @@
-"""The options of a bench, and how a list of numbers is written on a command line."""
+"""The options of a problem, said once for every verb that runs one, and how lists of numbers are written.
 
-from dataclasses import dataclass
+A verb that runs a problem has a parameter `options: Options` and is wrapped in `taking`; a new option is a new field.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from agent.cli import exits
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a bench was asked for; each problem reads those that concern it. Prices in $/h, None the data's own."""
+class Numbers(tuple[float, ...]):
+    """Positive numbers, written "52,70" on a command line."""
 
-    traces: Path | None
-    job_hours: float
-    deadline_hours: tuple[float, ...]
-    overhead_hours: tuple[float, ...]
-    window_hours: float
-    stride_hours: float
-    spot_price: float | None
-    on_demand_price: float | None
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return them as they are written."""
+        return ",".join(f"{number:g}" for number in self)
+
+
+DEADLINE_HOURS = Numbers((52.0, 70.0))
+OVERHEAD_HOURS = Numbers((0.05, 0.2))
+
+
+def _numbers(option: str) -> Callable[[str | Numbers], Numbers]:
+    def parse(text: str | Numbers) -> Numbers:
+        return text if isinstance(text, Numbers) else numbers(option, text)
+
+    return parse
+
+
+def numbers(option: str, text: str) -> Numbers:
+    """Return the positive numbers of "52,70", or end with what to write."""
+    try:
+        found = Numbers(float(part) for part in text.split(","))
+    except ValueError:
+        found = Numbers()
+    if not found or not all(0 < number < 1e6 for number in found):  # noqa: PLR2004 - a century of hours
+        exits.stop(exits.BAD_INPUT, [f"{option}: write positive numbers with commas between, such as 52,70"])
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a verb was asked to run; each problem reads those that concern it. Prices in $/h, None the data's own."""
+
+    traces: Annotated[
+        Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with one a pool.")
+    ] = None
+    job_hours: Annotated[float, typer.Option(min=0.01, help="Hours of work.")] = 48.0
+    deadline_hours: Annotated[
+        Numbers, typer.Option(parser=_numbers("--deadline-hours"), metavar="H,H", help="Hours allowed, by commas.")
+    ] = DEADLINE_HOURS
+    overhead_hours: Annotated[
+        Numbers,
+        typer.Option(parser=_numbers("--overhead-hours"), metavar="H,H", help="Hours each start loses, by commas."),
+    ] = OVERHEAD_HOURS
+    window_hours: Annotated[float, typer.Option(min=0.1, help="Length of a window, before its spare ticks.")] = 70.0
+    stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0
+    spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
+    on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
 
     def folder(self) -> Path:
         """Return the folder of traces, or end with what to name."""
@@ -28,12 +76,23 @@ class Options:
         return self.traces
 
 
-def numbers(option: str, text: str) -> tuple[float, ...]:
-    """Return the positive numbers of "52,70", or end with what to write."""
-    try:
-        found = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        found = ()
-    if not found or not all(0 < number < 1e6 for number in found):  # noqa: PLR2004 - a century of hours
-        exits.stop(exits.BAD_INPUT, [f"{option}: write positive numbers with commas between, such as 52,70"])
-    return found
+def taking(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb whose parameter `options` is given as the options of a problem, one for each field."""
+    signature = inspect.signature(verb)
+    names = [field.name for field in fields(Options)]
+    ours = [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(Options)
+    ]
+    theirs = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in signature.parameters.values()
+        if each.name != "options"
+    ]
+
+    @functools.wraps(verb)
+    def run(**given: Any) -> None:  # noqa: ANN401 - what the command line holds
+        verb(options=Options(**{name: given.pop(name) for name in names}), **given)
+
+    run.__signature__ = signature.replace(parameters=[*theirs, *ours])  # type: ignore[attr-defined]
+    return run
