@@ -9,10 +9,12 @@ import multiprocessing
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import starmap
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 from agent.clock import SystemClock
+from agent.decide.strategy import Params
 from agent.lab import interval
 from agent.lab.table import Row, Table
 
@@ -79,6 +81,29 @@ class Problem(Protocol):
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of each strategy's numbers, for those that have any."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Problem, Protocol):
+    """A problem that runs strategies on given numbers, so that they can be tuned on it."""
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that a strategy runs on here, or None for one that has none."""
+        ...
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same problem with the same cases, in which the strategy runs on these numbers."""
+        ...
+
+
+@runtime_checkable
+class Spanned(Protocol):
+    """A case that lies in time; a problem of seeds has none of these."""
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When what it looks at begins and ends."""
         ...
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.lab import bench, interval
-from agent.lab.deadline import problem, ticks, window
+from agent.lab.deadline import baselines, problem, ticks, window
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 YARDSTICK = {
@@ -107,3 +107,21 @@ def test_published_rules_land_on_the_yardstick(name: str) -> None:
 @pytest.mark.parametrize("name", ["aws-2022", pytest.param("aws-2023", marks=pytest.mark.nightly)])
 def test_the_bound_lands_on_the_yardstick(name: str) -> None:
     on_the_yardstick(name, ["optimum"])
+
+
+def test_a_strategy_on_other_numbers_runs_the_same_cases(tmp_path: Path) -> None:
+    shipped = small(tmp_path)
+    eager = shipped.with_params("levi", baselines.LeviParams(slack_share=2, spare_ticks=36))
+    assert [case.key for case in eager.cases()] == [case.key for case in shipped.cases()]
+    first, other = (bench.run(each, ["levi", "greedy"], workers=1) for each in (shipped, eager))
+    assert first.rows[1].costs == other.rows[1].costs
+    assert first.rows[0].costs != other.rows[0].costs
+    assert first.rows[0].digest != other.rows[0].digest
+    assert shipped.params("greedy") is None
+
+
+def test_a_case_lies_where_the_trace_says(tmp_path: Path) -> None:
+    first, *_ = small(tmp_path).cases()
+    begin, end = first.span
+    assert begin.isoformat() == "2026-01-01T00:00:00+00:00"
+    assert (end - begin).total_seconds() == (12 * 6 + window.SPARE_TICKS) * 600

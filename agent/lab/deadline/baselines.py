@@ -5,12 +5,22 @@ Deadlines", NSDI 2024; the slack rule from LEVI, arXiv 2605.09764.
 """
 
 import math
+from collections.abc import Mapping
 
+from pydantic import Field
+
+from agent.decide.strategy import Params
 from agent.domain.tenure import Tenure
 from agent.lab.deadline.ticks import Rule, Standing
 
-SLACK_SHARE = 0.1
-SPARE_TICKS = 2
+
+class LeviParams(Params):
+    """The numbers of LEVI, as published."""
+
+    slack_share: float = Field(default=0.1, ge=0, le=2)
+    """Without interruptible capacity, go on demand when slack is below this share of the remaining work."""
+    spare_ticks: int = Field(default=2, ge=0, le=36)
+    """Ticks of slack kept beside that share."""
 
 
 def guarded(rule: Rule) -> Rule:
@@ -51,18 +61,28 @@ def uniform_progress(at: Standing) -> Tenure | None:
     return Tenure.ON_DEMAND if at.done * allowed < work * at.now else None
 
 
-def levi(at: Standing) -> Tenure | None:
+def levi(params: LeviParams) -> Rule:
     """Take interruptible capacity whenever it is there, else on-demand as soon as slack is short, and stay."""
-    if at.is_up:
-        return Tenure.INTERRUPTIBLE
-    slack = at.left - at.todo
-    is_short = slack < SLACK_SHARE * at.todo + SPARE_TICKS * at.gap
-    return Tenure.ON_DEMAND if is_short or at.tenure is Tenure.ON_DEMAND else None
+
+    def choose(at: Standing) -> Tenure | None:
+        if at.is_up:
+            return Tenure.INTERRUPTIBLE
+        slack = at.left - at.todo
+        is_short = slack < params.slack_share * at.todo + params.spare_ticks * at.gap
+        return Tenure.ON_DEMAND if is_short or at.tenure is Tenure.ON_DEMAND else None
+
+    return choose
 
 
-RULES: dict[str, Rule] = {
+PLAIN: Mapping[str, Rule] = {
     "on_demand": guarded(on_demand),
     "greedy": guarded(greedy),
     "uniform_progress": guarded(uniform_progress),
-    "levi": guarded(levi),
 }
+NUMBERED: Mapping[str, Params] = {"levi": LeviParams()}
+"""Published rules with numbers in them, and those they were published with."""
+
+
+def rule(strategy: str, params: Params | None) -> Rule:
+    """Return a published rule on these numbers, under the last resort."""
+    return guarded(levi(params)) if isinstance(params, LeviParams) else PLAIN[strategy]

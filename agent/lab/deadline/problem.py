@@ -1,11 +1,16 @@
 """The problem `deadline`: windows of a folder of traces, each with every setting, under published rules and our own."""
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
+from agent import tuning
 from agent.config.problems import ConfigError, Problem
+from agent.decide.strategy import Params
 from agent.lab import traces
 from agent.lab.bench import Case, Score
 from agent.lab.deadline import baselines, optimum, ticks, window
@@ -31,16 +36,22 @@ class Run:
         """The pool and the four days it begins in."""
         return self.window.cluster
 
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When its window begins and ends."""
+        return self.window.span
+
 
 @dataclass(frozen=True)
 class DeadlineProblem:
-    """Windows of `hours` every `stride_hours`; each with all of `settings`."""
+    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` stand for a strategy's own."""
 
     folder: Path
     hours: float
     stride_hours: float
     settings: tuple[ticks.Setting, ...]
     prices: window.Prices = window.OWN
+    numbers: Mapping[str, Params] = field(default_factory=dict)
 
     name = "deadline"
     baseline = "levi"
@@ -74,7 +85,17 @@ class DeadlineProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules and the bound."""
-        return (*baselines.RULES, OPTIMUM)
+        return (*baselines.PLAIN, *baselines.NUMBERED, OPTIMUM)
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that a strategy runs on."""
+        return self.numbers.get(strategy, baselines.NUMBERED.get(strategy))
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same windows with the strategy on these numbers."""
+        other = copy.copy(self)  # what was read stays read
+        object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
+        return other
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a case costs."""
@@ -82,7 +103,8 @@ class DeadlineProblem:
             raise TypeError("deadline runs windows")
         if strategy == OPTIMUM:
             return Score(optimum.cost(case.window, case.setting))
-        lived = ticks.run(baselines.RULES[strategy], case.window, case.setting)
+        rule = baselines.rule(strategy, self.params(strategy))
+        lived = ticks.run(rule, case.window, case.setting)
         return Score(lived.dollars, lived.is_late(case.setting))
 
     def about(self) -> Mapping[str, object]:
@@ -104,5 +126,6 @@ class DeadlineProblem:
         }
 
     def digests(self) -> Mapping[str, str]:
-        """Return nothing: published rules have no numbers of ours."""
-        return {}
+        """Return the digest of the numbers of each strategy that has any."""
+        found = {name: self.params(name) for name in self.strategies()}
+        return {name: tuning.digest(name, params) for name, params in found.items() if params is not None}

@@ -1,6 +1,7 @@
 """Windows cut from traces: the stretches of one pool that a job is run over."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -22,6 +23,12 @@ class Window:
     is_up: tuple[bool, ...]
     spot_prices: tuple[float, ...]
     on_demand_prices: tuple[float, ...]
+    start: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When it begins and ends."""
+        return self.start, self.start + timedelta(seconds=len(self.is_up) * self.gap_seconds)
 
     @property
     def cluster(self) -> str:
@@ -66,4 +73,5 @@ def _window(trace: Trace, first: int, length: int, prices: Prices) -> Window:
         is_up=tuple((trace.available[span] > 0).tolist()),
         spot_prices=tuple(spot.tolist()),
         on_demand_prices=tuple(on_demand.tolist()),
+        start=trace.start + timedelta(seconds=first * trace.gap_seconds),
     )
