@@ -66,6 +66,12 @@ class Options:
     stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0
     spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
     on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
+    pools: Annotated[
+        str | None, typer.Option(help='deadline-pools: pools or zones, "a,b;a,c" for two sets; all by default.')
+    ] = None
+    instances: Annotated[int, typer.Option(min=1, help="deadline-pools: fewer at once count as none.")] = 1
+    checkpoint_gb: Annotated[float, typer.Option(min=0, help="deadline-pools: what a move carries.")] = 50.0
+    egress_price: Annotated[float, typer.Option(min=0, help="deadline-pools: $/GB between regions.")] = 0.02
 
     def folder(self) -> Path:
         """Return the folder of traces, or end with what to name."""
@@ -74,6 +80,15 @@ class Options:
         if not self.traces.exists():
             exits.stop(exits.BAD_INPUT, [f"{self.traces}: there is no such folder; name one with --traces DIR"])
         return self.traces
+
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """Return the sets of pools, one empty set for all of them, or end with what to write."""
+        if self.pools is None:
+            return ((),)
+        found = tuple(tuple(name.strip() for name in part.split(",") if name.strip()) for part in self.pools.split(";"))
+        if not all(found):
+            exits.stop(exits.BAD_INPUT, ['--pools: write pools or zones with commas, sets with semicolons: "a,b;c,d"'])
+        return found
 
 
 def taking(verb: Callable[..., None]) -> Callable[..., None]:

@@ -25,4 +25,26 @@ def _deadline(options: Options) -> "Problem":
     )
 
 
-PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {"deadline": _deadline}
+def _deadline_pools(options: Options) -> "Problem":
+    from agent.lab.pools import cut, problem
+
+    return problem.PoolsProblem(
+        folder=options.folder(),
+        sets=options.sets(),
+        jobs=tuple(
+            cut.Job(
+                work=options.job_hours,
+                allowed=allowed,
+                overhead=overhead,
+                instances=options.instances,
+                gigabytes=options.checkpoint_gb,
+                egress_price=options.egress_price,
+            )
+            for allowed in options.deadline_hours
+            for overhead in options.overhead_hours
+        ),
+        windows=cut.Windows(options.window_hours, options.stride_hours, options.spot_price, options.on_demand_price),
+    )
+
+
+PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {"deadline": _deadline, "deadline-pools": _deadline_pools}

@@ -1,0 +1,98 @@
+"""The problem `deadline-pools`: one job with a hard deadline over several pools, under published rules and ours."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from agent.lab import traces
+from agent.lab.bench import Case, Score
+from agent.lab.pools import cut, optimum, play, rate, uniform
+from agent.lab.pools.terms import PoolsCase, Terms
+
+OPTIMUM, STAY = "optimum", "stay"
+POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {
+    "on_demand": lambda terms, _: uniform.OnDemand(terms),
+    "eager": lambda terms, _: uniform.Uniform(terms),
+    "rate": rate.Rate,
+}
+"""The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
+
+
+@dataclass(frozen=True)
+class PoolsProblem:
+    """The windows of each set of pools, with each of the jobs."""
+
+    folder: Path
+    sets: tuple[tuple[str, ...], ...]
+    jobs: tuple[cut.Job, ...]
+    windows: cut.Windows
+
+    name = "deadline-pools"
+    baseline = "eager"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _pools(self) -> tuple[tuple[traces.Trace, ...], ...]:
+        return tuple(cut.chosen(self.folder, names) for names in self.sets)
+
+    @cached_property
+    def _cases(self) -> tuple[PoolsCase, ...]:
+        return tuple(
+            case for pools in self._pools for job in self.jobs for case in cut.windows(pools, job, self.windows)
+        )
+
+    def cases(self) -> Sequence[PoolsCase]:
+        """Return every window of every set with every job."""
+        return self._cases
+
+    def strategies(self) -> Sequence[str]:
+        """Return the published rules, ours, and the bound."""
+        return ("on_demand", STAY, *[name for name in POLICIES if name != "on_demand"], OPTIMUM)
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case costs under a strategy."""
+        if not isinstance(case, PoolsCase):
+            raise TypeError("deadline-pools runs windows of pools")
+        if strategy == OPTIMUM:
+            return Score(optimum.cost(case))
+        gigabytes = self.jobs[0].gigabytes
+        if strategy == STAY:
+            runs = [play.play(case, policy) for policy in uniform.alone(case.terms)]
+            return _score(min(runs, key=lambda run: (play.is_late(run, case.terms), run.cost)), case)
+        return _score(play.play(case, POLICIES[strategy](case.terms, gigabytes)), case)
+
+    def about(self) -> Mapping[str, object]:
+        """Return the data's name and span, and the settings."""
+        found = [trace for pools in self._pools for trace in pools]
+        return {
+            "traces": self.folder.name,
+            "span": [min(each.start for each in found).isoformat(), max(each.end for each in found).isoformat()],
+            "sets": ["+".join(trace.pool for trace in pools) for pools in self._pools],
+            "market": "recorded availability of clouds; not a bid market; all pools are seen in every tick",
+            "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
+            "job_hours": sorted({job.work for job in self.jobs}),
+            "deadline_hours": sorted({job.allowed for job in self.jobs}),
+            "overhead_hours": sorted({job.overhead for job in self.jobs}),
+            "instances": self.jobs[0].instances,
+            "checkpoint_gb": self.jobs[0].gigabytes,
+            "egress_price": self.jobs[0].egress_price,
+            "window_hours": self.windows.hours,
+            "stride_hours": self.windows.stride_hours,
+            "spot_price": self.windows.spot_price,
+            "on_demand_price": self.windows.on_demand_price,
+        }
+
+    def digests(self) -> Mapping[str, str]:
+        """Return nothing: published rules have no numbers of ours."""
+        return {}
+
+
+def _score(run: play.Run, case: PoolsCase) -> Score:
+    figures = {
+        "starts": float(run.starts),
+        "interruptible h": run.spot_hours,
+        "on demand h": run.on_demand_hours,
+        "egress $": run.egress,
+    }
+    return Score(run.cost, play.is_late(run, case.terms), figures)

@@ -1,0 +1,54 @@
+"""`gpubid lab bench --problem deadline-pools` as it is typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli.main import app
+
+COMMAND = ["lab", "bench", "--problem", "deadline-pools", "--job-hours", "4", "--deadline-hours", "6", "--workers", "1"]
+COMMAND += ["--overhead-hours", "0.25", "--window-hours", "6", "--stride-hours", "3"]
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    for number, zone in enumerate(("us-east-1a", "us-east-1c", "us-west-2a")):
+        row = {
+            "gap_seconds": 900,
+            "start": "2026-01-01T00:00:00Z",
+            "pool": f"{zone}_v100_1",
+            "on_demand_price": 3.0,
+            "spot_price": 1.0 + number,
+            "available": [(tick // (4 + 3 * number)) % 2 for tick in range(80)],
+        }
+        (tmp_path / f"{zone}.json").write_text(json.dumps(row))
+    return tmp_path
+
+
+def test_one_command_prints_the_table_of_each_set(traces: Path) -> None:
+    command = [*COMMAND, "--traces", str(traces), "--pools", "us-east-1a,us-east-1c;us-east-1a,us-west-2a", "--json"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    rows = {row["strategy"]: row for row in told["strategies"]}
+    assert told["sets"] == ["us-east-1a_v100_1+us-east-1c_v100_1", "us-east-1a_v100_1+us-west-2a_v100_1"]
+    assert {"on_demand", "stay", "eager", "rate", "optimum"} <= set(rows)
+    assert rows["optimum"]["ratio_to_optimum"] == pytest.approx(1.0)
+    assert all(row["ratio_to_optimum"] >= 1.0 - 1e-9 and row["late"] == 0 for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--pools", "us-east-1b"], "no pool of these"),
+        (["--pools", "us-east-1a;"], "--pools"),
+        (["--deadline-hours", "4"], "allow more"),
+        (["--deadline-hours", "9"], "--window-hours"),
+    ],
+)
+def test_what_cannot_be_is_said_and_ends_with_2(traces: Path, more: list[str], says: str) -> None:
+    result = CliRunner().invoke(app, [*COMMAND, "--traces", str(traces), *more])
+    assert result.exit_code == 2, result.output
+    assert says in result.output + result.stderr
