@@ -62,7 +62,9 @@ class Options:
         Numbers,
         typer.Option(parser=_numbers("--overhead-hours"), metavar="H,H", help="Hours each start loses, by commas."),
     ] = OVERHEAD_HOURS
-    window_hours: Annotated[float, typer.Option(min=0.1, help="Length of a window, before its spare ticks.")] = 70.0
+    window_hours: Annotated[
+        float | None, typer.Option(min=0.1, help="Length of a window, before its spare ticks; 70, availability 24.")
+    ] = None
     stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0
     spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
     on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
@@ -72,6 +74,15 @@ class Options:
     instances: Annotated[int, typer.Option(min=1, help="deadline-pools: fewer at once count as none.")] = 1
     checkpoint_gb: Annotated[float, typer.Option(min=0, help="deadline-pools: what a move carries.")] = 50.0
     egress_price: Annotated[float, typer.Option(min=0, help="deadline-pools: $/GB between regions.")] = 0.02
+    slots: Annotated[int, typer.Option(min=1, max=1000, help="availability: slots to keep warm.")] = 3
+    cold_start_seconds: Annotated[float, typer.Option(min=0, help="availability: from a start to warm.")] = 120.0
+    on_demand_multiple: Annotated[
+        float, typer.Option(min=0.01, help="availability: on-demand price, of the median interruptible price.")
+    ] = 3.0
+    target: Annotated[float, typer.Option(min=0, max=1, help="availability: share of time with all slots warm.")] = 0.99
+    most_in_pool: Annotated[
+        int | None, typer.Option(min=1, help="availability: bounds pools recorded as yes or no only; any by default.")
+    ] = None
 
     def folder(self) -> Path:
         """Return the folder of traces, or end with what to name."""

@@ -8,13 +8,16 @@ from agent.cli.lab.options import Options
 if TYPE_CHECKING:
     from agent.lab.bench import Problem
 
+DEADLINE_WINDOW_HOURS = 70.0
+AVAILABILITY_WINDOW_HOURS = 24.0
+
 
 def _deadline(options: Options) -> "Problem":
     from agent.lab.deadline import problem, ticks, window
 
     return problem.DeadlineProblem(
         folder=options.folder(),
-        hours=options.window_hours,
+        hours=options.window_hours or DEADLINE_WINDOW_HOURS,
         stride_hours=options.stride_hours,
         settings=tuple(
             ticks.Setting.of_hours(options.job_hours, allowed, overhead)
@@ -43,8 +46,32 @@ def _deadline_pools(options: Options) -> "Problem":
             for allowed in options.deadline_hours
             for overhead in options.overhead_hours
         ),
-        windows=cut.Windows(options.window_hours, options.stride_hours, options.spot_price, options.on_demand_price),
+        windows=cut.Windows(
+            options.window_hours or DEADLINE_WINDOW_HOURS,
+            options.stride_hours,
+            options.spot_price,
+            options.on_demand_price,
+        ),
     )
 
 
-PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {"deadline": _deadline, "deadline-pools": _deadline_pools}
+def _availability(options: Options) -> "Problem":
+    from agent.lab.availability import problem, span
+
+    setting = span.Setting(
+        slots=options.slots,
+        cold_start_seconds=options.cold_start_seconds,
+        on_demand_multiple=options.on_demand_multiple,
+        target=options.target,
+        spot_price=options.spot_price,
+        most_in_pool=options.most_in_pool,
+    )
+    hours = options.window_hours or AVAILABILITY_WINDOW_HOURS
+    return problem.AvailabilityProblem(options.folder(), hours, options.stride_hours, setting)
+
+
+PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {
+    "deadline": _deadline,
+    "deadline-pools": _deadline_pools,
+    "availability": _availability,
+}

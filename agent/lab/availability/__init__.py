@@ -1,0 +1,1 @@
+"""The problem `availability`: keep a number of slots warm over several pools, on recorded capacity."""

@@ -1,0 +1,140 @@
+"""Spans cut from traces: the same day of several pools, and the steps in which it is lived.
+
+Source of the steps: the simulator published with SkyServe (EuroSys'25, arXiv 2411.01438) looks every 30 seconds,
+whatever the gap of the record, and reads a record of yes and no as "any number could be launched" or "none".
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.lab.traces import Trace
+
+LOOK_SECONDS = 30
+CLUSTER_HOURS = 96
+"""Spans of one group that begin within the same four days are not independent: the bootstrap draws them together."""
+ANY_NUMBER = 1_000_000
+_ZONE = re.compile(r"^(?P<region>.+?)(?:-[a-z]|(?<=\d)[a-z])(?P<rest>_.*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is to be kept, and at what terms.
+
+    `slots` warm ones at `target` of the steps, a start takes `cold_start_seconds`; on-demand costs
+    `on_demand_multiple` of the median interruptible price of the group. `spot_price` ($/h) stands for the trace's own;
+    `most_in_pool` bounds a pool whose record says only yes or no.
+    """
+
+    slots: int = 3
+    cold_start_seconds: float = 120.0
+    on_demand_multiple: float = 3.0
+    target: float = 0.99
+    spot_price: float | None = None
+    most_in_pool: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """A stretch of a group of pools: `capacity` and `prices` ($/h) are (pools, steps); a step lasts `step_seconds`.
+
+    A start is warm `cold_steps` steps later. The first `cold_steps` steps are not judged: nothing can be warm in them.
+    """
+
+    group: str
+    first: int
+    pools: tuple[str, ...]
+    capacity: npt.NDArray[np.int64]
+    prices: npt.NDArray[np.float64]
+    on_demand_price: float
+    step_seconds: float
+    cold_steps: int
+    begins_hours: float
+
+    @property
+    def key(self) -> str:
+        """Group and first tick of the record."""
+        return f"{self.group}/{self.first}"
+
+    @property
+    def cluster(self) -> str:
+        """The group and the four days it begins in."""
+        return f"{self.group}/{int(self.begins_hours // CLUSTER_HOURS)}"
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has."""
+        return int(self.capacity.shape[1])
+
+    @property
+    def step_hours(self) -> float:
+        """How long a step is."""
+        return self.step_seconds / 3600
+
+    @property
+    def judged_hours(self) -> float:
+        """How long it is without its first `cold_steps` steps."""
+        return (self.steps - self.cold_steps) * self.step_hours
+
+    def has_prices(self) -> bool:
+        """Whether every price is known."""
+        return bool(np.isfinite(self.prices).all())
+
+
+def region(pool: str) -> str:
+    """Return the pool's name without the letter of its zone: zones of one region share it."""
+    found = _ZONE.match(pool)
+    return f"{found['region']}{found['rest'] or ''}" if found else pool
+
+
+def groups(traces: Sequence[Trace]) -> tuple[tuple[str, tuple[Trace, ...]], ...]:
+    """Return the groups of a folder: each region with two pools of like instances at least, and all pools together."""
+    by_region = [(name, tuple(found)) for name, found in groupby(sorted(traces, key=_by_region), key=_by_region)]
+    several = [(name, found) for name, found in by_region if 1 < len(found) < len(traces)]
+    return (*several, ("all", tuple(traces)))
+
+
+def _by_region(trace: Trace) -> str:
+    return region(trace.pool)
+
+
+def cut(traces: Sequence[Trace], hours: float, stride_hours: float, setting: Setting) -> Iterator[Span]:
+    """Yield the spans of `hours`, one every `stride_hours`, of every group of the traces."""
+    for name, found in groups(traces):
+        gap = found[0].gap_seconds
+        length = int(hours * 3600 / gap)
+        ticks = min(trace.ticks for trace in found)
+        first = count = 0
+        while length and first + length <= ticks:
+            yield _span(name, found, slice(first, first + length), setting)
+            count += 1
+            first = round(count * stride_hours * 3600 / gap)
+
+
+def _span(group: str, traces: Sequence[Trace], ticks: slice, setting: Setting) -> Span:
+    gap = traces[0].gap_seconds
+    looks = max(1, int(gap / LOOK_SECONDS))
+    prices = np.stack([trace.spot_prices[ticks] for trace in traces])
+    if setting.spot_price is not None:
+        prices = np.full_like(prices, setting.spot_price)
+    return Span(
+        group=group,
+        first=ticks.start,
+        pools=tuple(trace.pool for trace in traces),
+        capacity=np.stack([_capacity(trace, ticks, setting) for trace in traces]).repeat(looks, axis=1),
+        prices=prices.repeat(looks, axis=1),
+        on_demand_price=setting.on_demand_multiple * float(np.median(prices.mean(axis=1))),
+        step_seconds=gap / looks,
+        cold_steps=max(1, int(np.ceil(setting.cold_start_seconds * looks / gap - 1e-9))),
+        begins_hours=ticks.start * gap / 3600,
+    )
+
+
+def _capacity(trace: Trace, ticks: slice, setting: Setting) -> npt.NDArray[np.int64]:
+    if trace.available.max() > 1:
+        return trace.available[ticks]
+    return trace.available[ticks] * (setting.most_in_pool or ANY_NUMBER)
