@@ -76,8 +76,9 @@ def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
     """Return what a plan answered, as bytes that are equal when and only when the answers are."""
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.decode
     # There and back: a whole number where a float belongs is an equal value, and other bytes.
+    named = sorted(standing.parts.items(), key=lambda item: (item[0].kind.value, item[0].name))
     exact = [(type(each).__name__, decode(encode(each), type=type(each))) for each in decisions]
-    return encode((exact, encode(standing)))
+    return encode((exact, encode(replace(standing, parts=dict(named)))))
 
 
 def told(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.domain import money
 from agent.domain.money import UsdPerHour
+from agent.lab.traces import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,20 @@ class Spells:
 
 
 UP, DOWN = Spells(0.8, 0.5), Spells(0.9, 0.4)
+
+
+def of_trace(trace: Trace, *, hours: float) -> Course:
+    """Return the first hours of a trace as a course; a price that is not known is a dollar, three on demand."""
+    count = max(int(hours * 3600 / trace.gap_seconds), 1)
+    floors = [1.0 if math.isnan(price) else float(price) for price in trace.spot_prices[:count]]
+    ask = float(trace.on_demand_prices[0])
+    return Course(
+        trace.start,
+        timedelta(seconds=trace.gap_seconds),
+        tuple(int(each) for each in trace.available[:count]),
+        tuple(money.per_hour(price) for price in floors),
+        money.per_hour(3.0 if math.isnan(ask) else ask),
+    )
 
 
 def drawn(  # noqa: PLR0913 - what a course is made of

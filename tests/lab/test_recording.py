@@ -1,12 +1,18 @@
 """A scenario recorded through real HTTP gives the identical plan sequence in the lab, byte for byte."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from agent.act.recording import Recorder, folder_of
+from agent.cli.main import app
 from agent.decide import frame, plan
 from agent.decide.limits import Limits
 from agent.domain.money import per_hour
@@ -94,6 +100,25 @@ def test_what_is_no_recording_is_refused_with_its_name(tmp_path: Path, content: 
         list(recording.frames(file))
 
 
+def test_the_verb_tells_what_came_out_otherwise_and_what_is_no_recording(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path / "r")
+    _see(recorder)
+    recorder.close()
+    run = CliRunner().invoke
+    told = run(app, ["lab", "verify", str(tmp_path / "r"), "--json"])
+    assert (told.exit_code, json.loads(told.stdout)["plans"]) == (0, 1)
+    other = plan.plan(builders.fleet(workloads=()), {}, Limits())
+    recorder = _recorder(tmp_path / "more")
+    recorder.see(builders.fleet(workloads=(work(),)), strategies(), Limits(), frozenset(), other)
+    recorder.close()
+    told = run(app, ["lab", "verify", str(tmp_path / "more")])
+    assert told.exit_code == 1
+    assert "plan 1" in told.stdout
+    missing = run(app, ["lab", "verify", str(tmp_path / "none")])
+    assert missing.exit_code == 2
+    assert "record = true" in missing.stderr
+
+
 def test_a_folder_without_recordings_and_a_strategy_that_is_not_installed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="record = true"):
         recording.files(tmp_path)
@@ -123,3 +148,15 @@ def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Pa
     _see(recorder)
     _see(recorder)
     assert (tmp_path / "r").read_text() == "a file where the folder should be"
+
+
+def test_another_process_makes_the_same_bytes(tmp_path: Path) -> None:
+    """Sets and hashes have another order in each process; answers may not show it."""
+    held = [builders.lease(number, slot=builders.slot(index=number)) for number in range(4)]
+    recorder = _recorder(tmp_path / "r")
+    _see(recorder, leases=tuple(held))
+    recorder.close()
+    for seed in ("1", "2", "3"):
+        command = [sys.executable, "-m", "agent", "lab", "verify", str(tmp_path / "r")]
+        done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout

@@ -2,7 +2,9 @@
 
 import typer
 
-from agent.cli.lab import bench
+from agent.cli.lab import bench, check, verify
 
 app = typer.Typer(no_args_is_help=True, help="Compare and tune strategies on recorded or rehearsed markets.")
 app.command()(bench.bench)
+app.command()(check.check)
+app.command()(verify.verify)

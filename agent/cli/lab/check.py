@@ -1,0 +1,73 @@
+"""`gpubid lab check`: whether a strategy decides by the past alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from agent.lab.lookahead import Verdict
+
+
+def check(
+    strategy: Annotated[str, typer.Argument(help="A strategy, a package's too, or the stem of one of your files.")],
+    traces: Annotated[
+        Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file or folder; drawn courses by default.")
+    ] = None,
+    directory: Annotated[Path | None, typer.Option(help="A directory of your own strategy files.")] = None,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Replace the future of a market by noise and demand the same decisions before it; exit 1 where one differs."""
+    from agent import tuning
+    from agent.config.problems import ConfigError
+    from agent.lab import course, lookahead
+    from agent.lab import traces as trace_files
+
+    try:
+        known = tuning.load(directory)
+        over = lookahead.drawn()
+        if traces is not None:
+            over = {each.pool: course.of_trace(each, hours=lookahead.HOURS) for each in trace_files.folder(traces)}
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    if strategy not in known:
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(known))}"])
+    verdict = lookahead.check(known[strategy], over)
+    if as_json:
+        session.print_json(_document(verdict))
+    else:
+        _print(verdict)
+    if verdict.finding is not None:
+        raise typer.Exit(exits.FAILED)
+
+
+def _document(verdict: "Verdict") -> dict[str, object]:
+    found = verdict.finding
+    return {
+        "strategy": verdict.strategy,
+        "ok": found is None,
+        "compared": verdict.compared,
+        "futures": verdict.futures,
+        "finding": None
+        if found is None
+        else {
+            "rule": found.rule,
+            "course": found.course,
+            "at": found.at.isoformat(),
+            "first": list(found.first),
+            "then": list(found.then),
+        },
+    }
+
+
+def _print(verdict: "Verdict") -> None:
+    found = verdict.finding
+    if found is None:
+        session.say(f"ok: {verdict.strategy} proposed the same, {verdict.compared} views over {verdict.futures} runs")
+        return
+    at = found.at.isoformat()
+    session.say(f"{verdict.strategy} proposes otherwise with {found.rule} ({found.course}), at {at}:")
+    for name, proposals in (("first", found.first), ("then", found.then)):
+        session.say(f"  {name}: {'; '.join(proposals) or 'nothing'}")

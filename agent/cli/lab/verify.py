@@ -1,0 +1,50 @@
+"""`gpubid lab verify`: make recorded plans again, and see that they are the same."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from agent.lab.recording import Difference
+
+
+def verify(
+    recordings: Annotated[
+        Path, typer.Argument(help="A file of frames, or a folder of them, such as gpubid.sqlite.recordings.")
+    ],
+    as_json: session.JsonOption = False,
+) -> None:
+    """Make every plan of a recording again from what it was made on; exit 1 where one comes out otherwise."""
+    from itertools import chain
+
+    from agent import tuning
+    from agent.config.problems import ConfigError
+    from agent.lab import recording
+
+    try:
+        files = recording.files(recordings)
+        frames = chain.from_iterable(recording.frames(file) for file in files)
+        count, difference = recording.verify(frames, recording.by_code(tuning.installed()))
+    except recording.RecordingError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    if as_json:
+        shown = None if difference is None else {"plan": difference.number, "at": difference.at.isoformat()}
+        session.print_json({"files": len(files), "plans": count, "ok": difference is None, "difference": shown})
+    elif difference is None:
+        session.say(f"ok: {count} plans of {len(files)} file(s) came out the same, byte for byte")
+    else:
+        _tell(difference)
+    if difference is not None:
+        raise typer.Exit(exits.FAILED)
+
+
+def _tell(difference: "Difference") -> None:
+    session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, comes out otherwise:")
+    for name, decisions in (("recorded", difference.recorded), ("now", difference.made)):
+        for kind, values in decisions:
+            session.say(f"  {name}: {kind.lower()}: {values['reason']['sentence']}")
