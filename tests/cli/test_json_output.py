@@ -30,6 +30,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "strategy diff": ("strategy", "diff", "patient", "ondemand"),
     "rehearse": ("rehearse", "--hours", "2", "--climate", "bidding_war"),
     "release": ("drain", "train/0"),
+    "lab check": ("lab", "check", "ondemand"),
+    "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
 }
 UNSEEN = {
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
@@ -42,6 +44,9 @@ UNSEEN = {
         "last[].options[].dollars",
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),
     },
+    # What differs is in tests/lab.
+    "lab check": {key.path for key in SECTIONS["lab check"] if key.path.startswith("findings[]")},
+    "lab verify": {key.path for key in SECTIONS["lab verify"] if key.path.startswith("differences[]")},
 }
 """What is documented and may be missing in the samples."""
 
@@ -68,7 +73,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         made.setdefault(name, []).append(ran.json)
         return ran
 
-    async with programs.running(place, config=LIVE + "ports = [8000]\n") as (market, daemon):
+    async with programs.running(place, config=LIVE + "ports = [8000]\n[lab]\nrecord = true\n") as (market, daemon):
         await until(market.billing, "a rent")
         await market.advance(40)
         await daemon.until_logged("lease.running")

@@ -50,15 +50,17 @@ def _document(verdict: "Verdict") -> dict[str, object]:
         "ok": found is None,
         "compared": verdict.compared,
         "futures": verdict.futures,
-        "finding": None
+        "findings": []
         if found is None
-        else {
-            "rule": found.rule,
-            "course": found.course,
-            "at": found.at.isoformat(),
-            "first": list(found.first),
-            "then": list(found.then),
-        },
+        else [
+            {
+                "rule": found.rule,
+                "course": found.course,
+                "at": found.at.isoformat(),
+                "first": list(found.first),
+                "then": list(found.then),
+            }
+        ],
     }
 
 

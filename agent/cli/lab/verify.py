@@ -33,8 +33,8 @@ def verify(
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     if as_json:
-        shown = None if difference is None else {"plan": difference.number, "at": difference.at.isoformat()}
-        session.print_json({"files": len(files), "plans": count, "ok": difference is None, "difference": shown})
+        shown = [] if difference is None else [{"plan": difference.number, "at": difference.at.isoformat()}]
+        session.print_json({"files": len(files), "plans": count, "ok": difference is None, "differences": shown})
     elif difference is None:
         session.say(f"ok: {count} plans of {len(files)} file(s) came out the same, byte for byte")
     else:
