@@ -7,16 +7,17 @@ Invariants:
 3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import structlog
 
 from agent.act import crashpoint, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
-from agent.decide import cooldown, endings, outcomes
+from agent.decide import outcomes, resting
+from agent.domain.cooldown import Cooldown
 from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind, IntentState
@@ -30,21 +31,6 @@ from agent.ledger.transaction import Transaction
 from agent.markets import errors, labels, port
 
 log = structlog.get_logger("gpubid.journal")
-
-SLOT_REST = timedelta(seconds=60)
-"""After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
-REFUSED_OFFER_REST = timedelta(minutes=10)
-"""After a refusal that says nothing of the offer itself."""
-
-TOO_LOW = "bid_too_low"
-RESTS = {
-    "no_such_ask": (cooldown.OFFER_TAKEN, "the market says it is taken"),
-    TOO_LOW: (cooldown.UNDERBID, "a bid that was too low"),
-}
-
-
-CANNOT_START = frozenset({"host_full", "no_capacity", "bid_too_low", "not_sold"})
-"""Refusals of a start that another try in a moment meets again."""
 
 
 class Journal:
@@ -223,7 +209,7 @@ class Journal:
             )
             if isinstance(decision, Rent):
                 tx.open_lease(outcome.lease)
-                tx.add_cooldown("slot", str(decision.slot), now + SLOT_REST, "a rent a moment ago")
+                _add_rests(tx, [resting.after_rent(decision.slot, now)])
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
@@ -240,30 +226,15 @@ class Journal:
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
             tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
-            if isinstance(decision, Rent):
-                self._let_offer_rest(tx, decision.offer.offer_id, reason, now)
-                if leftover_id:
-                    left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
-                    tx.open_lease(left.lease)
-                    tx.append_event(
-                        _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
-                    )
-            elif reason in CANNOT_START and isinstance(decision, Resume | Rebid):
-                why = f"a start that was refused: {reason}"
-                tx.add_cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why)
+            _add_rests(tx, resting.after_refusal(decision, reason, self._ledger.recollection(now).cooldowns, now))
+            if isinstance(decision, Rent) and leftover_id:
+                left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
+                tx.open_lease(left.lease)
+                tx.append_event(
+                    _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
+                )
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
-
-    def _let_offer_rest(self, tx: Transaction, offer_id: str, reason: str, now: datetime) -> None:
-        """Try an offer again later, one whose bids are refused again and again ever later: its quote is stale."""
-        rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
-        if reason == TOO_LOW:
-            known = self._ledger.recollection(now).cooldowns
-            counted = (each.code for each in known if (each.scope, each.key) == (cooldown.REFUSALS, offer_id))
-            count = int(next(counted, "0").partition(" ")[0]) + 1
-            tx.add_cooldown(cooldown.REFUSALS, offer_id, now + cooldown.REFUSALS_KEPT, f"{count} refused bids")
-            rest = cooldown.after_refusals(count)
-        tx.add_cooldown("offer", offer_id, now + rest, why)
 
     async def _doubted(self, intent: Intent, error: BaseException) -> None:
         now = self._clock.now()
@@ -291,22 +262,15 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     """A host that we left or that could not start is not rented again at once."""
     if not isinstance(decision, Release):
         return
-    held, code = decision.lease, decision.reason.code
-    _count(tx, held, code, now)
-    if code in {"start_failed", "start_overdue", "not_ready"}:
-        tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
+    _add_rests(tx, resting.after_release(decision, now))
+    if decision.reason.code in resting.FAILED_STARTS:
+        held = decision.lease
         tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
-    elif code == "mismatch":
-        tx.add_cooldown("host", held.host_id, now + cooldown.START_FAILED, "a rent that was not what was asked for")
-    elif code == "moved":
-        tx.add_cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago")
 
 
-def _count(tx: Transaction, held: Lease, code: str, now: datetime) -> None:
-    """A start that took too long is one more against the workload's budget; the others are counted when seen."""
-    if code == "start_overdue":
-        key = f"{held.slot.workload}@{held.lease_id}"
-        tx.add_cooldown(endings.FAILED_START, key, now + endings.FAILED_STARTS_KEPT, code)
+def _add_rests(tx: Transaction, rests: Iterable[Cooldown]) -> None:
+    for rest in rests:
+        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
 
 
 def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

@@ -107,6 +107,15 @@ class Spanned(Protocol):
         ...
 
 
+@runtime_checkable
+class Divided(Protocol):
+    """A problem of several parts that belong in tables of their own."""
+
+    def parts(self) -> Sequence[Problem]:
+        """Return the parts."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Timed:
     strategy: str

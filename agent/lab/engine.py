@@ -5,14 +5,15 @@ Invariants:
 2. An order that the market refuses changes nothing but what it says of it.
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.decide import cooldown, limits, outcomes, plan, progress, reconcile, recovery
+from agent.decide import cooldown, limits, needs, outcomes, plan, progress, reconcile, recovery, resting, task
 from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.decide.memory import Memory
+from agent.decide.meter import Charge
 from agent.decide.strategy import Tuned
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
@@ -26,6 +27,7 @@ from agent.domain.readiness import Sighting
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
 from agent.markets import errors, port
+from agent.observe.poller import Poller
 
 T = TypeVar("T")
 FLEET = "lab"
@@ -76,23 +78,35 @@ class Book:
         if lease.has_run and lease.ended_at is not None:
             self.vacated[lease.slot] = lease.ended_at
 
-    def rest(self, scope: str, key: str, until: datetime, code: str) -> None:
-        """Let something rest."""
-        self.cooldowns[scope, key] = Cooldown(scope, key, until, code)
+    def rest(self, rest: Cooldown) -> None:
+        """Let something rest; a longer rest is never cut short."""
+        known = self.cooldowns.get((rest.scope, rest.key))
+        if known is None or known.until < rest.until:
+            self.cooldowns[rest.scope, rest.key] = rest
+
+    def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
+        """Add to the record of a lease's host."""
+        known = self.hosts.get(held.host_id) or HostRecord(held.market, held.host_id, held.owner_id)
+        self.hosts[held.host_id] = replace(decayed(known, now).plus(more), updated_at=now)
 
 
 @dataclass(slots=True)
 class Engine:
-    """Runs workloads under strategies over one market in memory; `decisions` are those that were not holds."""
+    """Runs workloads under strategies over one market in memory; `decisions` are those that were not holds.
+
+    With a `poller` the market is looked at and searched as the daemon does; without one everything is seen each cycle.
+    """
 
     market: port.Market
     workloads: tuple[Workload, ...]
     tuned: Mapping[str, Tuned]
     now: datetime
     caps: limits.Limits = field(default_factory=limits.Limits)
+    poller: Poller | None = None
     book: Book = field(default_factory=Book)
     decisions: list[tuple[datetime, Decision]] = field(default_factory=list)
     _began: datetime = field(init=False)
+    _view: MarketView = field(init=False)
     _memory: Memory = field(default_factory=Memory)
     _listings: int = 0
     _typical: dict[Any, float] = field(default_factory=dict)
@@ -109,17 +123,42 @@ class Engine:
                 return
 
     def _pass(self) -> bool:
-        view = self._look()
-        found = reconcile.reconcile(self._fleet(view), self._memory)
-        if found.suspects:
-            found = reconcile.reconcile(self._fleet(view), found.memory)
+        found = self._found() if self.poller is None else self._polled(self.poller)
         self._memory = found.memory
         for fact in found.facts:
             self._learn(fact)
+        view = self._view
         for told in progress.told(self._fleet(view)):
             self._hear(told)
+        if self.poller is not None:
+            fleet = self._fleet(view)
+            view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
+        self._typical = task.typical(self._typical, self._fleet(view))
         made = plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
         return sum([self._carry_out(decision) for decision in made.decisions]) > 0
+
+    def _found(self) -> reconcile.Reconciliation:
+        self._view = self._look()
+        found = reconcile.reconcile(self._fleet(self._view), self._memory)
+        if found.suspects:
+            found = reconcile.reconcile(self._fleet(self._view), found.memory)
+        return found
+
+    def _polled(self, poller: Poller) -> reconcile.Reconciliation:
+        """Look as the daemon does: again, and closer, before a loss or a disappearance is believed."""
+        self._view = at_once(poller.look())
+        found = reconcile.reconcile(self._fleet(self._view), self._memory)
+        turned = any(
+            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
+        )
+        if not (found.suspects or found.to_probe or turned):
+            return found
+        memory = self._memory
+        if found.suspects:
+            memory = found.memory
+            at_once(poller.look())
+        self._view = at_once(poller.look_closer(found.to_probe))
+        return reconcile.reconcile(self._fleet(self._view), memory)
 
     # --- looking ------------------------------------------------------------------------------------------------------
     def _look(self) -> MarketView:
@@ -157,7 +196,6 @@ class Engine:
 
     def _fleet(self, view: MarketView) -> Fleet:
         book = self.book
-        self._typical |= {(row.gpu, row.gpus): row.dlperf for row in view.offers}
         return Fleet(
             fleet_id=FLEET,
             now=self.now,
@@ -180,39 +218,50 @@ class Engine:
     # --- what happened ------------------------------------------------------------------------------------------------
     def _learn(self, fact: Fact) -> None:
         if isinstance(fact, Marked):
-            self.book.rest(fact.rest.scope, fact.rest.key, fact.rest.until, fact.rest.code)
+            self.book.rest(fact.rest)
         if not isinstance(fact, LeaseChanged):
             return
         after = fact.after
         self.book.put(after)
         if fact.cooldown is not None:
-            rest = fact.cooldown
-            self.book.rest(rest.scope, rest.key, rest.until, rest.code)
+            self.book.rest(fact.cooldown)
         if fact.kind == "lease.interrupted":
             self.book.losses.append(Loss(after.state_since, after.slot, after.market, after.host_id, fact.cause))
         if fact.kind == "lease.running":
             took = (after.state_since - after.opened_at).total_seconds()
             self.book.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
-            self.book.rest(cooldown.RAN, f"{after.slot}@{after.lease_id}", self.now + cooldown.RAN_COUNTS, "ran")
-        self._expose(fact)
+            mark = f"{after.slot}@{after.lease_id}"
+            self.book.rest(Cooldown(cooldown.RAN, mark, self.now + cooldown.RAN_COUNTS, "ran"))
+        self._meter(after, fact.charges)
+        self._teach(fact)
 
-    def _expose(self, fact: LeaseChanged) -> None:
-        """Add to the record of the host what it did to us."""
-        after, ran = fact.after, sum(charge.running_seconds for charge in fact.charges)
-        is_loss = fact.kind == "lease.interrupted"
-        if not ran and not is_loss and fact.kind != "lease.running":
+    def _meter(self, held: Lease, charges: Iterable[Charge]) -> None:
+        """Add the time a lease ran to the record of its host."""
+        ran = sum(charge.running_seconds for charge in charges)
+        if ran:
+            bid = ran if held.tenure is Tenure.INTERRUPTIBLE else 0.0
+            more = HostRecord(held.market, held.host_id, running_seconds=ran, bid_seconds=bid)
+            self.book.expose(held, self.now, more)
+
+    def _teach(self, fact: LeaseChanged) -> None:
+        """Add to the record of the host what it just did to us."""
+        after, is_loss, is_start = fact.after, fact.kind == "lease.interrupted", fact.kind == "lease.running"
+        if not is_loss and not is_start:
             return
-        known = self.book.hosts.get(after.host_id) or HostRecord(after.market, after.host_id, after.owner_id)
+        # A start that was lost and came back says nothing of how fast the image came in.
+        is_first = is_start and after.opened_at == fact.before.state_since
+        work = next((each for each in self.workloads if each.name == after.slot.workload), None)
+        image_gb = work.image_gb if work is not None and is_first else 0.0
         more = HostRecord(
             after.market,
             after.host_id,
-            running_seconds=ran,
-            bid_seconds=ran if after.tenure is Tenure.INTERRUPTIBLE else 0.0,
             interruptions=float(is_loss),
             market_losses=float(is_loss and fact.cause in recovery.OF_THE_MARKET),
-            starts_ok=float(fact.kind == "lease.running"),
+            starts_ok=float(is_start),
+            loaded_gb=image_gb,
+            loading_seconds=(after.state_since - after.opened_at).total_seconds() if image_gb else 0.0,
         )
-        self.book.hosts[after.host_id] = replace(decayed(known, self.now).plus(more), updated_at=self.now)
+        self.book.expose(after, self.now, more)
 
     def _hear(self, told: ProgressTold) -> None:
         self.book.progress[told.after.workload] = told.after
@@ -231,18 +280,33 @@ class Engine:
                 self._write(decision)
             else:
                 return False
-        except errors.Rejected:
+        except errors.Rejected as error:
+            self._refused(decision, error)
+            return False
+        except errors.NotFound:
             return False
         self.decisions.append((self.now, decision))
         return True
 
+    def _refused(self, decision: Decision, error: errors.Rejected) -> None:
+        for rest in resting.after_refusal(decision, error.reason, tuple(self.book.cooldowns.values()), self.now):
+            self.book.rest(rest)
+        if isinstance(decision, Rent) and error.leftover_id:
+            left = outcomes.rented(self._intent(decision), decision, error.leftover_id, self.now, is_leftover=True)
+            self.book.put(left.lease)
+
     def _rent(self, decision: Rent) -> None:
         work = next(each for each in self.workloads if each.name == decision.slot.workload)
         terms = port.Terms(decision.tenure, decision.bid, work.disk_gb, work.image)
-        number = f"{len(self.decisions):016x}"
-        instance_id = at_once(self.market.rent(decision.offer, terms, number))
-        intent = Intent(
-            intent_id=number,
+        intent = self._intent(decision)
+        instance_id = at_once(self.market.rent(decision.offer, terms, intent.intent_id))
+        self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
+        self.book.rest(resting.after_rent(decision.slot, self.now))
+
+    def _intent(self, decision: Rent) -> Intent:
+        work = next(each for each in self.workloads if each.name == decision.slot.workload)
+        return Intent(
+            intent_id=f"{len(self.decisions):016x}",
             kind=IntentKind.RENT,
             state=IntentState.CONFIRMED,
             market=decision.offer.market,
@@ -251,7 +315,6 @@ class Engine:
             reason=decision.reason.code,
             disk_gb=work.disk_gb,
         )
-        self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
 
     def _write(self, decision: Rebid | Resume | Pause | Release) -> None:
         held, is_accepted = decision.lease, True
@@ -263,12 +326,18 @@ class Engine:
             at_once(self.market.pause(held.instance_id))
         else:
             at_once(self.market.release(held.instance_id))
-            # The market in memory says at once and for good that it is gone.
-            self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
-            return
         work = next(each for each in self.workloads if each.name == held.slot.workload)
         made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
-        self.book.put(made.lease)
+        self._meter(held, made.charges)
+        if not isinstance(decision, Release):
+            self.book.put(made.lease)
+            return
+        # The market in memory says at once and for good that it is gone.
+        self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
+        for rest in resting.after_release(decision, self.now):
+            self.book.rest(rest)
+        if decision.reason.code in resting.FAILED_STARTS:
+            self.book.expose(held, self.now, HostRecord(held.market, held.host_id, starts_failed=1.0))
 
 
 def _query(work: Workload) -> port.OfferQuery:

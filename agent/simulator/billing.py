@@ -7,7 +7,7 @@
 import dataclasses
 import math
 
-from agent.simulator.model import Charge
+from agent.simulator.model import Charge, Container
 from agent.simulator.rented import Rented
 
 DAY = 86_400.0
@@ -28,6 +28,18 @@ class Rates:
     def per_hour(self) -> float:
         """Sum to $/h."""
         return self.gpu + self.disk + self.down_gb * self.down_price
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """Hold from when on a contract cost so much, and whether its container ran then. `is_end`: it is no more."""
+
+    at: float
+    contract_id: int
+    rates: Rates
+    is_running: bool
+    holds_gpu: bool
+    is_end: bool = False
 
 
 @dataclasses.dataclass(slots=True)
@@ -56,9 +68,11 @@ class Till:
         self._closed = 0.0  # charged to contracts that ended
         self._meters: dict[int, _Meter] = {}
         self._ended: dict[int, _Meter] = {}
+        self.turns: list[Turn] = []
 
     def rate(self, contract: Rented, rates: Rates, now: float) -> None:
         """Let a contract cost something else from now on."""
+        self._note(contract, rates, now)
         meter = self._meters.get(contract.contract_id)
         if meter is None:
             self._meters[contract.contract_id] = _Meter(contract, rates, now)
@@ -69,10 +83,16 @@ class Till:
 
     def close(self, contract: Rented, now: float) -> None:
         """Charge a contract for the last time."""
+        self.turns.append(Turn(now, contract.contract_id, Rates(), is_running=False, holds_gpu=False, is_end=True))
         meter = self._meters.pop(contract.contract_id)
         _settle(meter, now, self._span)
         self._ended[contract.contract_id] = meter
         self._closed += math.fsum(contract.charged.values())
+
+    def _note(self, contract: Rented, rates: Rates, now: float) -> None:
+        holds = contract.holds_gpu
+        is_running = holds and contract.container is Container.RUNNING and not contract.is_offline
+        self.turns.append(Turn(now, contract.contract_id, rates, is_running=is_running, holds_gpu=holds))
 
     def charged(self, now: float) -> float:
         """Give every dollar charged so far."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agent.simulator import demand, fate, images, truth
+from agent.simulator.billing import Turn
 from agent.simulator.climate import Climate
 from agent.simulator.contracts import Desk
 from agent.simulator.hosts import draw_hosts, draw_slices
@@ -105,6 +106,10 @@ class World:
         """Tell whether listed() would yield the slice."""
         self._looked_at(slice_.machine_id)
         return slice_.host.is_online and self.now < slice_.host.end_time
+
+    def resident_until(self, slice_: Slice) -> float:
+        """Give until when the renter on demand stays that held its host when the world began; -inf where none did."""
+        return self._residents.get(slice_.machine_id, float("-inf"))
 
     def ask(self, slice_: Slice) -> float:
         """Give the on-demand price of the whole slice, $/h as a renter pays it, without disk."""
@@ -314,6 +319,10 @@ class World:
     def charges(self, since: float, until: float) -> list[Charge]:
         """Give what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
         return self._desk.till.charges(since, until, self.now)
+
+    def turns(self) -> list[Turn]:
+        """Give every change of what a contract cost, in order: what each stretch of it was paid for."""
+        return self._desk.till.turns
 
     def settle(self) -> None:
         """Bring what every contract was charged, and the traffic it was charged for, up to now."""

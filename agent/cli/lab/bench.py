@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,7 +36,8 @@ def bench(  # noqa: PLR0913 - one parameter per option
     try:
         built = PROBLEMS[problem](options)
         named = built.strategies() if strategies is None else strategies.split(",")
-        made = runner.run(built, named, baseline=baseline, workers=workers, seed=seed)
+        parts = built.parts() if isinstance(built, runner.Divided) else [built]
+        made = [runner.run(part, named, baseline=baseline, workers=workers, seed=seed) for part in parts]
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
     except ValueError as error:
@@ -43,13 +45,18 @@ def bench(  # noqa: PLR0913 - one parameter per option
     _print(made, as_json=as_json, as_csv=as_csv)
 
 
-def _print(made: "Table", *, as_json: bool, as_csv: bool) -> None:
+def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
+    """Print one table as itself, several as a list under their common name."""
     if as_json:
-        session.print_json(made.document())
-    elif as_csv:
-        sys.stdout.write(made.csv())
-    else:
-        _show(made)
+        documents = [each.document() for each in made]
+        name = documents[0]["problem"]
+        session.print_json(documents[0] if len(made) == 1 else {"problem": name, "tables": documents})
+        return
+    for each in made:
+        if as_csv:
+            sys.stdout.write(each.csv())
+        else:
+            _show(each)
 
 
 def _show(made: "Table") -> None:

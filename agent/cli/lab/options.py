@@ -84,6 +84,13 @@ class Options:
         int | None, typer.Option(min=1, help="availability: bounds pools recorded as yes or no only; any by default.")
     ] = None
 
+    climates: Annotated[
+        str, typer.Option(help="bids: climates of the rehearsed market, a table each, with commas between.")
+    ] = "bidding_war,price_spike,calm"
+    seeds: Annotated[str, typer.Option(help="bids: days of the rehearsed market, one a seed.")] = "1-20"
+    hours: Annotated[float, typer.Option(min=0.01, max=1000, help="bids: length of such a day.")] = 24.0
+    poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
+
     def folder(self) -> Path:
         """Return the folder of traces, or end with what to name."""
         if self.traces is None:
@@ -100,6 +107,16 @@ class Options:
         if not all(found):
             exits.stop(exits.BAD_INPUT, ['--pools: write pools or zones with commas, sets with semicolons: "a,b;c,d"'])
         return found
+
+
+def span(option: str, text: str) -> tuple[int, ...]:
+    """Return the whole numbers of "1-20" or "3", or end with what to write."""
+    first, _, last = text.partition("-")
+    last = last or first
+    is_number = all(part.isascii() and part.isdigit() and len(part) < 9 for part in (first, last))  # noqa: PLR2004
+    if not is_number or not int(first) <= int(last) < int(first) + 10_000:
+        exits.stop(exits.BAD_INPUT, [f"{option}: write a number or a span of at most 10,000, such as 1-20"])
+    return tuple(range(int(first), int(last) + 1))
 
 
 def taking(verb: Callable[..., None]) -> Callable[..., None]:

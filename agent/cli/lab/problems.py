@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent.cli.lab.options import Options
+from agent.cli.lab.options import Options, span
 
 if TYPE_CHECKING:
     from agent.lab.bench import Problem
@@ -70,8 +70,21 @@ def _availability(options: Options) -> "Problem":
     return problem.AvailabilityProblem(options.folder(), hours, options.stride_hours, setting)
 
 
+def _bids(options: Options) -> "Problem":
+    from agent.cli import exits
+    from agent.lab.bids import problem
+    from agent.simulator import climate
+
+    climates = tuple(options.climates.split(","))
+    unknown = sorted(set(climates) - set(climate.names()))
+    if unknown:
+        exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; there are {', '.join(climate.names())}"])
+    return problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)
+
+
 PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {
     "deadline": _deadline,
     "deadline-pools": _deadline_pools,
     "availability": _availability,
+    "bids": _bids,
 }

@@ -1,0 +1,70 @@
+"""What rests after a write: an offer that was refused, a host that we left, a slot that rented a moment ago."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from agent.decide import cooldown, endings
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Decision, Rebid, Release, Rent, Resume
+from agent.domain.workload import Slot
+
+SLOT_REST = timedelta(seconds=60)
+"""After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
+REFUSED_OFFER_REST = timedelta(minutes=10)
+"""After a refusal that says nothing of the offer itself."""
+
+TOO_LOW = "bid_too_low"
+RESTS = {
+    "no_such_ask": (cooldown.OFFER_TAKEN, "the market says it is taken"),
+    TOO_LOW: (cooldown.UNDERBID, "a bid that was too low"),
+}
+CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
+"""Refusals of a start that another try in a moment meets again."""
+FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
+"""Codes of releases after which the host is one start that failed the poorer."""
+
+
+def after_rent(slot: Slot, now: datetime) -> Cooldown:
+    """Return the rest of a slot that has just rented."""
+    return Cooldown("slot", str(slot), now + SLOT_REST, "a rent a moment ago")
+
+
+def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], now: datetime) -> tuple[Cooldown, ...]:
+    """Return what rests after the market refused a write.
+
+    An offer whose bids are refused again and again rests ever longer: its quote is stale.
+    """
+    if isinstance(decision, Rent):
+        return tuple(_of_offer(decision.offer.offer_id, reason, known, now))
+    if reason in CANNOT_START and isinstance(decision, Resume | Rebid):
+        why = f"a start that was refused: {reason}"
+        return (Cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why),)
+    return ()
+
+
+def _of_offer(offer_id: str, reason: str, known: Iterable[Cooldown], now: datetime) -> Iterable[Cooldown]:
+    rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
+    if reason == TOO_LOW:
+        counted = (each.code for each in known if (each.scope, each.key) == (cooldown.REFUSALS, offer_id))
+        count = int(next(counted, "0").partition(" ")[0]) + 1
+        yield Cooldown(cooldown.REFUSALS, offer_id, now + cooldown.REFUSALS_KEPT, f"{count} refused bids")
+        rest = cooldown.after_refusals(count)
+    yield Cooldown("offer", offer_id, now + rest, why)
+
+
+def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
+    """Return what rests after a release: a host that we left or that could not start is not rented again at once."""
+    held, code = decision.lease, decision.reason.code
+    found: list[Cooldown] = []
+    if code == "start_overdue":
+        # A start that took too long is one more against the workload's budget; the others are counted when seen.
+        key = f"{held.slot.workload}@{held.lease_id}"
+        found.append(Cooldown(endings.FAILED_START, key, now + endings.FAILED_STARTS_KEPT, code))
+    if code in FAILED_STARTS:
+        found.append(Cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start"))
+    elif code == "mismatch":
+        why = "a rent that was not what was asked for"
+        found.append(Cooldown("host", held.host_id, now + cooldown.START_FAILED, why))
+    elif code == "moved":
+        found.append(Cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago"))
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""The hindsight bid: the least that useful work could have cost by anyone who knew the day in advance.
+
+For each span between two looks and each slice that meets the workload's requirements the price is the lower of the
+host's own floor and its ask, disk included: no bid below the floor ever runs, and on demand costs the ask. The path
+over hosts is free: it moves between any two spans to the cheapest per DLPerf, loads and restores nothing, is never
+outbid, and in each span is as fast as the fastest slice that can be had. A host is out of reach only while it does
+not answer or while the renter holds it who was there when the world began and whom nothing displaces. All of these are
+relaxations, and floors, asks and outages do not depend on what anybody does, so whoever does so much work pays at
+least that, but for changes of a price within one span.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.lab.bids import market
+from agent.markets import port
+from agent.simulator.model import Slice
+from agent.simulator.world import World
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The cheapest of a span: dollars per DLPerf-hour, and the most DLPerf-hours that can be done in it."""
+
+    price: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A day's spans in rising order of price."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def work(self) -> float:
+        """The most DLPerf-hours that can be done at all."""
+        return sum(span.work for span in self.spans)
+
+    def dollars(self, work: float) -> float:
+        """Return the least that so many DLPerf-hours can cost; of more than can be done, what all of them do."""
+        found, left = 0.0, work
+        for span in self.spans:
+            found += span.price * min(span.work, left)
+            left -= span.work
+            if left <= 0:
+                break
+        return found
+
+
+def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -> Bound:
+    """Return the bound of a day, by letting time pass in `world`, in which nobody of ours rents anything."""
+    slices = [slice_ for slice_ in world.slices.values() if market.fits(slice_, query)]
+    seconds = step.total_seconds()
+    found: list[Span] = []
+    before = _prices(world, slices, query.disk_gb)
+    for count in range(1, round(hours * HOUR / seconds) + 1):
+        world.advance_to(world.start_time + count * seconds)
+        after = _prices(world, slices, query.disk_gb)
+        found += _span([*before, *after], seconds / HOUR)
+        before = after
+    return Bound(tuple(sorted(found, key=lambda span: span.price)))
+
+
+def _span(prices: Iterable[tuple[float, float]], hours: float) -> list[Span]:
+    """Return the span of (dollars per DLPerf-hour, DLPerf) at its ends, or none where there was nothing."""
+    known = list(prices)
+    return [Span(min(each[0] for each in known), max(each[1] for each in known) * hours)] if known else []
+
+
+def _prices(world: World, slices: Iterable[Slice], disk_gb: float) -> list[tuple[float, float]]:
+    found = []
+    for slice_ in slices:
+        if not world.is_listed(slice_) or world.resident_until(slice_) > world.now:
+            continue
+        disk = slice_.host.storage_price * disk_gb / market.HOURS_A_MONTH
+        rate = min(world.host_floor(slice_), world.ask(slice_)) + disk
+        dlperf = slice_.host.dlperf_per_gpu * slice_.num_gpus
+        found.append((rate / dlperf, dlperf))
+    return found

@@ -1,0 +1,120 @@
+"""The problem `bids`: rehearsed days of the auction, a climate at a time, under our strategies and what clients do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+
+from agent import tuning
+from agent.decide.strategy import Tuned
+from agent.lab.bench import Case, Score
+from agent.lab.bids import baselines, day, hindsight
+from agent.markets import port
+
+OPTIMUM = "hindsight"
+OURS = ("patient", "hedged")
+PER = 1000.0
+"""Costs are told per so many useful DLPerf-hours: about ten hours of an RTX 4090."""
+REFERENCE_DLPERF = 98.3
+"""DLPerf of an RTX 4090, by which a day is judged on which no work was done at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """A day: its climate and its seed."""
+
+    climate: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Climate and seed."""
+        return f"{self.climate}/{self.seed}"
+
+    @property
+    def cluster(self) -> str:
+        """The seed: the same hosts in every climate."""
+        return f"{self.seed}"
+
+
+@dataclass(frozen=True)
+class BidsProblem:
+    """Days of each climate, one a seed; the market is looked at every `poll_seconds`."""
+
+    climates: tuple[str, ...]
+    seeds: tuple[int, ...]
+    hours: float = 24.0
+    poll_seconds: float = 60.0
+
+    name = "bids"
+    baseline = "floor_relaunch"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _tuned(self) -> dict[str, Tuned]:
+        return tuning.load() | baselines.tuned()
+
+    def cases(self) -> Sequence[Seeded]:
+        """Return every day."""
+        return tuple(Seeded(climate, seed) for climate in self.climates for seed in self.seeds)
+
+    def parts(self) -> "Sequence[BidsProblem]":
+        """Return a problem a climate: what is best in one may be worst in another."""
+        return [replace(self, climates=(climate,)) for climate in self.climates]
+
+    def strategies(self) -> Sequence[str]:
+        """Return ours, the baselines, and the bound."""
+        return (*OURS, *baselines.RULES, OPTIMUM)
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a day comes to: dollars per 1,000 useful DLPerf-hours.
+
+        A day without useful work counts as late, at the most that the workload would pay for a reference card.
+        """
+        if not isinstance(case, Seeded):
+            raise TypeError("bids runs seeds")
+        setting = day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
+        best = self._bound(setting)
+        if strategy == OPTIMUM:
+            return Score(_per(best.dollars(best.work), best.work), is_late=best.work <= 0)
+        lived = day.Day(setting, strategy, self._tuned).live()
+        paid, work = lived.split, lived.split.useful_dlperf_hours
+        least = best.dollars(work)
+        figures = {
+            "$": paid.bill,
+            "useful h": paid.useful_hours,
+            **{f"{kind} $": paid.dollars[kind] for kind in paid.dollars},
+            "on demand h": lived.on_demand_hours,
+            "losses": float(lived.losses),
+            "/ bound of so much work": paid.bill / least if least > 0 else 0.0,
+        }
+        return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
+
+    def _bound(self, setting: day.Setting) -> hindsight.Bound:
+        work = day.workload(OPTIMUM)
+        query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
+        return hindsight.bound(setting.world, query, setting.hours, setting.poll)
+
+    def about(self) -> Mapping[str, object]:
+        """Return what the rehearsed market is, and that it is one."""
+        return {
+            "market": "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)",
+            "unit": f"dollars per {PER:,.0f} useful DLPerf-hours; 'late' counts days without useful work",
+            "climate": ", ".join(self.climates),
+            "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
+            "hours": self.hours,
+            "poll_seconds": self.poll_seconds,
+            "baselines": [f"{name}: {rule.source}" for name, rule in baselines.RULES.items()],
+            "bound": f"{OPTIMUM}: a whole day's work at each moment's cheapest host; whoever works only in cheap hours "
+            "is judged by 'bound of so much work'",
+        }
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digests of our numbers."""
+        return {name: self._tuned[name].digest for name in OURS}
+
+
+def _per(dollars: float, work: float) -> float:
+    if work <= 0:
+        return PER * day.workload(OPTIMUM).max_price.dollars / REFERENCE_DLPERF
+    return PER * dollars / work

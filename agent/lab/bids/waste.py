@@ -1,0 +1,154 @@
+"""What a bill was paid for: useful time, and each kind of waste; the parts add up to the bill.
+
+A run is a span in which one container runs. Its first `restore` is loading; what follows is useful, on one contract at
+a time: while an older run still works, the younger idles. A run that was lost is useful up to its last checkpoint, and
+what was done after that is lost; one that we stopped ourselves, or that still runs, is useful to its end
+(agent/decide/meter.py counts alike).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.domain.workload import Checkpoint
+from agent.simulator.billing import Rates, Turn
+
+HOUR = 3600.0
+KINDS = ("useful", "lost", "loading", "paused", "traffic", "idle")
+"""Useful work; work lost to interruptions; loading and restoring; disks of what does not run; traffic; idle GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A span in which nothing of a contract changed, epoch seconds."""
+
+    start: float
+    end: float
+    rates: Rates
+    is_running: bool
+    holds_gpu: bool
+
+    def dollars(self, start: float, end: float) -> float:
+        """Return what GPUs and disk cost within [start, end]."""
+        seconds = max(min(end, self.end) - max(start, self.start), 0.0)
+        return (self.rates.gpu + self.rates.disk) * seconds / HOUR
+
+    @property
+    def traffic_dollars(self) -> float:
+        """What was downloaded in it costs."""
+        return self.rates.down_gb * self.rates.down_price * (self.end - self.start) / HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A span in which a contract's container ran, epoch seconds; `is_lost` unless we ended it or it goes on."""
+
+    contract_id: int
+    start: float
+    end: float
+    is_lost: bool
+
+
+@dataclass(slots=True)
+class Split:
+    """Dollars by kind, and what came of them: useful hours, and useful DLPerf-hours."""
+
+    dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
+    useful_hours: float = 0.0
+    useful_dlperf_hours: float = 0.0
+
+    @property
+    def bill(self) -> float:
+        """Everything that was paid."""
+        return sum(self.dollars.values())
+
+
+def split(
+    turns: Sequence[Turn],
+    speeds: Mapping[int, float],
+    stops: Collection[tuple[int, float]],
+    checkpoint: Checkpoint,
+    end: float,
+) -> Split:
+    """Return what a bill was paid for, up to `end`.
+
+    `turns` are the till's; `speeds` are DLPerf by contract; `stops` are contracts that we ended, and when.
+    """
+    found = Split()
+    stretches = _stretches(turns, end)
+    for contract in stretches.values():
+        for stretch in contract:
+            found.dollars["traffic"] += stretch.traffic_dollars
+            if not stretch.is_running:
+                _at_rest(found, stretch)
+    busy_until = float("-inf")
+    for run in sorted(runs(stretches, stops, end), key=lambda each: (each.start, each.contract_id)):
+        worked_until = _of_run(found, run, stretches[run.contract_id], checkpoint, busy_until, speeds)
+        busy_until = max(busy_until, worked_until)
+    return found
+
+
+def _at_rest(found: Split, stretch: Stretch) -> None:
+    hours = (stretch.end - stretch.start) / HOUR
+    found.dollars["loading" if stretch.holds_gpu else "paused"] += stretch.rates.disk * hours
+    found.dollars["idle"] += stretch.rates.gpu * hours
+
+
+def _of_run(
+    found: Split,
+    run: Run,
+    stretches: Iterable[Stretch],
+    checkpoint: Checkpoint,
+    busy_until: float,
+    speeds: Mapping[int, float],
+) -> float:
+    """Add one run; return until when it works."""
+    restored = min(run.start + checkpoint.restore.total_seconds(), run.end)
+    begins = min(max(restored, busy_until), run.end)
+    ends = begins + _kept(run.end - begins, checkpoint) if run.is_lost else run.end
+    for stretch in stretches:
+        if stretch.is_running:
+            found.dollars["loading"] += stretch.dollars(run.start, restored)
+            found.dollars["idle"] += stretch.dollars(restored, begins)
+            found.dollars["useful"] += stretch.dollars(begins, ends)
+            found.dollars["lost"] += stretch.dollars(ends, run.end)
+    hours = (ends - begins) / HOUR
+    found.useful_hours += hours
+    found.useful_dlperf_hours += hours * speeds[run.contract_id]
+    return run.end
+
+
+def _kept(seconds: float, checkpoint: Checkpoint) -> float:
+    interval = checkpoint.interval.total_seconds()
+    return seconds // interval * interval if interval > 0 else 0.0
+
+
+def runs(stretches: Mapping[int, Sequence[Stretch]], stops: Collection[tuple[int, float]], end: float) -> Iterable[Run]:
+    """Yield every run of every contract."""
+    for contract_id, contract in stretches.items():
+        began: float | None = None
+        for stretch in contract:
+            if stretch.is_running and began is None:
+                began = stretch.start
+            if not stretch.is_running and began is not None:
+                is_lost = (contract_id, stretch.start) not in stops
+                yield Run(contract_id, began, stretch.start, is_lost)
+                began = None
+        if began is not None:
+            last = contract[-1].end
+            yield Run(contract_id, began, last, is_lost=last < end and (contract_id, last) not in stops)
+
+
+def _stretches(turns: Sequence[Turn], end: float) -> dict[int, list[Stretch]]:
+    """Return what each contract did, without the spans of no length."""
+    by_contract: dict[int, list[Turn]] = defaultdict(list)
+    for turn in turns:
+        by_contract[turn.contract_id].append(turn)
+    return {contract_id: list(_spans(mine, end)) for contract_id, mine in by_contract.items()}
+
+
+def _spans(turns: Sequence[Turn], end: float) -> Iterable[Stretch]:
+    ends = [following.at for following in turns[1:]] + [end]
+    for turn, until in zip(turns, ends, strict=True):
+        if not turn.is_end and min(until, end) > turn.at:
+            yield Stretch(turn.at, min(until, end), turn.rates, turn.is_running, turn.holds_gpu)

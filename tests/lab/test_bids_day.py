@@ -1,0 +1,114 @@
+"""A day of the auction in memory: reckoned by hand, the same for the same seed, and every dollar of it explained."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent import tuning
+from agent.domain.decision import Release, Rent
+from agent.lab.bids import baselines, day, hindsight, problem
+from agent.lab.bids.market import fits
+from agent.markets import port
+from agent.simulator.climate import Climate, Demand
+from agent.simulator.world import World
+
+STILL = Climate(
+    name="still",
+    demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),
+    price_walks_per_day=0.0,
+    failures=0.0,
+    pull_failure_probability=0.0,
+)
+TUNED = tuning.load() | baselines.tuned()
+WORK = day.workload("floor_relaunch")
+QUERY = port.OfferQuery(WORK.requirements, WORK.disk_gb, gpu_models=WORK.requirements.gpu_models)
+
+
+def still(hours: float = 2.0, strategy: str = "floor_relaunch") -> day.Day:
+    """Return a day on which nothing happens by itself, on a market small enough to be seen whole."""
+    setting = day.Setting("calm", 3, hours)
+    return day.Day(setting, strategy, TUNED, world=World(STILL, seed=3, start=day.START.timestamp(), hosts=80))
+
+
+def test_the_cheapest_floor_is_bid_and_the_bill_is_what_the_hand_reckons() -> None:
+    lived = still()
+    world = lived.world
+    floors = {
+        slice_.offer_id: (world.host_floor(slice_) + slice_.host.storage_price * 40 / 720) / slice_.host.dlperf_per_gpu
+        for slice_ in world.slices.values()
+        if fits(slice_, QUERY) and world.is_listed(slice_)
+    }
+    told = lived.live()
+    (contract,) = world.contracts.values()
+    assert contract.slice.offer_id == min(floors, key=lambda offer_id: floors[offer_id])
+    assert contract.first_started is not None
+    ran = lived.setting.end.timestamp() - contract.first_started
+    gpu, disk = min(contract.bid or 0.0, world.ask(contract.slice)), contract.host.storage_price * 40 / 720
+    bill = gpu * ran / 3600 + disk * 2.0 + contract.image_gb * contract.host.down_price
+    assert told.charged == pytest.approx(bill)
+    assert told.split.bill == pytest.approx(bill)
+    assert told.split.useful_hours == pytest.approx((ran - 60) / 3600)
+    assert told.losses == 0
+
+
+def test_outbid_at_the_floor_is_released_and_relaunched_elsewhere() -> None:
+    lived = still()
+    while lived.clock.now() < day.START + timedelta(minutes=40):
+        lived.step()
+    (contract,) = lived.world.contracts.values()
+    lived.world.add_rival(contract.host.machine_id, 1, (contract.bid or 0.0) + 0.01)
+    told = lived.live()
+    hosts = [each.host.machine_id for each in lived.world.contracts.values()]
+    assert len(hosts) == 2
+    assert len(set(hosts)) == 2
+    assert [type(decision) for _, decision in lived.engine.decisions] == [Rent, Release, Rent]
+    assert told.losses == 1
+    assert told.split.dollars["lost"] > 0
+
+
+@pytest.mark.parametrize("strategy", ["patient", "hedged", "ladder", "on_demand"])
+def test_every_dollar_of_a_rough_day_has_a_kind_and_none_is_below_the_bound(strategy: str) -> None:
+    setting = day.Setting("bidding_war", 5, 6.0, timedelta(seconds=120))
+    told = day.Day(setting, strategy, TUNED).live()
+    assert told.charged > 0
+    assert told.split.bill == pytest.approx(told.charged, rel=1e-9)
+    best = hindsight.bound(setting.world, QUERY, setting.hours, setting.poll)
+    assert told.split.useful_dlperf_hours <= best.work
+    assert best.dollars(told.split.useful_dlperf_hours) <= told.split.bill
+
+
+def test_equal_seeds_give_equal_days_and_others_others() -> None:
+    def lived(seed: int) -> tuple[float, list[str]]:
+        passed = day.Day(day.Setting("bidding_war", seed, 4.0), "patient", TUNED)
+        told = passed.live()
+        return told.charged, [f"{at} {decision}" for at, decision in passed.engine.decisions]
+
+    assert lived(2) == lived(2)
+    assert lived(2)[0] != lived(4)[0]
+
+
+def test_the_bound_takes_the_cheapest_spans_first() -> None:
+    bound = hindsight.Bound((hindsight.Span(0.001, 10.0), hindsight.Span(0.003, 10.0)))
+    assert bound.dollars(10.0) == pytest.approx(0.01)
+    assert bound.dollars(15.0) == pytest.approx(0.025)
+    assert bound.dollars(99.0) == pytest.approx(0.04)
+    assert bound.work == 20.0
+
+
+def test_a_problem_scores_a_day_per_thousand_units_of_work() -> None:
+    made = problem.BidsProblem(("calm",), (1, 2), hours=2.0)
+    (first, _) = made.cases()
+    score = made.score("floor_relaunch", first)
+    told = day.Day(day.Setting("calm", 1, 2.0), "floor_relaunch", TUNED).live()
+    assert score.cost == pytest.approx(1000 * told.split.bill / told.split.useful_dlperf_hours)
+    assert not score.is_late
+    assert score.figures["/ bound of so much work"] > 1.0
+    assert made.score("hindsight", first).cost < score.cost
+    assert "semi-synthetic" in str(made.about()["market"])
+
+
+def test_a_day_without_useful_work_is_late_and_not_free() -> None:
+    made = problem.BidsProblem(("calm",), (1,), hours=0.05)
+    score = made.score("on_demand", made.cases()[0])
+    assert score.is_late
+    assert score.cost == pytest.approx(1000 * 0.45 / 98.3)

@@ -1,0 +1,121 @@
+"""The market in memory against the same market over HTTP, read by the adapter: the same rows, the same decisions."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent import tuning
+from agent.clock import SteppedClock
+from agent.domain.decision import Decision, Hold, Rebid, Rent
+from agent.domain.instance import Instance, InstanceState
+from agent.lab.bids import baselines, day
+from agent.lab.engine import at_once
+from agent.markets import pace, port, transport
+from agent.markets.vast import client, market
+from agent.simulator.gate import DEFAULT_KEY
+from agent.simulator.server import Simulator
+
+TUNED = tuning.load() | baselines.tuned()
+QUERY = port.OfferQuery(
+    day.workload("").requirements, 40.0, gpu_models=day.workload("").requirements.gpu_models, max_rows=64
+)
+
+
+class Waited:
+    """A market over HTTP whose answers are waited for: its calls come back at once, as those in memory do."""
+
+    def __init__(self, inner: port.Market, loop: asyncio.AbstractEventLoop) -> None:
+        self.name = inner.name
+        self.inner = inner
+        self._loop = loop
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        call = getattr(self.inner, verb)
+        if not asyncio.iscoroutinefunction(call):
+            return call
+
+        @functools.wraps(call)
+        async def waited(*given: Any, **named: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(call(*given, **named), self._loop).result(30)
+
+        return waited
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop beside the test."""
+    made = asyncio.new_event_loop()
+    thread = threading.Thread(target=made.run_forever, daemon=True)
+    thread.start()
+    yield made
+    made.call_soon_threadsafe(made.stop)
+    thread.join(10)
+    made.close()
+
+
+@pytest.fixture
+def over_http(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[day.Setting, str], day.Day]]:
+    """Return what builds a day that is lived through HTTP and the vendor's adapter."""
+    ends: list[Callable[[], Any]] = []
+
+    def build(setting: day.Setting, strategy: str) -> day.Day:
+        world, clock = setting.world, SteppedClock(day.START)
+        simulator = Simulator(world, clock, seed=setting.seed)
+        asyncio.run_coroutine_threadsafe(simulator.start(), loop).result(10)
+        lanes, rows = pace.Pace(clock, {}), pace.RowBudget(clock, 10**6)
+        link = transport.Transport(simulator.vast_url, lambda: DEFAULT_KEY, clock, lanes, lambda: 0.5, deadline=30.0)
+        adapter = market.VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
+        ends.extend([simulator.stop, adapter.close])
+        through: Any = Waited(adapter, loop)
+        return day.Day(setting, strategy, TUNED, world=world, through=through, clock=clock)
+
+    yield build
+    for end in reversed(ends):
+        asyncio.run_coroutine_threadsafe(end(), loop).result(10)
+
+
+Build = Callable[[day.Setting, str], day.Day]
+
+
+def told(lived: day.Day) -> list[str]:
+    """Return each decision with its time, its reason in full, and what it is about."""
+    return [f"{at:%H:%M:%S} {type(each).__name__} {each.reason} {about(each)}" for at, each in lived.engine.decisions]
+
+
+def about(decision: Decision) -> str:
+    if isinstance(decision, Rent):
+        return f"{decision.offer} {decision.bid} {decision.rate}"
+    bid = decision.bid if isinstance(decision, Rebid) else None
+    return "" if isinstance(decision, Hold) else f"{decision.lease.lease_id} {bid}"
+
+
+@pytest.mark.parametrize(("climate", "seed"), [("bidding_war", 2), ("price_spike", 6)])
+def test_both_show_the_same_offers_instances_and_events(over_http: Build, climate: str, seed: int) -> None:
+    setting = day.Setting(climate, seed, 5.0)
+    there, here = over_http(setting, "patient"), day.Day(setting, "patient", TUNED)
+    states = set()
+    while here.clock.now() < setting.end:
+        there.step()
+        here.step()
+        rows = at_once(here.market.instances())
+        assert [plain(row) for row in at_once(there.engine.market.instances())] == [plain(row) for row in rows]
+        states |= {row.state for row in rows}
+    assert told(there) == told(here)
+    found = {offer.offer_id: offer for offer in at_once(here.market.offers(QUERY))}
+    assert {offer.offer_id: offer for offer in at_once(there.engine.market.offers(QUERY))} == found
+    events = at_once(here.market.events(day.START))
+    assert list(at_once(there.engine.market.events(day.START))) == list(events)
+    assert found
+    assert events
+    assert InstanceState.RUNNING in states
+    assert len(told(here)) > 1
+
+
+def plain(row: Instance) -> Instance:
+    """Return a row without what a person reads or connects by: the market in memory has no words and no addresses."""
+    return msgspec.structs.replace(row, message="", address="", ports="")
