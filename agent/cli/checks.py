@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -76,7 +76,7 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
     try:
         account = await it.account()
         found = [_key(settings.name, account, bound), *_credit(settings.name, account)]
-        found += [*_clock(settings.name, account, outside), await _listing(name, it), *await _scope(settings, outside)]
+        found += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
     except errors.Unauthorized as error:
         return [
             Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
@@ -121,22 +121,29 @@ async def _listing(name: str, it: "Market") -> Line:
     return Line(name, Verdict.OK, f"reachable; the account has {count} instance(s), ours and others")
 
 
-async def _scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
+async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
+    """Look whether the key may more than our calls need, as far as reading can tell."""
     from agent.markets import errors
-    from agent.markets.vast import scope
+    from agent.markets.runpod import scope as runpod
+    from agent.markets.vast import scope as vast
 
-    if settings.name != "vast":
-        return []
+    ask, needed = {"vast": (vast.is_wide, vast.NEEDED), "runpod": (runpod.is_wide, runpod.NEEDED)}[settings.name]
+    name = f"scope {settings.name}"
     try:
-        is_wide = await scope.is_wide(settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+        is_wide = await ask(settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
     except errors.MarketError:
         is_wide = None
     if is_wide is None:
-        return [Line("scope vast", Verdict.OK, "the market does not say what the key may do")]
+        return [Line(name, Verdict.OK, "the market does not say what the key may do")]
     if not is_wide:
-        return [Line("scope vast", Verdict.OK, "the key has only some of the account's permissions")]
-    mend = f"make a key with {', '.join(scope.NEEDED)} alone"
-    return [Line("scope vast", Verdict.WARN, "the key may do more than gpubid needs", mend)]
+        return [Line(name, Verdict.OK, "the key has only some of the account's permissions")]
+    return [
+        Line(name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with {_listed(needed)} alone")
+    ]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def ledger(config: "Config", now: datetime) -> list[Line]:

@@ -15,7 +15,11 @@ import pytest
 from aiohttp import web
 
 from agent import clock as clocks
-from agent.markets.vast import scope
+from agent.app import Outside
+from agent.cli import checks
+from agent.config.settings import MarketSettings
+from agent.markets.runpod import scope as runpod
+from agent.markets.vast import scope as vast
 from agent.simulator.gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import LIVE, Ran, gpubid, until
@@ -88,12 +92,12 @@ async def test_a_configuration_that_is_wrong_is_said_and_nothing_else(tmp_path: 
 
 
 @contextlib.asynccontextmanager
-async def _answering(status: int) -> AsyncIterator[str]:
-    async def machines(_: web.Request) -> web.Response:
-        return web.json_response({"machines": []}, status=status)
+async def _answering(path: str, status: int) -> AsyncIterator[str]:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response([], status=status)
 
     app = web.Application()
-    app.router.add_get("/api/v0/machines/", machines)
+    app.router.add_get(path, answer)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -104,9 +108,21 @@ async def _answering(status: int) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, True), (401, False), (403, False), (404, None)])
-async def test_a_key_that_sees_machines_is_wide(status: int, expected: bool | None) -> None:
-    async with _answering(status) as url:
+@pytest.mark.parametrize(("scope", "path"), [(vast, "/api/v0/machines/"), (runpod, "/v2/serverless")])
+async def test_a_key_is_wide_that_sees_what_we_never_ask_for(
+    scope: Any, path: str, status: int, expected: bool | None
+) -> None:
+    async with _answering(path, status) as url:
         assert await scope.is_wide(url, lambda: "key", clocks.SystemClock(), lambda: 0.0) is expected
+
+
+async def test_a_wide_key_of_runpod_is_told_with_what_it_needs() -> None:
+    outside = Outside(clocks.SystemClock(), lambda _: "key", {})
+    async with _answering("/v2/serverless", 200) as url:
+        settings = MarketSettings("runpod", url, "", "runpod_api_key", None, spend=True)
+        (line,) = await checks.scope(settings, outside)
+    assert (line.name, line.verdict) == ("scope runpod", checks.Verdict.WARN)
+    assert line.mend == "make a key with pods, billing, the catalogue and GraphQL alone"
 
 
 def parts(bundle: Path) -> dict[str, str]:

@@ -1,0 +1,32 @@
+"""Whether a key may more than gpubid needs: asked by a question that a restricted key is refused.
+
+The market's document says that keys are scoped and that a resource outside gets 403. No route tells the scope itself,
+and whether a key may order cannot be learned without ordering.
+"""
+
+from collections.abc import Callable
+
+from agent import clock as clocks
+from agent.markets import errors, pace, transport
+from agent.markets.runpod import client
+
+NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
+"""What our calls fall into; pods and GraphQL with write access."""
+_REFUSED = frozenset({401, 403})
+
+
+async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
+    """Tell whether the key may see serverless endpoints, which we never ask for; None: nobody can tell.
+
+    Raises: Throttled, Unavailable.
+    """
+    link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
+    try:
+        reply = await link.read(transport.Call("v2", "GET", "/v2/serverless"))
+    except errors.Malformed:
+        return None
+    finally:
+        await link.close()
+    if reply.is_ok:
+        return True
+    return False if reply.status in _REFUSED else None
