@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
-from agent.decide import credit, crossings, match
+from agent.decide import credit, crossings, match, worked
 from agent.decide.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.phases import Phases
@@ -13,12 +13,13 @@ from agent.telemetry.metrics import Metrics
 
 
 class Figures:
-    """Shows each pass on the metrics, and remembers which slots are on their way back."""
+    """Shows each pass on the metrics, and remembers which slots are on their way back and what has been counted."""
 
     def __init__(self, metrics: Metrics) -> None:
         """Show on `metrics`."""
         self._metrics = metrics
         self._recoveries = recovery.Recoveries()
+        self._stretches: worked.Stretches | None = None
 
     def see(self, app: App, done: Pass) -> None:
         """Show what one pass of `app` saw, found, decided and did."""
@@ -29,6 +30,7 @@ class Figures:
         changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
         self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
         self._see_charges(changes)
+        self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
         self.see_ledger(app)
         for name, market in app.markets.items():
@@ -50,8 +52,8 @@ class Figures:
         for fact in losses:
             if fact.cause is not None:
                 lease = fact.after
-                self._metrics.see_interruption(lease.market, lease.host_id, fact.cause, lease.state_since)
-        self._metrics.see_flapping(done.fleet.now)
+                self._metrics.see_interruption(lease.market, fact.cause)
+        self._metrics.see_flapping(done.fleet.losses, done.fleet.now)
         lost = [fact.after for fact in losses]
         self._metrics.see_recovery(self._recoveries.see(done.fleet, lost, done.plan.decisions, done.done))
 
@@ -61,9 +63,21 @@ class Figures:
             for charge in fact.charges:
                 amount = charge.gpu + charge.disk + charge.traffic
                 self._metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
-                self._metrics.see_useful(lease.slot.workload, charge.useful_seconds)
                 if charge.phases is not None:
                     self._metrics.see_paid(lease.slot.workload, _seconds(charge.phases))
+
+    def _see_useful(self, fleet: Fleet, changes: Sequence[LeaseChanged]) -> None:
+        """Count useful time as checkpoints keep it; what was useful before this process began is not its to count."""
+        charged: dict[str, float] = {}
+        for fact in changes:
+            for charge in fact.charges:
+                if charge.useful_seconds:
+                    charged[charge.lease_id] = charged.get(charge.lease_id, 0.0) + charge.useful_seconds
+        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == "lease.interrupted"}
+        if self._stretches is not None:
+            for workload, seconds in worked.gained(self._stretches, fleet, ended | charged):
+                self._metrics.see_useful(workload, seconds)
+        self._stretches = worked.running(fleet)
 
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:

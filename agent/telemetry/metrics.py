@@ -11,7 +11,7 @@ from agent.domain import cooldown, usefulness
 from agent.domain import decision as decisions
 from agent.domain.fleet import Fleet
 from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Cause
+from agent.domain.interruption import Cause, Loss
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour, total_rate
 from agent.domain.tenure import Tenure
@@ -52,7 +52,6 @@ class Metrics(families.Families):
         self._reason = Codes()
         self._limit = Codes(families.LIMITS)
         self._asks: dict[tuple[str, str], float] = {}
-        self._losses: list[tuple[datetime, str, str]] = []
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return what hears of every call to `market`: operation, outcome, seconds."""
@@ -133,17 +132,16 @@ class Metrics(families.Families):
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
-    def see_interruption(self, market: str, host_id: str, cause: Cause, at: datetime) -> None:
-        """Count a loss, and remember its host for a day."""
+    def see_interruption(self, market: str, cause: Cause) -> None:
+        """Count a loss."""
         self.interruptions.labels(market, cause.value).inc()
-        self._losses.append((at, market, host_id))
 
-    def see_flapping(self, now: datetime) -> None:
-        """Show how many hosts lost us again and again within the last day; a restart forgets what it had seen."""
-        self._losses = [loss for loss in self._losses if now - loss[0] < FLAPPING_WITHIN]
-        counts = Counter((market, host_id) for _, market, host_id in self._losses)
+    def see_flapping(self, losses: Iterable[Loss], now: datetime) -> None:
+        """Show how many hosts lost us again and again within the last day, as the ledger remembers it."""
+        recent = [loss for loss in losses if now - loss.at < FLAPPING_WITHIN]
+        counts = Counter((loss.market, loss.host_id) for loss in recent)
         for market in self._markets:
-            often = [losses for (where, _), losses in counts.items() if where == market and losses >= FLAPPING_LOSSES]
+            often = [times for (where, _), times in counts.items() if where == market and times >= FLAPPING_LOSSES]
             self.flapping.labels(market).set(len(often))
 
     def see_recovery(self, reached: Iterable[recovery.Reached]) -> None:

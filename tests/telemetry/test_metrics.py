@@ -171,7 +171,7 @@ def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegis
     figures.observer("vast")("rent", "ambiguous", 0.3)
     figures.see_intents([INTENT, dataclasses.replace(INTENT, state=IntentState.CONFIRMED)])
     figures.see_decisions([decision.Hold(SLOT, decision.Reason("per_day", "cap", limit="per_day"))])
-    figures.see_interruption("vast", "h", Cause.OUTBID, NOW)
+    figures.see_interruption("vast", Cause.OUTBID)
     assert value(registry, "market_requests_total", market="vast", operation="rent", outcome="ambiguous") == 1
     assert value(registry, "market_request_duration_seconds_sum", market="vast", operation="rent") == 0.3
     assert value(registry, "intents_total", kind="rent", outcome="confirmed") == 1

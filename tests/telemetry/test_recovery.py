@@ -11,7 +11,7 @@ from agent.decide import match
 from agent.domain import money
 from agent.domain.decision import Hold, Reason, Rebid
 from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.interruption import Cause
+from agent.domain.interruption import Cause, Loss
 from agent.domain.lease import Bills, LeaseState
 from agent.telemetry import metrics, recovery
 from tests.support import builders
@@ -74,11 +74,10 @@ def test_the_exemplar_names_the_intent() -> None:
 def test_a_host_flaps_that_interrupts_three_times_within_a_day(losses: int, flapping: int) -> None:
     registry = CollectorRegistry()
     figures = metrics.Metrics(registry, ["vast"], ["train"])
-    for _ in range(losses):
-        figures.see_interruption("vast", "h1", Cause.OUTBID, NOW)
-    figures.see_flapping(NOW + timedelta(hours=23))
+    seen = [Loss(NOW, SLOT, "vast", "h1", Cause.OUTBID)] * losses + [Loss(NOW, SLOT, "vast", "h2", None)]
+    figures.see_flapping(seen, NOW + timedelta(hours=23))
     assert registry.get_sample_value("gpubid_hosts_flapping", {"market": "vast"}) == flapping
-    figures.see_flapping(NOW + timedelta(hours=24))
+    figures.see_flapping(seen, NOW + timedelta(hours=24))
     assert registry.get_sample_value("gpubid_hosts_flapping", {"market": "vast"}) == 0
 
 
