@@ -5,7 +5,7 @@ Only the rows of one screen are worked out: a fleet of a thousand leases costs n
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from agent import __version__
 from agent.cycle import Pass, Rules
 from agent.decide import explain, meter
+from agent.decide.notices import Notice, held_back
 from agent.domain import money
 from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
@@ -44,6 +45,7 @@ class Sight:
     known: Recollection
     seen: Pass | None
     now: datetime
+    notices: tuple[Notice, ...] = ()
 
 
 async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
@@ -62,6 +64,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
         "version": __version__,
         "page": page,
         "pages": pages,
+        "notices": [asdict(each) for each in (*sight.notices, *held_back(known.leases))][:ROWS],
         "money": _money(rules, known, now),
         "running": _running(places, by_slot),
         "wanted": len(places),

@@ -80,7 +80,9 @@ class Pages:
         page = request.query.get("page", "1")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) <= 6 else 1  # noqa: PLR2004 - digits
         now = self._app.clock.now()
-        sight = board.Sight(self._app.rules, self._app.ledger.recollection(now), self._app.seen, now)
+        sight = board.Sight(
+            self._app.rules, self._app.ledger.recollection(now), self._app.seen, now, self._app.notices()
+        )
         return self._shown(request, "board.html", await board.board(sight, await self._app.ledger.reader(), number))
 
     async def _lease(self, request: web.Request) -> web.Response:

@@ -68,6 +68,17 @@ async def test_what_a_market_wrote_is_shown_and_never_run(tmp_path: Path) -> Non
         assert "<img" not in text
 
 
+async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        calm = (await page.get("/"))[1]
+        page.world.app.stop_writing(f"another daemon {HOSTILE}")
+        _, text = await page.get("/")
+    assert "To know" not in calm
+    assert text.index("To know") < text.index("Running")
+    assert "<strong>daemon</strong>: nothing more is written: another daemon &lt;script&gt;" in text
+    assert "(writing_stopped)" in text
+
+
 async def test_every_answer_forbids_foreign_script_and_framing(tmp_path: Path) -> None:
     async with served(tmp_path) as page, page.client.get(page.url + "/") as answer:
         policy = answer.headers["Content-Security-Policy"]
