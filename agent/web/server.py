@@ -3,6 +3,7 @@
 By default it is bound to the loopback address: figures of spend are nobody else's business.
 """
 
+import asyncio
 from collections.abc import Iterable
 
 from aiohttp import web
@@ -14,6 +15,8 @@ from agent.telemetry.health import Health
 
 MOST_BODY = 16 * 1024
 """Bytes of a posted form: a verb, a target and a proof."""
+MOST_CONNECTIONS = 128
+"""Connections at a time: whoever opens more and never asks must not take the files that the market's calls need."""
 
 
 class ListenError(Exception):
@@ -43,6 +46,7 @@ class Server:
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handle_signals=False)
+        self._listener: asyncio.Server | None = None
 
     async def start(self) -> tuple[str, int]:
         """Listen, and return the address and port that are served.
@@ -51,18 +55,31 @@ class Server:
             ListenError: another program has the port, or the address is not of this machine.
         """
         await self._runner.setup()
+        loop = asyncio.get_running_loop()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            self._listener = await loop.create_server(self._let_in, self._host, self._port)
         except OSError as error:
             await self._runner.cleanup()
             sentence = f"cannot listen on {self._host}:{self._port} ({error.strerror}); change listen in [web]"
             raise ListenError(sentence) from None
-        host, port = self._runner.addresses[0][:2]
+        host, port = self._listener.sockets[0].getsockname()[:2]
         return str(host), int(port)
 
     async def close(self) -> None:
         """Stop listening."""
+        if self._listener is not None:
+            self._listener.close()
         await self._runner.cleanup()
+
+    def _let_in(self) -> asyncio.Protocol:
+        """Return what handles a new connection; where there are too many, the oldest is cut."""
+        inside = self._runner.server
+        if inside is None:
+            raise ListenError("closed")
+        for oldest in inside.connections[: 1 - MOST_CONNECTIONS]:
+            if oldest.transport is not None:
+                oldest.transport.abort()
+        return inside()
 
     async def _alive(self, _request: web.Request) -> web.Response:
         return _verdict(is_good=self._health.is_alive, late=[str(late) for late in self._health.late()])

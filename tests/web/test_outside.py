@@ -1,5 +1,6 @@
 """What others ask the daemon for or tell it: service discovery, and the market's signed deliveries, over real HTTP."""
 
+import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import yarl
 
 from agent.act import endpoints
 from agent.clock import SteppedClock
@@ -17,7 +19,7 @@ from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.web import deliveries, discovery
 from agent.web.deliveries import Deliveries
-from agent.web.server import Server
+from agent.web.server import MOST_CONNECTIONS, Server
 from tests.support import builders
 from tests.support.scene import work
 from tests.support.world import rehearsed
@@ -86,6 +88,20 @@ async def test_what_is_forged_changed_or_old_wakes_nobody(woken: Woken) -> None:
 async def test_a_delivery_as_large_as_a_flood_is_refused(woken: Woken) -> None:
     raw = b"x" * 100_000
     assert await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) == 413
+
+
+async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken) -> None:
+    place = yarl.URL(woken.url)
+    idle = [await asyncio.open_connection(place.host, place.port) for _ in range(2 * MOST_CONNECTIONS)]
+    for _, writer in idle:
+        writer.write(b"POST /webhooks/vast HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    raw = json.dumps(OUTBID).encode()
+    assert await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) == 204
+    ended = [await asyncio.wait_for(reader.read(), 10) for reader, _ in idle[:MOST_CONNECTIONS]]
+    assert ended == [b""] * MOST_CONNECTIONS, "the oldest are not cut"
+    assert not idle[-1][0].at_eof()
+    for _, writer in idle:
+        writer.close()
 
 
 def test_useful_leases_are_discovered_with_their_ports_and_labels() -> None:
