@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Builds gpubid_VERSION_ARCH.deb: the program in a virtual environment of its own, on Debian's Python.
-#   deploy/debian/build.sh [--version VERSION] [--out FOLDER]
+#   deploy/debian/build.sh [--version VERSION] [--out FOLDER] [--loose]
+# --loose packs in a second instead of a minute, for a package that is installed once and thrown away.
 # Needs uv and hatchling in .venv (`make setup`), dpkg-deb, and Debian's python3.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source=$PWD debian=$PWD/deploy/debian
 bin=${GPUBID_BIN:-$source/.venv/bin}
-version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' agent/__init__.py) out=dist
+version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' agent/__init__.py) out=dist packed=(-Zxz)
 while [ $# -gt 0 ]; do
   case $1 in
     --version) version=$2 ;;
     --out) out=$2 ;;
-    *) echo "usage: $0 [--version VERSION] [--out FOLDER]" >&2; exit 2 ;;
+    --loose) packed=(-Zgzip -z1); shift; continue ;;
+    *) echo "usage: $0 [--version VERSION] [--out FOLDER] [--loose]" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -49,6 +51,8 @@ sed -i "1s|deploy/schema|$home/share/gpubid/deploy/schema|" "$tree/share/gpubid/
 "$tree/bin/python" "$debian/copyright.py" "$tree" "$source/LICENSE" >"$stage/copyright"
 site=$(echo "$tree"/lib/python3.*/site-packages)
 find "$site" -name __pycache__ -prune -exec rm -rf {} +
+# A tenth of everything, and nobody runs them on a box.
+find "$site/numpy" -name tests -prune -exec rm -rf {} +
 # Unchecked: nobody may write there later, and a file's time is not what was compiled.
 "$python" -m compileall -q -j 0 -s "$root" -p / --invalidation-mode unchecked-hash "$site" >/dev/null
 
@@ -81,5 +85,5 @@ find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -h -d "@$SOURCE_DATE_EPO
 
 mkdir -p "$out"
 package=$out/gpubid_${version}_$arch.deb
-dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
+dpkg-deb --root-owner-group "${packed[@]}" --build "$root" "$package" >/dev/null
 echo "$package"

@@ -14,6 +14,12 @@ from pathlib import Path
 FREE = re.compile(
     r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|0BSD|Unlicense|Zlib)\b", re.IGNORECASE
 )
+LIBRARIES = {
+    "libscipy_openblas": "OpenBLAS, BSD-3-Clause, with LAPACK, BSD-3-Clause-Open-MPI",
+    "libgfortran": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "libquadmath": "LGPL-2.1-or-later",
+}
+"""Shared libraries that numpy's wheel brings along, as its own LICENSE.txt names them."""
 BOUND = re.compile(r"\b(A?GPL|Affero|commercial|proprietary)\b", re.IGNORECASE)
 OWN = "gpubid"
 
@@ -34,14 +40,23 @@ def bundled(environment: Path) -> Iterator[tuple[str, str, str]]:
         yield package.metadata["Name"], package.version, licence(package)
 
 
+def libraries(environment: Path) -> Iterator[tuple[str, str]]:
+    """Yield each shared library that a wheel brought along beside its package, with its licence or nothing."""
+    for file in sorted(environment.glob("lib/python3.*/site-packages/*.libs/*")):
+        yield file.name, next((text for name, text in LIBRARIES.items() if file.name.startswith(name)), "")
+
+
 def main() -> int:
     """Print the file."""
     environment, own = Path(sys.argv[1]), Path(sys.argv[2]).read_text()
     packages = [one for one in bundled(environment) if one[0] != OWN]
     refused = [one for one in packages if BOUND.search(one[2]) or not FREE.search(one[2])]
+    brought = list(libraries(environment))
+    refused += [(name, "", text) for name, text in brought if not text]
     for name, version, text in refused:
         sys.stderr.write(f"{name} {version} may not ride along under its licence: {text or 'unknown'}\n")
     lines = [f"  {name} {version}: {text}" for name, version, text in packages]
+    lines += [f"  {name}: {text}" for name, text in brought]
     sys.stdout.write("Bundled in /usr/lib/gpubid, each with its own licence text beside it:\n\n")
     sys.stdout.write("\n".join(lines) + "\n\ngpubid itself:\n\n" + own)
     return 1 if refused else 0

@@ -30,10 +30,9 @@ print(urllib.request.urlopen(asked, timeout=20).read().decode())
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """The folder of the packages; the same program, once under an earlier version."""
+    """The folder of the packages, and the name of the present one."""
 
     folder: Path
-    earlier: str
     present: str
 
 
@@ -94,13 +93,14 @@ class Box:
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     guest.base()
     folder = tmp_path_factory.mktemp("packages")
-    present = folder / Path(_ran("nice", ROOT / "deploy/debian/build.sh", "--out", folder).strip()).name
-    earlier = _earlier(present, tmp_path_factory.mktemp("earlier"))
-    return Packages(folder, earlier.name, present.name)
+    present = folder / Path(_ran(ROOT / "deploy/debian/build.sh", "--loose", "--out", folder).strip()).name
+    return Packages(folder, present.name)
 
 
-def _earlier(present: Path, unpacked: Path) -> Path:
+@pytest.fixture(scope="session")
+def earlier(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the same package under an earlier version: made from the present one, as building takes a minute."""
+    present, unpacked = packages.folder / packages.present, tmp_path_factory.mktemp("earlier")
     _ran("dpkg-deb", "--raw-extract", present, unpacked)
     (module,) = unpacked.glob("usr/lib/gpubid/lib/python3.*/site-packages/agent/__init__.py")
     for file in (module, unpacked / "DEBIAN/control"):
@@ -108,8 +108,8 @@ def _earlier(present: Path, unpacked: Path) -> Path:
     for stale in module.parent.glob("__pycache__/__init__.*.pyc"):
         stale.unlink()
     made = present.with_name(present.name.replace(__version__, EARLIER))
-    _ran("nice", "dpkg-deb", "--root-owner-group", "-z1", "--build", unpacked, made)
-    return made
+    _ran("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", unpacked, made)
+    return made.name
 
 
 def _ran(*order: str | Path) -> str:

@@ -58,7 +58,14 @@ def test_what_is_installed(empty: Box) -> None:
 
 
 def test_a_life(box: Box) -> None:
-    box.out("systemctl enable --now gpubid")
+    # What reckons with arrays must be let through the unit's walls, and take one thread.
+    reckons = "import numpy as n, os; n.linalg.solve(n.eye(9), n.ones(9)); print(len(os.listdir('/proc/self/task')))"
+    box.guest.write(
+        "/etc/systemd/system/gpubid.service.d/reckon.conf",
+        f'[Service]\nExecStartPre=/usr/lib/gpubid/bin/python -c "{reckons}"\n',
+    )
+    box.out("systemctl daemon-reload && systemctl enable --now gpubid")
+    assert box.out("journalctl --no-pager -o cat -u gpubid -t python").split() == ["1"]
     assert box.guest.shows("ActiveState") == "active"
     assert box.guest.shows("StatusText") == "running"
     (contract,) = box.until_billing()
@@ -212,15 +219,15 @@ def materialised(dump: Path, folder: Path) -> Path:
     return made
 
 
-def test_an_upgrade_keeps_what_there_was(empty: Box) -> None:
-    empty.install(empty.packages.earlier)
+def test_an_upgrade_keeps_what_there_was(empty: Box, earlier: str) -> None:
+    empty.install(earlier)
     assert empty.out("gpubid --version") == f"gpubid {EARLIER}\n"
     empty.out(f"echo '# mine' >> {CONFIG} && systemctl enable --now gpubid gpubid-backup.timer")
-    earlier = empty.guest.shows("MainPID")
+    process = empty.guest.shows("MainPID")
     fleet = empty.out("cat /var/lib/gpubid/gpubid.sqlite.fleet")
     empty.install(empty.packages.present)
     empty.until("systemctl is-active gpubid gpubid-backup.timer", "both running again")
-    assert empty.guest.shows("MainPID") != earlier
+    assert empty.guest.shows("MainPID") != process
     assert empty.out("gpubid --version") == f"gpubid {__version__}\n"
     assert empty.out(f"tail -n 1 {CONFIG}") == "# mine\n"
     assert empty.out("cat /var/lib/gpubid/gpubid.sqlite.fleet") == fleet

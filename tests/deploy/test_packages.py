@@ -50,11 +50,13 @@ def test_nothing_that_is_imported_needs_what_is_left_out() -> None:
 
 
 def test_the_packages_lock_is_the_projects_without_what_is_left_out() -> None:
-    locked, all_of_them = pins(DEBIAN / "requirements.lock"), pins(ROOT / "requirements.lock")
+    locked = pins(DEBIAN / "requirements.lock")
+    # The project's lock has two versions where the newest leaves out a Python that we support.
+    all_of_them = set(PINNED.findall((ROOT / "requirements.lock").read_text()))
     left_out = set(re.findall(r"^([a-z0-9-]+);", (DEBIAN / "without.txt").read_text(), re.MULTILINE))
     assert "borb" in left_out
     assert not left_out & locked.keys()
-    assert locked == {name: all_of_them[name] for name in locked}, "run `make lock`"
+    assert locked.items() <= all_of_them, "run `make lock`"
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     names = {re.split(r"[<>=\[]", line)[0] for line in wanted}
     assert names - left_out <= locked.keys(), "run `make lock`"
@@ -93,6 +95,17 @@ def test_a_licence_that_binds_ends_the_build(tmp_path: Path) -> None:
         if code:
             (folder / "METADATA").unlink()
             folder.rmdir()
+
+
+def test_a_library_of_unknown_licence_ends_the_build(tmp_path: Path) -> None:
+    beside = tmp_path / "lib/python3.11/site-packages/numpy.libs"
+    beside.mkdir(parents=True)
+    order = [sys.executable, str(DEBIAN / "copyright.py"), str(tmp_path), str(ROOT / "LICENSE")]
+    for name, code in (("libgfortran-1.so", 0), ("libmystery-1.so", 1)):
+        (beside / name).touch()
+        ran = subprocess.run(order, capture_output=True, text=True, check=False)
+        assert (ran.returncode, name in ran.stderr, name in ran.stdout) == (code, bool(code), True)
+    assert "libgfortran-1.so: GPL-3.0-or-later WITH GCC-exception-3.1" in ran.stdout
 
 
 @pytest.mark.parametrize("script", ["postinst", "prerm", "postrm", "gpubid.sh", "build.sh"])
