@@ -16,7 +16,17 @@ from pathlib import Path
 import pytest
 
 RELEASE = "bookworm"
-PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "python3", "ca-certificates", "adduser", "prometheus")
+PACKAGES = (
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "procps",
+    "python3",
+    "ca-certificates",
+    "adduser",
+    "prometheus",
+    "libfaketime",
+)
 BASES = Path(os.environ.get("GPUBID_GUESTS", "/var/cache/gpubid-guests"))
 BOOT_SECONDS, COMMAND_SECONDS, BASE_SECONDS = 90.0, 180.0, 900.0
 ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
