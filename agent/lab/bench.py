@@ -6,7 +6,7 @@ Invariants:
 """
 
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -127,24 +127,43 @@ _problem: list[Problem] = []
 """The problem of this process; it is sent once and not with every chunk."""
 
 
+class NotComparable(Exception):
+    """What was asked for cannot be compared; the sentence tells what to name instead."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code, self.sentence = code, sentence
+
+
+Told = Callable[[int, int], None]
+"""Is told how many runs of how many are done."""
+
+
 def run(
-    problem: Problem, strategies: Sequence[str], *, baseline: str | None = None, workers: int = 2, seed: int = 0
+    problem: Problem,
+    strategies: Sequence[str],
+    *,
+    baseline: str | None = None,
+    workers: int = 2,
+    seed: int = 0,
+    told: Told = lambda _done, _total: None,
 ) -> Table:
     """Return the table of these strategies; the bound is always among them, for the ratio.
 
     Raises:
-        ValueError: a strategy is not one of the problem's, or there is no case.
+        NotComparable: a strategy is not one of the problem's, or there is no case.
     """
     unknown = sorted({*strategies, *([baseline] if baseline else [])} - set(problem.strategies()))
     if unknown:
-        raise ValueError(f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}")
+        sentence = f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}"
+        raise NotComparable("no_strategy", sentence)
     cases = problem.cases()
     if not cases:
-        raise ValueError("no window fits into these traces; name shorter windows")
+        raise NotComparable("no_case", "no window fits into these traces; name shorter windows")
     named = list(dict.fromkeys(strategies))
     against = baseline or (problem.baseline if problem.baseline in named else named[0])
     needed = list(dict.fromkeys([*named, problem.optimum, against]))
-    scored = _score_all(problem, needed, len(cases), workers)
+    scored = _score_all(problem, needed, len(cases), workers, told)
     bound = _mean([each.score.cost for each in scored[problem.optimum]])
     clusters = [case.cluster for case in cases]
     digests = problem.digests()
@@ -152,22 +171,32 @@ def run(
     return Table(problem.name, len(cases), against, seed, interval.DRAWS, problem.about(), tuple(rows))
 
 
-def _score_all(problem: Problem, strategies: Sequence[str], count: int, workers: int) -> dict[str, list[_Timed]]:
+def _score_all(
+    problem: Problem, strategies: Sequence[str], count: int, workers: int, told: Told
+) -> dict[str, list[_Timed]]:
     chunks = [
         (name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
     ]
+    by_strategy: dict[str, list[_Timed]] = {name: [] for name in strategies}
+    done = 0
+    for chunk in _spread(problem, chunks, workers):
+        for timed in chunk:
+            by_strategy[timed.strategy].append(timed)
+        done += len(chunk)
+        told(done, count * len(strategies))
+    return by_strategy
+
+
+def _spread(problem: Problem, chunks: Sequence[tuple[str, range]], workers: int) -> Iterator[list[_Timed]]:
+    """Yield what each chunk came to, in order."""
     if workers <= 1:
         _take(problem)
-        found = list(starmap(_score, chunks))
-    else:
-        # A fresh process holds no locks or threads of this one.
-        fresh = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_take, initargs=(problem,)) as pool:
-            found = list(pool.map(_score, *zip(*chunks, strict=True)))
-    by_strategy: dict[str, list[_Timed]] = {name: [] for name in strategies}
-    for timed in (each for chunk in found for each in chunk):
-        by_strategy[timed.strategy].append(timed)
-    return by_strategy
+        yield from starmap(_score, chunks)
+        return
+    # A fresh process holds no locks or threads of this one.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_take, initargs=(problem,)) as pool:
+        yield from pool.map(_score, *zip(*chunks, strict=True))
 
 
 def _take(problem: Problem) -> None:

@@ -2,9 +2,16 @@
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
+NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
+"""What a document has and a line of CSV cannot hold as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,12 @@ class Row:
     digest: str
     costs: tuple[float, ...]
     figures: Mapping[str, float]
+
+    @property
+    def percentiles(self) -> dict[str, float]:
+        """The dollars that so many per cent of the runs stayed below, of those that could be done at all."""
+        costs = np.array([cost for cost in self.costs if math.isfinite(cost)])
+        return {f"{share}": float(np.percentile(costs, share)) for share in PERCENTILES} if len(costs) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +80,28 @@ class Table:
 
 
 def _document(row: Row) -> dict[str, Any]:
+    figures = {key: _finite(value) for key, value in row.figures.items()}
     return {
         "strategy": row.strategy,
-        "mean_cost": row.mean_cost,
-        "ratio_to_optimum": row.ratio_to_optimum,
+        "mean_cost": _finite(row.mean_cost),
+        "ratio_to_optimum": _finite(row.ratio_to_optimum),
         "late": row.late,
-        "difference_vs_baseline": row.difference,
-        "ci95_vs_baseline": list(row.interval),
+        "difference_vs_baseline": _finite(row.difference),
+        "ci95_vs_baseline": [_finite(end) for end in row.interval],
         "wall_seconds": row.wall_seconds,
         "digest": row.digest,
-        **({"figures": dict(row.figures)} if row.figures else {}),
+        "cost_percentiles": row.percentiles,
+        **({"figures": figures} if figures else {}),
     }
 
 
+def _finite(value: float) -> float | None:
+    """Return a number that JSON can hold; what cannot be reached at any price is none."""
+    return value if math.isfinite(value) else None
+
+
 def _flat(row: Row) -> dict[str, Any]:
-    kept = {key: value for key, value in _document(row).items() if key not in {"ci95_vs_baseline", "figures"}}
+    kept = {key: value for key, value in _document(row).items() if key not in NESTED}
     return kept | {"ci95_low": row.interval[0], "ci95_high": row.interval[1], **row.figures}
 
 

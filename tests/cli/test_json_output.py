@@ -1,5 +1,6 @@
 """`deploy/json-output.md` is the contract of `--json`: what is printed is documented, what is documented is printed."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,15 @@ VERBS: dict[str, tuple[str, ...]] = {
     "release": ("drain", "train/0"),
     "lab check": ("lab", "check", "ondemand"),
     "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
+    "lab bench": (
+        *("lab", "bench", "--problem", "deadline", "--traces", "traces.json", "--workers", "1", "--job-hours", "4"),
+        *("--deadline-hours", "5", "--window-hours", "6", "--spot-price", "1", "--on-demand-price", "3"),
+    ),
 }
+TRACE = {"pool": "zone", "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": [1, 1, 0] * 40}
 UNSEEN = {
+    # A problem's own figures; deadline has none.
+    "lab bench": {"strategies[].figures.<figure>"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
     "savings": {"cited[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
@@ -67,6 +75,7 @@ async def _count(market: Market, count: int) -> bool:
 async def _samples(place: Path) -> dict[str, list[Any]]:
     """Run every verb on a fleet of one lease, one doubt and an empty slot, and then under a kill that is refused."""
     made: dict[str, list[Any]] = {}
+    (place / "traces.json").write_text(json.dumps(TRACE))
 
     async def sample(name: str, *verb: str) -> Ran:
         ran = await gpubid(place, *verb, "--json")

@@ -3,11 +3,13 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits, session
+from agent.cli import session
+from agent.cli.lab import running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
 
@@ -26,23 +28,21 @@ def bench(  # noqa: PLR0913 - one parameter per option
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     as_json: session.JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
+    page: Annotated[Path | None, typer.Option(help="Write it as one HTML page too.")] = None,
 ) -> None:
     """Run strategies over the same cases and tell which is cheaper, by how much, and how sure that is."""
-    from agent.config.problems import ConfigError
-    from agent.lab import bench as runner
-
-    if problem not in PROBLEMS:
-        exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; there is {', '.join(PROBLEMS)}"])
-    try:
-        built = PROBLEMS[problem](options)
-        named = built.strategies() if strategies is None else strategies.split(",")
-        parts = built.parts() if isinstance(built, runner.Divided) else [built]
-        made = [runner.run(part, named, baseline=baseline, workers=workers, seed=seed) for part in parts]
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
-    except ValueError as error:
-        exits.stop(exits.BAD_INPUT, [str(error)])
+    if page is not None:
+        running.must_be_writable(page)
+    made = running.compared(running.built(problem, options), strategies, baseline, workers, seed)
+    if page is not None:
+        _write(page, made)
     _print(made, as_json=as_json, as_csv=as_csv)
+
+
+def _write(path: Path, made: "Sequence[Table]") -> None:
+    from agent.lab.page import html, saved
+
+    running.write(path, html.page([saved.table(each.document()) for each in made]))
 
 
 def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:

@@ -1,0 +1,87 @@
+"""What every verb that compares strategies begins with: a problem built, run with its progress shown, or bad input."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.cli import exits, session
+from agent.cli.lab.options import Options
+from agent.cli.lab.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from agent.lab.bench import Problem
+    from agent.lab.table import Table
+
+
+@contextlib.contextmanager
+def honest() -> Iterator[None]:
+    """End with 2 and every sentence where what was given cannot be run."""
+    from agent.config.problems import ConfigError
+    from agent.lab.bench import NotComparable
+
+    try:
+        yield
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
+    except NotComparable as error:
+        exits.stop(exits.BAD_INPUT, [error.sentence])
+
+
+def built(name: str, options: Options) -> "Problem":
+    """Return a problem by its name, or end with those there are."""
+    if name not in PROBLEMS:
+        exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; there is {', '.join(PROBLEMS)}"])
+    with honest():
+        return PROBLEMS[name](options)
+
+
+def compared(
+    problem: "Problem", strategies: str | None, baseline: str | None, workers: int, seed: int
+) -> "list[Table]":
+    """Return the tables of strategies, written with commas between (None: all there are); one for each part."""
+    from agent.lab import bench
+
+    named = problem.strategies() if strategies is None else [name.strip() for name in strategies.split(",")]
+    parts = problem.parts() if isinstance(problem, bench.Divided) else [problem]
+    made = []
+    for part in parts:
+        with honest(), _progress(part.name) as told:
+            made.append(bench.run(part, named, baseline=baseline, workers=workers, seed=seed, told=told))
+    return made
+
+
+def must_be_writable(path: Path) -> None:
+    """End where a file could not be written, before any work is done for it."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        exits.stop(exits.BAD_INPUT, [f"{path} cannot be written there; name a file in a folder that exists"])
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page and say so on stderr: standard output may be for a program."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{path} cannot be written ({error.strerror})"])
+    sys.stderr.write(f"wrote {session.plain(str(path))}\n")
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show at a terminal how many runs of all are done; everywhere else say nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not session.is_terminal(sys.stderr),
+    )
+    with shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""Pages of the lab: one file each that shows itself, without network and without script."""

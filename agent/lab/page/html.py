@@ -1,0 +1,129 @@
+"""A table, alone or with plots, as one HTML page: escaped, in light and dark, for a phone too, and without script."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from agent import __version__
+from agent.lab.page.saved import Strategy, Table
+
+NONE = "\u2013"
+"""A dash where there is no figure."""
+BAR = 160
+"""Units across of the picture of an interval."""
+FARTHEST = 2.5
+"""A picture reaches at most so many times as far as that of the middle row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture with what it shows in words: `says` for whoever cannot see it, `note` for everybody."""
+
+    title: str
+    says: str
+    note: str
+    svg: Markup
+    is_wide: bool = False
+
+
+def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence[str] = ()) -> str:
+    """Return the page of tables, the first of which names it; `left_out` says in sentences what could not be drawn."""
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("agent.lab.page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    templates.filters |= {"dollars": dollars, "words": words}
+    return templates.get_template("bench.html").render(
+        title=_title(tables[0]),
+        tables=[_Shown(table) for table in tables],
+        plots=plots,
+        left_out=left_out,
+        version=__version__,
+        style=Markup(_style()),  # noqa: S704 - our own style sheets
+    )
+
+
+class _Shown:
+    """A table and what its looks depend on."""
+
+    def __init__(self, table: Table) -> None:
+        reach = _reach(table)
+        self.of = table
+        self.digits = _digits(table)
+        self.figures = list(dict.fromkeys(key for row in table.strategies for key in row.figures))
+        self.bars = {row.strategy: _bar(row, reach) for row in table.strategies}
+        self.has_digests = any(row.digest for row in table.strategies)
+        self.name = words(table.about.get("climate") or _title(table))
+
+
+def _title(table: Table) -> str:
+    traces = table.about.get("traces")
+    return table.problem if traces is None else f"{table.problem} on {words(traces)}"
+
+
+def dollars(value: float | None, digits: int, *, signed: bool = False) -> str:
+    """Return dollars, or a dash where there is no figure."""
+    if value is None:
+        return NONE
+    return f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}"
+
+
+def words(value: object) -> str:
+    """Return a setting in words."""
+    if value is None:
+        return "the data's own"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(words(each) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {words(each)}" for key, each in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _style() -> str:
+    """Return the house's style sheet and ours."""
+    house = resources.files("agent.web").joinpath("static/page.css").read_text("utf-8")
+    return house + resources.files("agent.lab.page").joinpath("page.css").read_text("utf-8")
+
+
+def _digits(table: Table) -> int:
+    """Return how many digits after the point say something of every row."""
+    most = max((abs(row.mean_cost) for row in table.strategies if row.mean_cost is not None), default=0.0)
+    return 2 if most >= 100 else 3 if most >= 1 else 5  # noqa: PLR2004 - digits, not a rule
+
+
+def _reach(table: Table) -> float:
+    """Return how far from nought a picture reaches: to the farthest end, unless one hides all others."""
+    ends = [max(map(abs, row.interval)) for row in table.strategies if row.interval and row.strategy != table.baseline]
+    return min(max(ends), FARTHEST * statistics.median_low(ends)) if ends else 0.0
+
+
+def _bar(row: Strategy, reach: float) -> Markup:
+    """Return an interval as a line with its mean, nought in the middle, an arrow where it lies outside.
+
+    It is hidden from screen readers: the figures stand beside it.
+    """
+    if row.interval is None or row.difference_vs_baseline is None or reach <= 0:
+        return Markup("")
+
+    def across(value: float) -> float:
+        return BAR / 2 + min(max(value / reach, -1.0), 1.0) * (BAR / 2 - 6)
+
+    (low, high), mean = row.interval, row.difference_vs_baseline
+    kind = "less" if high < 0 else "more" if low > 0 else "alike"
+    drawn = (
+        f'<path class="nought" d="M{BAR / 2} 1V15"/><path class="{kind}" d="M{across(low):.1f} 8H{across(high):.1f}"/>'
+    )
+    if abs(mean) > reach:
+        tip = 6 if mean > 0 else -6
+        drawn += f'<path class="tip {kind}" d="M{across(mean):.1f} 3l{tip} 5l{-tip} 5z"/>'
+    else:
+        drawn += f'<circle class="{kind}" cx="{across(mean):.1f}" cy="8" r="3.5"/>'
+    return Markup(f'<svg class="bar" viewBox="0 0 {BAR} 16" aria-hidden="true">{drawn}</svg>')  # noqa: S704 - numbers alone

@@ -1,0 +1,81 @@
+"""A table as `gpubid lab bench --json` printed it, read again and checked: it may come from anywhere."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from agent.config.problems import ConfigError, Problem
+
+MAX_BYTES = 16 << 20
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+class Strategy(msgspec.Struct, kw_only=True):
+    """One row: mean dollars, ratio to the bound (None: there is none), paired difference and its interval."""
+
+    strategy: _Name
+    mean_cost: float | None
+    ratio_to_optimum: float | None
+    late: int
+    difference_vs_baseline: float | None
+    ci95_vs_baseline: tuple[float | None, float | None]
+    wall_seconds: float = 0.0
+    digest: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    cost_percentiles: dict[str, float | None] = msgspec.field(default_factory=dict)
+    figures: dict[_Name, float | None] = msgspec.field(default_factory=dict)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval, where there is one."""
+        low, high = self.ci95_vs_baseline
+        return None if low is None or high is None else (low, high)
+
+
+class Table(msgspec.Struct, kw_only=True):
+    """A bench: what it ran on (`about`: every key that is not its own), and a row a strategy."""
+
+    problem: _Name
+    runs: Annotated[int, msgspec.Meta(ge=1)]
+    baseline: _Name
+    seed: int
+    bootstrap_draws: int
+    strategies: Annotated[list[Strategy], msgspec.Meta(min_length=1, max_length=64)]
+    about: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def table(document: dict[str, Any]) -> Table:
+    """Return the table of a document.
+
+    Raises:
+        msgspec.ValidationError: it is none.
+    """
+    own = set(Table.__struct_fields__)
+    about = {key: value for key, value in document.items() if key not in own}
+    return msgspec.convert({**document, "about": about}, Table)
+
+
+def read(path: Path) -> Table:
+    """Return the table of a file.
+
+    Raises:
+        ConfigError: it cannot be read, or is no table of a bench.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _wrong(path, "file", "too_large", f"is larger than {MAX_BYTES >> 20} MiB")
+        document = json.loads(path.read_bytes())
+        return table(document if isinstance(document, dict) else {})
+    except OSError as error:
+        raise _wrong(path, "file", "unreadable", f"cannot be read ({error.strerror})") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise _wrong(path, "file", "not_json", "is no JSON; write it with gpubid lab bench --json") from error
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `")
+        sentence = f"{what}; write it with gpubid lab bench --json"
+        raise _wrong(path, where.rstrip("`").removeprefix("$.") or "file", "no_table", sentence) from error
+
+
+def _wrong(path: Path, key: str, code: str, sentence: str) -> ConfigError:
+    return ConfigError([Problem(str(path), 1, key, code, sentence)])
