@@ -30,11 +30,19 @@ def honest() -> Iterator[None]:
 
 
 def built(name: str, options: Options) -> "Problem":
-    """Return a problem by its name, or end with those there are."""
+    """Return a problem by its name, or end with those there are or with what does not fit."""
+    from agent.lab import bench
+
     if name not in PROBLEMS:
         exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; there is {', '.join(PROBLEMS)}"])
     with honest():
-        return PROBLEMS[name](options)
+        try:
+            made = PROBLEMS[name](options)
+            # A problem reads its data when it is first asked for its cases; a number that does not fit shows then.
+            made.cases()
+        except ValueError as error:
+            raise bench.NotComparable("no_problem", str(error)) from error
+        return made
 
 
 def compared(
