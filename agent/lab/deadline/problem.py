@@ -10,12 +10,15 @@ from typing import Self
 
 from agent import tuning
 from agent.config.problems import ConfigError, Problem
+from agent.decide import hazards
 from agent.decide.strategy import Params
 from agent.lab import traces
 from agent.lab.bench import Case, Score
-from agent.lab.deadline import baselines, optimum, ticks, window
+from agent.lab.deadline import baselines, folds, learning, optimum, ticks, window
 
 OPTIMUM = "optimum"
+LEARNER = "deadline"
+"""Our own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class DeadlineProblem:
     settings: tuple[ticks.Setting, ...]
     prices: window.Prices = window.OWN
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    cross_fit: folds.CrossFit = folds.CrossFit.NONE
 
     name = "deadline"
     baseline = "levi"
@@ -85,7 +89,7 @@ class DeadlineProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules and the bound."""
-        return (*baselines.PLAIN, *baselines.NUMBERED, OPTIMUM)
+        return (*baselines.PLAIN, *baselines.NUMBERED, LEARNER, OPTIMUM)
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that a strategy runs on."""
@@ -103,9 +107,26 @@ class DeadlineProblem:
             raise TypeError("deadline runs windows")
         if strategy == OPTIMUM:
             return Score(optimum.cost(case.window, case.setting))
-        rule = baselines.rule(strategy, self.params(strategy))
-        lived = ticks.run(rule, case.window, case.setting)
+        lived = ticks.run(self._rule(strategy, case), case.window, case.setting)
         return Score(lived.dollars, lived.is_late(case.setting))
+
+    def _rule(self, strategy: str, case: Run) -> ticks.Rule:
+        if strategy == LEARNER:
+            return learning.rule(self._hazards(case.window))
+        return baselines.rule(strategy, self.params(strategy))
+
+    def _hazards(self, over: window.Window) -> hazards.Hazards:
+        """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
+        if self.cross_fit is folds.CrossFit.NONE:
+            return hazards.SHIPPED
+        fold = folds.fold(over, self.cross_fit)
+        if fold not in self._fitted:
+            self._fitted[fold] = folds.fitted(self._traces, fold, self.cross_fit, self.hours)
+        return self._fitted[fold]
+
+    @cached_property
+    def _fitted(self) -> dict[folds.Fold, hazards.Hazards]:
+        return {}
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""
@@ -118,6 +139,7 @@ class DeadlineProblem:
             "market": "recorded availability of a cloud; not a bid market",
             "job_hours": sorted({setting.work / 3600 for setting in self.settings}),
             "deadline_hours": sorted({setting.allowed / 3600 for setting in self.settings}),
+            "cross_fit": self.cross_fit.value,
             "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,

@@ -1,0 +1,115 @@
+"""How interruptible capacity of one pool comes and goes: chances that fall with age, and what a pool's own past says.
+
+Both losing capacity and getting it back follow a hazard by age: heavy-tailed, so by bins of age rather than at one
+rate. Pools differ: a few models scale both hazards, and each is believed in as far as what was seen is likely under it.
+What was seen counts for less as it ages, since markets drift.
+
+Invariants:
+1. A belief depends on what was observed alone, in order; equal observations give equal beliefs.
+2. Evidence that has aged for long leaves the prior.
+"""
+
+import bisect
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hazards:
+    """Chances of a pool, per hour, by bins of age; several models of how good it is.
+
+    `edges` are the ages in hours at which bins begin, the first 0. `losses` and `returns` (bins,) are per hour of
+    capacity being there or away. `factors` (models, 2) scale losses and returns; `weights` (models,) are how likely
+    each is before anything was seen. Evidence loses half its weight in `half_life` hours.
+    """
+
+    edges: tuple[float, ...]
+    losses: tuple[float, ...]
+    returns: tuple[float, ...]
+    factors: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    weights: tuple[float, ...] = (1.0,)
+    half_life: float = 48.0
+
+    def bin(self, age: float) -> int:
+        """Return the bin of an age in hours."""
+        return bisect.bisect_right(self.edges, age + _ROUNDING) - 1
+
+    @cached_property
+    def loss_rates(self) -> Array:
+        """Losses per hour, (bins, models)."""
+        return np.outer(self.losses, [factor for factor, _ in self.factors])
+
+    @cached_property
+    def return_rates(self) -> Array:
+        """Returns per hour, (bins, models)."""
+        return np.outer(self.returns, [factor for _, factor in self.factors])
+
+    @cached_property
+    def prior(self) -> Array:
+        """Logarithms of the weights, (models,)."""
+        return np.log(np.asarray(self.weights) / sum(self.weights))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What is known of a pool now: whether capacity is there, for how many hours, and the evidence for each model.
+
+    `evidence` (models,) are log-likelihoods of what was seen, discounted.
+    """
+
+    is_up: bool
+    age: float
+    evidence: Array
+
+    def weights(self, hazards: Hazards) -> Array:
+        """Return how likely each model is, (models,)."""
+        odds = hazards.prior + self.evidence
+        likely = np.exp(odds - odds.max())
+        shares: Array = likely / likely.sum()
+        return shares
+
+
+def first(hazards: Hazards, *, is_up: bool, age: float) -> Belief:
+    """Return the belief at the first look, when capacity is thought to have been so for `age` hours."""
+    return Belief(is_up, age, np.zeros(len(hazards.factors)))
+
+
+def observe(hazards: Hazards, belief: Belief, *, is_up: bool, hours: float) -> Belief:
+    """Return the belief after `hours` at whose end capacity was seen to be there or not."""
+    rates = hazards.loss_rates if belief.is_up else hazards.return_rates
+    expected = rates[hazards.bin(belief.age)] * hours
+    has_changed = is_up is not belief.is_up
+    said = np.log(-np.expm1(-expected)) if has_changed else -expected
+    kept = math.exp2(-hours / hazards.half_life)
+    return Belief(is_up, 0.0 if has_changed else belief.age + hours, belief.evidence * kept + said)
+
+
+SHIPPED = Hazards(
+    edges=(0.0, 1 / 6, 0.5, 1.0, 2.0, 4.0, 8.0),
+    losses=(1.1, 0.801, 0.545, 0.35, 0.241, 0.196, 0.131),
+    returns=(1.9, 1.01, 0.654, 0.433, 0.298, 0.294, 0.17),
+    factors=(
+        (0.5, 0.5),
+        (0.5, 1.0),
+        (0.5, 2.0),
+        (1.0, 0.5),
+        (1.0, 1.0),
+        (1.0, 2.0),
+        (2.0, 0.5),
+        (2.0, 1.0),
+        (2.0, 2.0),
+    ),
+    weights=(0.0681, 0.0575, 0.0978, 0.0594, 0.274, 0.0392, 0.129, 0.21, 0.0645),
+)
+"""Fitted by `agent.lab.deadline.fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26, 12 days
+(collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI 2027). A
+cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
+
+_ROUNDING = 1e-9
+"""Ages are sums of spans: one that should be the edge of a bin is in the bin that begins there."""

@@ -1,0 +1,53 @@
+"""`deadline` over a window: the kernel that decides live, tick by tick, with what it has seen of the window so far."""
+
+from agent.decide import hazards, horizon
+from agent.domain.tenure import Tenure
+from agent.lab.deadline.ticks import Rule, Standing
+
+FIRST_AGE_HOURS = 1.0
+"""How long capacity is thought to have been as it is found at the first tick."""
+
+
+def rule(pool: hazards.Hazards) -> Rule:
+    """Return a rule that starts from these hazards and learns nothing but what it is shown; for one run alone."""
+    return _Learner(pool).choose
+
+
+class _Learner:
+    def __init__(self, pool: hazards.Hazards) -> None:
+        self._pool = pool
+        self._belief: hazards.Belief | None = None
+        self._horizon: horizon.Horizon | None = None
+        self._prices = (0.0, 0.0)
+
+    def choose(self, at: Standing) -> Tenure | None:
+        """Return what the kernel holds in this tick, and remember what was seen."""
+        hours = at.gap / 3600
+        if self._belief is None:
+            self._belief = hazards.first(self._pool, is_up=at.is_up, age=FIRST_AGE_HOURS)
+        else:
+            self._belief = hazards.observe(self._pool, self._belief, is_up=at.is_up, hours=hours)
+        standing = _standing(at, hours)
+        return self._for(at, standing).choose(standing, self._belief)
+
+    def _for(self, at: Standing, standing: horizon.Standing) -> horizon.Horizon:
+        """Return the horizon at the prices of this tick."""
+        prices = at.spot_price, at.on_demand_price
+        if self._horizon is None or prices != self._prices:
+            ratio = at.spot_price / at.on_demand_price if at.on_demand_price else 1.0
+            setting = horizon.setting(standing, at.setting.allowed / 3600, at.setting.work / 3600, ratio)
+            self._horizon, self._prices = horizon.of(setting, self._pool), prices
+        return self._horizon
+
+
+def _standing(at: Standing, hours: float) -> horizon.Standing:
+    overhead = at.setting.overhead / 3600
+    return horizon.Standing(
+        left=at.left // at.gap * hours,  # a tick that the deadline cuts short does not count
+        todo=at.todo / 3600,
+        tenure=at.tenure,
+        warming=at.warming / 3600,
+        start_on_demand=overhead,
+        start_interruptible=overhead,
+        gap=hours,
+    )

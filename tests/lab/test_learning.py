@@ -1,0 +1,94 @@
+"""`deadline` over windows: in time whatever capacity does, blind to the future, and better than the published rules."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.decide import hazards
+from agent.lab import bench
+from agent.lab.deadline import fitting, folds, learning, problem, ticks, window
+
+RECORDED = os.environ.get("GPUBID_TRACES")
+
+
+def stretch(is_up: Sequence[bool], gap: int) -> window.Window:
+    count = len(is_up)
+    return window.Window("pool", 0, gap, tuple(is_up), (0.97,) * count, (3.06,) * count)
+
+
+@settings(max_examples=60)
+@given(
+    gap=st.sampled_from((195, 600)),
+    overhead=st.sampled_from((180, 720)),
+    spare=st.integers(0, 12),
+    spells=st.lists(st.integers(1, 12), min_size=1, max_size=40),
+    begins_up=st.booleans(),
+)
+def test_it_is_in_time_whatever_capacity_does(
+    gap: int, overhead: int, spare: int, spells: list[int], begins_up: bool
+) -> None:
+    least = -(-(3 * 3600 + overhead) // gap)
+    allowed = (least + spare) * gap
+    up = [begins_up is (place % 2 == 0) for place, length in enumerate(spells) for _ in range(length)]
+    is_up = (up * (least + spare))[: least + spare + 24]
+    setting = ticks.Setting(3 * 3600, allowed, overhead)
+    lived = ticks.run(learning.rule(hazards.SHIPPED), stretch(is_up, gap), setting)
+    assert not lived.is_late(setting)
+
+
+def test_it_is_blind_to_the_future_and_the_same_every_time() -> None:
+    rng = np.random.default_rng(0)
+    setting = ticks.Setting.of_hours(8, 12, 0.2)
+    past = (rng.random(40) < 0.5).tolist()
+    lived = [
+        ticks.run(learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600), setting).tenures
+        for chance in (0.1, 0.9)
+    ]
+    assert lived[0][:40] == lived[1][:40]
+    again = ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
+    assert again == ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
+
+
+def test_a_fit_finds_the_hazards_that_made_a_trace() -> None:
+    rng = np.random.default_rng(1)
+    up = np.zeros(60_000, bool)
+    for tick in range(1, len(up)):
+        # Losses 0.3 an hour, returns 0.6: ten minutes are a sixth of an hour.
+        up[tick] = (rng.random() > 0.05) if up[tick - 1] else (rng.random() < 0.1)
+    found = fitting.fit([fitting.Sight(up, 1 / 6)], factors=(1.0,))
+    assert found.losses[:4] == pytest.approx((0.3,) * 4, rel=0.15)
+    assert found.returns[:4] == pytest.approx((0.6,) * 4, rel=0.15)
+
+
+def test_a_trace_without_a_change_says_that_there_is_nothing_to_fit() -> None:
+    with pytest.raises(ValueError, match="nothing to fit"):
+        fitting.fit([fitting.Sight(np.ones(100, bool), 1.0)])
+
+
+def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
+    over = window.Window("us-west-2a_v100_8", 1000, 600, (), (), (), datetime(2026, 1, 1, tzinfo=UTC))
+    assert folds.fold(over, folds.CrossFit.POOL) == folds.Fold(zone="us-west-2a")
+    assert folds.fold(over, folds.CrossFit.TIME) == folds.Fold(block=1)
+
+
+@pytest.mark.skipif(RECORDED is None, reason="set GPUBID_TRACES to the folder of recorded traces to run this")
+@pytest.mark.parametrize(("name", "stride"), [("aws-2022", 72), ("aws-2023", 144)])
+def test_cross_fitted_by_zone_it_beats_levi_on_recorded_traces(name: str, stride: int) -> None:
+    built = problem.DeadlineProblem(
+        Path(str(RECORDED)) / name,
+        70,
+        stride,
+        (ticks.Setting.of_hours(48, 52, 0.2),),
+        window.Prices(0.9731, 3.06),
+        cross_fit=folds.CrossFit.POOL,
+    )
+    rows = {row.strategy: row for row in bench.run(built, ("levi", "deadline", "optimum"), workers=1).rows}
+    gap = rows["levi"].mean_cost - rows["optimum"].mean_cost
+    assert rows["levi"].mean_cost - rows["deadline"].mean_cost > 0.25 * gap
+    assert rows["deadline"].late == 0
