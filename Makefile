@@ -109,6 +109,10 @@ deb: setup ## Build dist/gpubid_VERSION_ARCH.deb: the program in an environment 
 deploy-test: setup ## Install, run, break, upgrade and purge the package in a booted Debian; needs root, see tests/deploy
 	@$(PYTHON) -m pytest --quiet -m guest tests/deploy
 
+.PHONY: box-test
+box-test: setup ## Of deploy-test the six commands of the README alone, as CI does
+	@$(PYTHON) -m pytest --quiet -rs -m guest tests/deploy/test_guest.py -k six_commands
+
 .PHONY: bench
 bench: setup ## Measure speed and memory, each beside what it is compared to
 	@$(PYTHON) -m tests.bench
