@@ -122,7 +122,8 @@ soak: setup ## Two simulated days in each of seven climates under ten seeds: no 
 	@$(PYTHON) -m tests.soak --processes $(WORKERS)
 
 .PHONY: nightly
-nightly: setup ## Second opinions that take minutes: pyright, slow tests, mutants of what decides
+nightly: TOOLS += pg_ctlcluster:postgresql
+nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, a PostgreSQL, mutants of what decides
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]

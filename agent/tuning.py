@@ -120,6 +120,23 @@ def _shipped_values(strategy: Strategy[Any]) -> dict[str, Any]:
     return {key: value for key, value in source.read(file).values.items() if key != "strategy"}
 
 
+def over(name: str, params: Params, file: Path) -> Params:
+    """Return these numbers of the strategy `name` with those of a file in their place.
+
+    Raises:
+        ConfigError: the file cannot be read, is for another strategy, or holds a mistake.
+    """
+    read = source.read(file)
+    if read.values.get("strategy") != name:
+        sentence = f'the file must be for this strategy; write strategy = "{name}", or name another file'
+        raise problems.ConfigError([read.problem(("strategy",), "other_strategy", sentence)])
+    changed = {key: value for key, value in read.values.items() if key != "strategy"}
+    try:
+        return type(params).model_validate({**params.model_dump(), **changed}, strict=True)
+    except pydantic.ValidationError as error:
+        raise problems.ConfigError(verdict.problems_of(error, read, type(params))) from None
+
+
 def _tuned(file: Path, known: Registry) -> Tuned:
     read = source.read(file)
     name = read.values.get("strategy")

@@ -2,9 +2,10 @@
 
 import typer
 
-from agent.cli.lab import bench, check, verify
+from agent.cli.lab import bench, check, tune, verify
 
 app = typer.Typer(no_args_is_help=True, help="Compare and tune strategies on recorded or rehearsed markets.")
 app.command()(bench.bench)
 app.command()(check.check)
+app.command()(tune.tune)
 app.command()(verify.verify)

@@ -1,0 +1,202 @@
+"""`gpubid lab tune`: search for a strategy's numbers, score them on what they were not fitted on, write them down."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits, session
+from agent.cli.lab import extra
+from agent.cli.lab.options import Options, taking
+from agent.cli.lab.problems import PROBLEMS
+from agent.config import problems
+
+if TYPE_CHECKING:
+    from agent.lab.bench import Tunable
+    from agent.lab.tune import Compared, Order, Part, Tuning
+
+STORAGE = "sqlite:///gpubid-lab.sqlite3"
+
+
+@taking
+def tune(  # noqa: PLR0913 - one parameter per option
+    *,
+    options: Options,
+    strategy: Annotated[str, typer.Argument(help="The strategy whose numbers are searched.")],
+    problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")],
+    keys: Annotated[str | None, typer.Option(help="Search these alone, with commas between.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials in a study; there is one for each fold and one.")] = 60,
+    patience: Annotated[int, typer.Option(min=1, help="End a study after so many without a better one.")] = 30,
+    folds: Annotated[int, typer.Option(min=1, max=20, help="Walk-forward splits.")] = 2,
+    storage: Annotated[
+        str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")
+    ] = STORAGE,
+    study: Annotated[str | None, typer.Option(help="The study to take part in; named by its data by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the numbers, as a strategy file.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Change the file if it is there; start from it.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search and of the bootstrap.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the study.")] = 1,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Search for a strategy's numbers within the bounds they declare; stopped, it goes on when it is started again."""
+    extra.need("optuna", "scipy", "tomlkit", *(["psycopg"] if storage.startswith("postgresql") else []))
+    from agent.lab import study as studies
+    from agent.lab import tune as search
+
+    if problem not in PROBLEMS:
+        exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; there is {', '.join(PROBLEMS)}"])
+    if out is not None and out.exists() and not write:
+        exits.stop(exits.BAD_INPUT, [f"{out} is there; name another, or let --write change it"])
+    order = search.Order(
+        storage=storage,
+        ends=studies.Ends(trials, patience),
+        folds=folds,
+        seed=seed,
+        workers=workers,
+        name=study,
+        keys=tuple(keys.split(",")) if keys is not None else None,
+    )
+    made = _searched(problem, options, strategy, out, order)
+    if as_json:
+        session.print_json(document(made, problem, studies.shown(storage), seed))
+    else:
+        _show(made, studies.shown(storage), out)
+
+
+def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
+    """Return what the search comes to, written down where it is to be; or end with what is wrong."""
+    from agent.config.problems import ConfigError
+    from agent.lab import tune as search
+    from agent.lab.study import StorageError
+
+    try:
+        made = search.tune(_started(_tunable(problem, options), strategy, out), strategy, order)
+        if out is not None:
+            _write(made, out)
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
+    except ValueError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    except StorageError as error:
+        exits.stop(exits.FAILED, [str(error)])
+    return made
+
+
+def _tunable(problem: str, options: Options) -> "Tunable":
+    from agent.lab.bench import Tunable
+
+    built = PROBLEMS[problem](options)
+    if not isinstance(built, Tunable):
+        exits.stop(exits.BAD_INPUT, [f"the strategies of {problem} have no numbers of ours yet; name another problem"])
+    return built
+
+
+def _started(built: "Tunable", strategy: str, out: Path | None) -> "Tunable":
+    """Return the problem with what is searched from: the operator's file where it is there, else what is shipped."""
+    from agent import tuning
+
+    if strategy not in built.strategies():
+        known = ", ".join(name for name in built.strategies() if built.params(name) is not None)
+        exits.stop(exits.BAD_INPUT, [f"{built.name} knows no {strategy!r} with numbers; it knows {known or 'none'}"])
+    shipped = built.params(strategy)
+    if out is None or not out.exists() or shipped is None:
+        return built
+    return built.with_params(strategy, tuning.over(strategy, shipped, out))
+
+
+def _write(made: "Tuning", out: Path) -> None:
+    from agent import tuning
+    from agent.lab import tuned_file
+
+    if out.exists():
+        base: str | None = out.read_text()
+    else:
+        one = tuning.installed().get(made.strategy)
+        file = tuning.shipped_file(one) if one is not None else None
+        base = file.read_text() if file is not None and file.exists() else None
+    try:
+        tuned_file.write(out, tuned_file.text(made, base))
+    except tuned_file.WriteError as error:
+        exits.stop(exits.FAILED, [str(error)])
+
+
+def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:
+    """Return what a search came to, for JSON."""
+    return {
+        "problem": problem,
+        "strategy": made.strategy,
+        **made.about,
+        "seed": seed,
+        "study": made.study,
+        "storage": storage,
+        "shipped": _plain({key: getattr(made.shipped, key) for key in made.changed}),
+        "tuned": _plain(made.changed),
+        "without_effect": list(made.inert),
+        "held_out": _compared(made.held),
+        "folds": [_part(each) for each in (*made.parts, made.whole)],
+    }
+
+
+def _plain(numbers: Any) -> dict[str, Any]:  # noqa: ANN401 - a mapping of numbers, spans and switches
+    from datetime import timedelta
+
+    return {
+        key: problems.duration_text(value) if isinstance(value, timedelta) else value for key, value in numbers.items()
+    }
+
+
+def _compared(one: "Compared | None") -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "runs": one.cases,
+        "shipped_mean_cost": one.shipped.mean,
+        "tuned_mean_cost": one.tuned.mean,
+        "difference": one.difference,
+        "ci95": list(one.interval),
+        "shipped_late": one.shipped.late,
+        "tuned_late": one.tuned.late,
+    }
+
+
+def _part(one: "Part") -> dict[str, Any]:
+    return {
+        "name": one.fold.name,
+        "held_out_since": one.fold.since.isoformat() if one.fold.since is not None else None,
+        "tuned": _plain(one.changed),
+        "ended": one.found.ended,
+        "trials": [{"number": each.number, "state": each.state, "score": each.score} for each in one.found.trials],
+        "fitted": _compared(one.fitted),
+        "held_out": _compared(one.held),
+    }
+
+
+def _show(made: "Tuning", storage: str, out: Path | None) -> None:
+    table = session.table("numbers of", "on", "runs", "shipped $", "tuned $", "late", "difference", "95 %")
+    for part in (*made.parts, made.whole):
+        name = part.fold.name
+        _add(table, name, "what they were fitted on", part.fitted)
+        if part.held is not None:
+            _add(table, name, "what came later", part.held)
+    _add(table, "all folds", "HELD OUT", made.held)
+    session.show(table)
+    for key, value in _plain(made.changed).items():
+        before = _plain({key: getattr(made.shipped, key)})[key]
+        session.say(f"{key} = {problems.literal(value)} (before {problems.literal(before)})")
+    if made.inert:
+        session.say(f"without effect here, and left alone: {', '.join(made.inert)}")
+    count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*made.parts, made.whole))
+    session.say(f"study {made.study} in {storage}; trials: {count}")
+    low, high = made.held.interval
+    if high >= 0:
+        session.say(f"held out, nothing is proven gained: 95 % of the difference is [{low:+.3f}, {high:+.3f}]")
+    session.say(f"written to {out}" if out is not None else "nothing is written; name a file with --out")
+
+
+def _add(table: Any, name: str, where: str, one: "Compared") -> None:  # noqa: ANN401 - a table of rich
+    low, high = one.interval
+    late = f"{one.tuned.late} (before {one.shipped.late})" if one.tuned.late or one.shipped.late else "0"
+    means = f"{one.shipped.mean:.3f}", f"{one.tuned.mean:.3f}"
+    session.add(
+        table, name, where, str(one.cases), *means, late, f"{one.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"
+    )

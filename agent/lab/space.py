@@ -1,0 +1,132 @@
+"""What of a strategy's numbers can be searched, and between which bounds: read off the types of its Params.
+
+A whole or broken number is searched between the bounds its field declares (ge, gt, le, lt), a duration between nothing
+and several times what is shipped, a switch both ways. What has no two bounds, and texts, lists and tables, are not
+searched. The axis of a number is bent so that what is shipped lies in its middle: bounds are often far from any number
+that makes sense, and a search that is even between 0 and 10 would hardly look at 0.1.
+
+Invariants:
+1. What a place stands for is within the bounds, and is written with three digits: fewer numbers, fewer lucky ones.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import annotated_types
+from pydantic.fields import FieldInfo
+
+from agent.decide.strategy import NEVER, Params
+
+DURATION_TIMES = 8
+"""A duration is searched up to so many times what is shipped."""
+LONGEST = timedelta(days=1)
+"""Up to here where nothing or "never" is shipped."""
+DIGITS = 3
+MINUTE = 60
+_FAR = math.log(999.0)
+
+Value = bool | int | float | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One number: its bounds, whether they may be reached, what is shipped. `of` is bool, int, float or timedelta.
+
+    A duration's bounds are in seconds.
+    """
+
+    key: str
+    of: type
+    low: float
+    high: float
+    shipped: float
+    excludes_low: bool = False
+    excludes_high: bool = False
+
+    def value(self, place: float) -> Value:
+        """Return what a place from 0 to 1 on the axis stands for."""
+        if self.of is bool:
+            return place >= 0.5  # noqa: PLR2004 - the middle
+        bend = self._bend
+        share = place if bend == 0 else math.expm1(bend * place) / math.expm1(bend)
+        return self._finished(self.low + (self.high - self.low) * min(max(share, 0.0), 1.0))
+
+    def place(self, number: float) -> float:
+        """Return where on the axis a number lies."""
+        if self.of is bool:
+            return float(number)
+        share, bend = (number - self.low) / (self.high - self.low), self._bend
+        return min(max(share if bend == 0 else math.log1p(share * math.expm1(bend)) / bend, 0.0), 1.0)
+
+    @property
+    def _bend(self) -> float:
+        share = (self.shipped - self.low) / (self.high - self.low)
+        return 0.0 if share in {0.0, 0.5, 1.0} else 2 * min(max(math.log(1 / share - 1), -_FAR), _FAR)
+
+    def _finished(self, number: float) -> Value:
+        if self.of is timedelta:
+            return timedelta(seconds=round(number / MINUTE) * MINUTE if number > 10 * MINUTE else round(number))
+        if self.of is int:
+            return min(max(round(number), math.ceil(self.low + self.excludes_low)), int(self.high - self.excludes_high))
+        return self._within(float(f"{number:.{DIGITS}g}"))
+
+    def _within(self, number: float) -> float:
+        step = (self.high - self.low) / 1000
+        low = self.low + step if self.excludes_low else self.low
+        return min(max(number, low), self.high - step if self.excludes_high else self.high)
+
+
+def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...]:
+    """Return the axes of these numbers, or of those of them that are named.
+
+    Raises:
+        ValueError: a named key is not there or cannot be searched, or there is nothing to search.
+    """
+    found = {key: axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params))}
+    unknown = sorted(set(keys or ()) - found.keys())
+    if unknown or not found:
+        can = ", ".join(found) or "nothing"
+        raise ValueError(f"{', '.join(unknown) or 'these numbers'} cannot be searched; {can} can: what has two bounds")
+    return tuple(axis for key, axis in found.items() if keys is None or key in keys)
+
+
+def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str, Value]:
+    """Return what these places stand for."""
+    return {axis.key: axis.value(places[axis.key]) for axis in searched}
+
+
+def applied(params: Params, changed: Mapping[str, Value]) -> Params:
+    """Return these numbers with some of them changed.
+
+    Raises:
+        pydantic.ValidationError: they do not go together.
+    """
+    return type(params).model_validate({**params.model_dump(), **changed}, strict=True)
+
+
+def _axis(key: str, info: FieldInfo, params: Params) -> Axis | None:
+    shipped = getattr(params, key)
+    if info.annotation is bool:
+        return Axis(key, bool, 0.0, 1.0, float(shipped))
+    if info.annotation is timedelta:
+        at = LONGEST if shipped == NEVER else shipped
+        most = DURATION_TIMES * at if at and at != LONGEST else LONGEST
+        return Axis(key, timedelta, 0.0, most.total_seconds(), at.total_seconds())
+    low, high = _bound(info, "ge", "gt"), _bound(info, "le", "lt")
+    if info.annotation not in {int, float} or low is None or high is None or low[0] >= high[0]:
+        return None
+    of = int if info.annotation is int else float
+    return Axis(key, of, low[0], high[0], float(shipped), low[1], high[1])
+
+
+def _bound(info: FieldInfo, closed: str, open_: str) -> tuple[float, bool] | None:
+    kinds: Any = (annotated_types.Ge, annotated_types.Gt, annotated_types.Le, annotated_types.Lt)
+    for each in info.metadata:
+        if isinstance(each, kinds):
+            for name in (closed, open_):
+                if hasattr(each, name):
+                    return float(getattr(each, name)), name == open_
+    return None
