@@ -5,27 +5,23 @@ Invariants:
 2. An order that the market refuses changes nothing but what it says of it.
 """
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.decide import cooldown, limits, needs, outcomes, plan, progress, reconcile, recovery, resting, task
-from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
+from agent.decide import limits, needs, outcomes, plan, progress, reconcile, resting, task
+from agent.decide.book import Book
+from agent.decide.facts import LeaseChanged
 from agent.decide.memory import Memory
-from agent.decide.meter import Charge
 from agent.decide.strategy import Tuned
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.host import HostRecord, decayed
+from agent.domain.host import HostRecord
 from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.interruption import Loss
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.lease import LeaseState
 from agent.domain.readiness import Sighting
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot, Workload
+from agent.domain.workload import Workload
 from agent.markets import errors, port
 from agent.observe.poller import Poller
 
@@ -54,40 +50,6 @@ def at_once(call: Coroutine[Any, Any, T]) -> T:
         return value
     call.close()
     raise Waits
-
-
-@dataclass(slots=True)
-class Book:
-    """What the ledger would remember."""
-
-    leases: dict[str, Lease] = field(default_factory=dict)
-    cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
-    hosts: dict[str, HostRecord] = field(default_factory=dict)
-    losses: list[Loss] = field(default_factory=list)
-    vacated: dict[Slot, datetime] = field(default_factory=dict)
-    progress: dict[str, Progress] = field(default_factory=dict)
-    speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
-    starts: list[Start] = field(default_factory=list)
-
-    def put(self, lease: Lease) -> None:
-        """Remember a lease; one that ended is forgotten."""
-        if lease.is_open:
-            self.leases[lease.lease_id] = lease
-            return
-        self.leases.pop(lease.lease_id, None)
-        if lease.has_run and lease.ended_at is not None:
-            self.vacated[lease.slot] = lease.ended_at
-
-    def rest(self, rest: Cooldown) -> None:
-        """Let something rest; a longer rest is never cut short."""
-        known = self.cooldowns.get((rest.scope, rest.key))
-        if known is None or known.until < rest.until:
-            self.cooldowns[rest.scope, rest.key] = rest
-
-    def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
-        """Add to the record of a lease's host."""
-        known = self.hosts.get(held.host_id) or HostRecord(held.market, held.host_id, held.owner_id)
-        self.hosts[held.host_id] = replace(decayed(known, now).plus(more), updated_at=now)
 
 
 @dataclass(slots=True)
@@ -126,10 +88,10 @@ class Engine:
         found = self._found() if self.poller is None else self._polled(self.poller)
         self._memory = found.memory
         for fact in found.facts:
-            self._learn(fact)
+            self.book.learn(fact, self.now, self._image_gb)
         view = self._view
         for told in progress.told(self._fleet(view)):
-            self._hear(told)
+            self.book.hear(told)
         if self.poller is not None:
             fleet = self._fleet(view)
             view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
@@ -203,7 +165,7 @@ class Engine:
             started_at=self._began,
             workloads=self.workloads,
             markets={view.market: view},
-            leases=tuple(sorted(book.leases.values(), key=lambda held: (held.opened_at, held.lease_id))),
+            leases=book.open(),
             cooldowns=tuple(rest for rest in book.cooldowns.values() if rest.until > self.now),
             hosts=book.hosts,
             losses=tuple(loss for loss in book.losses if loss.at >= self.now - KEPT),
@@ -215,61 +177,9 @@ class Engine:
             typical=self._typical,
         )
 
-    # --- what happened ------------------------------------------------------------------------------------------------
-    def _learn(self, fact: Fact) -> None:
-        if isinstance(fact, Marked):
-            self.book.rest(fact.rest)
-        if not isinstance(fact, LeaseChanged):
-            return
-        after = fact.after
-        self.book.put(after)
-        if fact.cooldown is not None:
-            self.book.rest(fact.cooldown)
-        if fact.kind == "lease.interrupted":
-            self.book.losses.append(Loss(after.state_since, after.slot, after.market, after.host_id, fact.cause))
-        if fact.kind == "lease.running":
-            took = (after.state_since - after.opened_at).total_seconds()
-            self.book.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
-            mark = f"{after.slot}@{after.lease_id}"
-            self.book.rest(Cooldown(cooldown.RAN, mark, self.now + cooldown.RAN_COUNTS, "ran"))
-        self._meter(after, fact.charges)
-        self._teach(fact)
-
-    def _meter(self, held: Lease, charges: Iterable[Charge]) -> None:
-        """Add the time a lease ran to the record of its host."""
-        ran = sum(charge.running_seconds for charge in charges)
-        if ran:
-            bid = ran if held.tenure is Tenure.INTERRUPTIBLE else 0.0
-            more = HostRecord(held.market, held.host_id, running_seconds=ran, bid_seconds=bid)
-            self.book.expose(held, self.now, more)
-
-    def _teach(self, fact: LeaseChanged) -> None:
-        """Add to the record of the host what it just did to us."""
-        after, is_loss, is_start = fact.after, fact.kind == "lease.interrupted", fact.kind == "lease.running"
-        if not is_loss and not is_start:
-            return
-        # A start that was lost and came back says nothing of how fast the image came in.
-        is_first = is_start and after.opened_at == fact.before.state_since
-        work = next((each for each in self.workloads if each.name == after.slot.workload), None)
-        image_gb = work.image_gb if work is not None and is_first else 0.0
-        more = HostRecord(
-            after.market,
-            after.host_id,
-            interruptions=float(is_loss),
-            market_losses=float(is_loss and fact.cause in recovery.OF_THE_MARKET),
-            starts_ok=float(is_start),
-            loaded_gb=image_gb,
-            loading_seconds=(after.state_since - after.opened_at).total_seconds() if image_gb else 0.0,
-        )
-        self.book.expose(after, self.now, more)
-
-    def _hear(self, told: ProgressTold) -> None:
-        self.book.progress[told.after.workload] = told.after
-        more = told.speed
-        if more is not None:
-            known = self.book.speeds.get((more.workload, more.gpu)) or Speed(more.workload, more.gpu)
-            hours, running = known.hours + more.hours, known.running_hours + more.running_hours
-            self.book.speeds[more.workload, more.gpu] = Speed(more.workload, more.gpu, hours, running)
+    @property
+    def _image_gb(self) -> Mapping[str, float]:
+        return {work.name: work.image_gb for work in self.workloads}
 
     # --- acting -------------------------------------------------------------------------------------------------------
     def _carry_out(self, decision: Decision) -> bool:
@@ -328,7 +238,7 @@ class Engine:
             at_once(self.market.release(held.instance_id))
         work = next(each for each in self.workloads if each.name == held.slot.workload)
         made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
-        self._meter(held, made.charges)
+        self.book.meter(held, made.charges, self.now)
         if not isinstance(decision, Release):
             self.book.put(made.lease)
             return
