@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.lab import traces
-from agent.lab.availability import baselines, bound, problem, span, ticks
+from agent.lab.availability import baselines, bound, hedged, problem, span, ticks
 
 ONE = span.Setting(slots=1)
 THREE = span.Setting(slots=3)
@@ -86,10 +87,17 @@ spans = st.builds(
 )
 
 
+RULES: dict[str, ticks.Maker] = {
+    **baselines.RULES,
+    "hedged": partial(hedged.Hedged, worth=40.0),
+    "hedged_2": partial(hedged.Hedged, worth=2.0),
+}
+
+
 @settings(max_examples=12, deadline=None)
 @given(spans)
 def test_no_rule_is_cheaper_than_the_bound_of_the_availability_it_reaches(day: span.Span) -> None:
-    for name, rule in baselines.RULES.items():
+    for name, rule in RULES.items():
         lived = ticks.run(rule, day, THREE)
         assert lived.dollars >= bound.cost(day, THREE, lived.availability) - 1e-6, name
 
@@ -100,12 +108,41 @@ def test_no_rule_sees_what_is_to_come(day: span.Span, turn: int, lots: Any) -> N
     other = day.capacity.copy()
     other[:, turn:] = [[lots.randint(0, 3) for _ in range(day.steps - turn)] for _ in day.pools]
     changed = dataclasses.replace(day, capacity=other)
-    for name, rule in baselines.RULES.items():
+    for name, rule in RULES.items():
         first: list[ticks.Choice] = []
         second: list[ticks.Choice] = []
         ticks.run(rule, day, THREE, watch=first.append)
         ticks.run(rule, changed, THREE, watch=second.append)
         assert first[: turn + 1] == second[: turn + 1], name
+
+
+# --- ours ------------------------------------------------------------------------------------------------------------
+def test_on_demand_is_given_up_as_soon_as_what_was_asked_for_is_granted() -> None:
+    day = a_span([[9] * 12, [9] * 12], [1.0, 2.0])
+    seen: list[ticks.Choice] = []
+    lived = ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    assert seen[0] == ticks.Choice((3, 0), 3)
+    assert set(seen[1:]) == {ticks.Choice((3, 0), 0)}
+    assert lived.availability == 1.0
+    assert lived.dollars == pytest.approx(10 * 3.0)
+
+
+def test_a_lost_pool_is_replaced_by_another_and_tried_again_only_after_it() -> None:
+    day = a_span([[9] * 4 + [0] * 10, [9] * 14], [1.0, 1.5], on_demand=5.0)
+    seen: list[ticks.Choice] = []
+    ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    assert [made.spots for made in seen[:6]] == [(3, 0)] * 5 + [(0, 3)]
+
+
+def test_what_is_warm_is_kept_until_what_replaces_it_is() -> None:
+    prices = np.array([[1.0] * 4 + [4.0] * 10, [1.5] * 14])
+    day = dataclasses.replace(a_span([[9] * 14, [9] * 14], [1.0, 1.5]), prices=prices, step_seconds=36.0)
+    seen: list[ticks.Choice] = []
+    lived = ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    turn = next(index for index, made in enumerate(seen) if made.spots == (3, 3))
+    # Two steps cold, and at the next the rule sees that it is warm.
+    assert [made.spots for made in seen[turn : turn + 4]] == [(3, 3), (3, 3), (3, 3), (0, 3)]
+    assert lived.availability == 1.0
 
 
 # --- what is cut from a folder ---------------------------------------------------------------------------------------

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from agent.config.problems import ConfigError, Problem
 from agent.lab import traces
-from agent.lab.availability import baselines, bound, ticks
+from agent.lab.availability import baselines, bound, hedged, ticks
 from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.availability.ticks import Maker
 from agent.lab.bench import Case, Score
 
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
+WORTH = 50.0
+"""What an hour with a slot too few costs `hedged`, in hours of a slot on demand."""
+OURS: Mapping[str, float] = {"hedged": WORTH, "hedged_2": 2.0, "hedged_3": 3.0, "hedged_100": 100.0}
+"""Ours by name, with that worth: SpotHedge's numbers are slots above, ours are dollars."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class AvailabilityProblem:
 
     @cached_property
     def _makers(self) -> Mapping[str, Maker]:
-        return baselines.RULES
+        return {**baselines.RULES, **{name: partial(hedged.Hedged, worth=worth) for name, worth in OURS.items()}}
 
     def cases(self) -> Sequence[Span]:
         """Return every span of every group.
@@ -61,7 +65,7 @@ class AvailabilityProblem:
         return self._spans
 
     def strategies(self) -> Sequence[str]:
-        """Return the published rules and the bounds."""
+        """Return the published rules, ours and the bounds."""
         return (*self._makers, BOUND, BOUND_WHOLE)
 
     def score(self, strategy: str, case: Case) -> Score:

@@ -1,0 +1,159 @@
+"""How many slots to hold where, so that enough are warm: where, how many above them, how many of them on demand.
+
+Each way to hold them costs its prices, and the hours that it is expected to leave too few warm: a loss of a place whose
+slots cannot be missed leaves too few until a replacement is warm. A slot above the number is held while that saves more
+than its price, which is a newsvendor's choice made anew at every look; so is on-demand, and holding nothing at all.
+
+Two things are asked of each place: how often it is lost over the next hours, which tells whether to be there at all
+rather than on demand, since what stays becomes safer; and how often it is lost now, which an extra slot bears.
+
+Invariants:
+1. The choice depends on the places and the terms alone; equal ones give equal choices.
+2. No place gets more than it has room for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+MOST_PLACES = 6
+"""So many places are looked at together, the best ones: more change no choice of a handful of slots."""
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pool or host: $/h of an interruptible slot, slots held there, and the most that may be.
+
+    `hazard` is losses per hour to expect now, `outlook` their mean over the next hours if it is kept.
+    """
+
+    price: float
+    hazard: float
+    outlook: float
+    held: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is wanted, and what it is worth.
+
+    `slots` are to be warm; an hour with fewer costs `short_worth` dollars; on-demand costs `on_demand_price` $/h, and
+    `on_demand_held` run already. From a loss until a replacement is warm pass `gap_hours`; a start shall pay for itself
+    within `stay_hours`. A loss that could be borne is one too many with the chance `together`: others come with it.
+    """
+
+    slots: int
+    on_demand_price: float
+    short_worth: float
+    gap_hours: float
+    stay_hours: float = 0.5
+    together: float = 0.3
+    most_extra: int = 3
+    on_demand_held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Slots for each place and on demand, what they cost an hour, and the share of time expected with too few."""
+
+    spots: tuple[int, ...]
+    on_demand: int
+    paid: float
+    short: float
+
+
+def choose(places: Sequence[Place], terms: Terms) -> Choice:
+    """Return the way to hold the slots that costs least, hours with too few and starts included."""
+    ranked = sorted(range(len(places)), key=lambda index: (_alone(places[index], terms), index))[:MOST_PLACES]
+    tried = [places[index] for index in ranked]
+    spots, on_demand = _ways(tried, terms)
+    ahead = _cost(tried, spots, on_demand, np.array([each.outlook for each in tried]), terms)
+    is_plain = spots.sum(axis=1) + on_demand == terms.slots
+    tenure = on_demand[_least(np.where(is_plain, ahead.total, np.inf))]
+    now = _cost(tried, spots, on_demand, np.array([each.hazard for each in tried]), terms)
+    found = _least(np.where(on_demand == tenure, now.total, np.inf))
+    counts = [0] * len(places)
+    for index, count in zip(ranked, spots[found].tolist(), strict=True):
+        counts[index] = count
+    return Choice(tuple(counts), int(on_demand[found]), float(now.paid[found]), float(now.short[found]))
+
+
+def cover(missing: int, terms: Terms) -> int:
+    """Return how many to run on demand while `missing` slots cannot be had otherwise: all, or none if too dear."""
+    return missing if missing * terms.on_demand_price <= terms.short_worth * (1 + _TIE) else 0
+
+
+def _alone(place: Place, terms: Terms) -> float:
+    return terms.slots * place.price + terms.short_worth * terms.gap_hours * place.outlook
+
+
+def _least(costs: Floats) -> int:
+    """Return the first of the least: rounding decides nothing."""
+    return int(np.flatnonzero(costs <= costs.min() * (1 + _TIE) + _TIE)[0])
+
+
+def _ways(places: Sequence[Place], terms: Terms) -> tuple[Counts, Counts]:
+    """Return the ways there are, what is held first: spots (ways, places) and on demand (ways,)."""
+    held = np.array([[place.held for place in places]], dtype=np.int64).reshape(1, len(places))
+    spots, on_demand = _patterns(terms.slots, terms.most_extra, len(places))
+    lacking = np.array([max(terms.slots - int(held.sum()), 0)])
+    rooms = np.array([place.room for place in places], dtype=np.int64)
+    filled = _filled(rooms, terms)
+    spots, on_demand = np.vstack([held, filled[0], spots]), np.concatenate([lacking, filled[1], on_demand])
+    # What is held, the first way, is held: its room is no question.
+    fits = [0, *(1 + np.flatnonzero((spots[1:] <= rooms).all(axis=1)))]
+    return spots[fits], on_demand[fits]
+
+
+def _filled(rooms: Counts, terms: Terms) -> tuple[Counts, Counts]:
+    """Return the ways that use up the room of the best place, then of the next."""
+    totals = np.arange(terms.slots + terms.most_extra + 1)
+    before = np.concatenate([[0], np.cumsum(rooms)[:-1]])
+    spots = np.clip(totals[:, None] - before, 0, rooms)
+    is_whole = spots.sum(axis=1) == totals
+    return spots[is_whole], np.maximum(terms.slots - totals, 0)[is_whole]
+
+
+@lru_cache(maxsize=64)
+def _patterns(slots: int, most_extra: int, places: int) -> tuple[Counts, Counts]:
+    """Return the ways that spread a number evenly over the first places, with on-demand for the rest or with extras."""
+    rows, on_demand = [], []
+    for total in range(1, slots + most_extra + 1):
+        for used in range(1, min(places, total) + 1):
+            shared, more = divmod(total, used)
+            rows.append([shared + (place < more) if place < used else 0 for place in range(places)])
+            on_demand.append(max(slots - total, 0))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), places), np.array(on_demand, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Of each way: $/h paid, share of time too few, and dollars an hour with everything counted; all (ways,)."""
+
+    paid: Floats
+    short: Floats
+    total: Floats
+
+
+def _cost(places: Sequence[Place], spots: Counts, on_demand: Counts, hazards: Floats, terms: Terms) -> _Cost:
+    prices = np.array([place.price for place in places])
+    held = np.array([place.held for place in places], dtype=np.int64)
+    above = spots.sum(axis=1) + on_demand - terms.slots
+    paid = spots @ prices + on_demand * terms.on_demand_price
+    starting = np.maximum(spots - held, 0) @ prices
+    starting += np.maximum(on_demand - terms.on_demand_held, 0) * terms.on_demand_price
+    is_borne = spots <= above[:, None]
+    borne = (is_borne & (spots > 0)) @ hazards
+    losses = (~is_borne) @ hazards
+    # A second loss within the gap of a borne one: by chance, or because they come together.
+    losses = losses + borne * np.minimum(terms.together + borne * terms.gap_hours, 1.0)
+    short = np.where(above < 0, 1.0, np.minimum(losses * terms.gap_hours, 1.0))
+    total = paid + starting * (terms.gap_hours / terms.stay_hours) + terms.short_worth * short
+    return _Cost(paid, short, total)

@@ -1,0 +1,123 @@
+"""Our own rule on a span: what `agent.decide.warm` chooses, carried out as the daemon does, a move at a time.
+
+It sees what the published rules see: what it asked for and what it got.
+"""
+
+from dataclasses import replace
+
+from agent.decide import losing, warm
+from agent.lab.availability.span import Setting, Span
+from agent.lab.availability.ticks import Choice, Seen
+
+AGAIN_HOURS = 1.0
+"""A pool that refused a start waits its turn to be tried again for so long; then it is like one never tried."""
+ANEW_HOURS = 0.1
+"""While nothing changes the choice is made anew so often: hazards fall slowly."""
+
+
+class Hedged:
+    """Remembers of each pool its record and when it last refused a start.
+
+    `worth` is what an hour with too few warm slots costs, in hours of one slot on demand.
+    """
+
+    def __init__(self, span: Span, setting: Setting, worth: float) -> None:
+        self._span = span
+        self._records = [losing.Record() for _ in span.pools]
+        self._refused = [-AGAIN_HOURS] * len(span.pools)
+        self._starts: list[list[int]] = [[] for _ in span.pools]
+        self._on_demand: list[int] = []
+        self._terms = warm.Terms(
+            slots=setting.slots,
+            on_demand_price=span.on_demand_price,
+            short_worth=worth * span.on_demand_price,
+            # A loss is seen at the next look, and a start is warm `cold_steps` later.
+            gap_hours=(span.cold_steps + 1) * span.step_hours,
+        )
+        self._last: tuple[Seen, Choice] | None = None
+
+    def choose(self, seen: Seen) -> Choice:
+        """Return what shall be held in this step."""
+        now = seen.step * self._span.step_hours
+        self._learn(seen, now)
+        if self._last is not None and self._is_settled(*self._last, seen):
+            return self._last[1]
+        made = self._anew(seen, now)
+        self._last = seen, made
+        return made
+
+    def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
+        """Tell whether all that was asked for is there, nothing changed since, and that was not long ago."""
+        is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
+        looked = (seen.step - before.step) * self._span.step_hours
+        return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
+
+    def _learn(self, seen: Seen, now: float) -> None:
+        hours = self._span.step_hours
+        for place, (wanted, held, starts) in enumerate(zip(seen.wanted, seen.held, self._starts, strict=True)):
+            had, record = len(starts), self._records[place]
+            del starts[held:]
+            starts.extend([seen.step - 1] * (held - had))
+            if held < wanted:
+                self._refused[place] = now
+            if held < min(wanted, had):
+                record.lost(now, hours, all_of_it=not held)
+            elif held:
+                record.held(now, hours)
+            else:
+                record.empty(hours)
+
+    def _anew(self, seen: Seen, now: float) -> Choice:
+        hazards = losing.hazards(self._records, now)
+        which = self._worth_a_try(seen, now)
+        places = [
+            warm.Place(seen.prices[index], *hazards[index], seen.held[index], self._room(seen, index, now))
+            for index in which
+        ]
+        chosen = warm.choose(places, replace(self._terms, on_demand_held=seen.on_demand))
+        target = [0] * len(seen.held)
+        for index, count in zip(which, chosen.spots, strict=True):
+            target[index] = count
+        return self._carried_out(seen, target, chosen.on_demand)
+
+    def _worth_a_try(self, seen: Seen, now: float) -> list[int]:
+        """Return the pools that hold something, and those that did not refuse lately, or else the longest ago."""
+        others = [index for index, count in enumerate(seen.held) if not count]
+        fresh = [index for index in others if self._refused[index] <= now - AGAIN_HOURS]
+        tried = fresh or sorted(others, key=lambda index: (self._refused[index], index))[:1]
+        return sorted([*(index for index, count in enumerate(seen.held) if count), *tried])
+
+    def _room(self, seen: Seen, index: int, now: float) -> int:
+        # A pool that holds some and just refused more has no more.
+        has_refused = self._refused[index] == now and seen.held[index] > 0
+        return seen.held[index] if has_refused else self._terms.slots + self._terms.most_extra
+
+    def _carried_out(self, seen: Seen, target: list[int], on_demand: int) -> Choice:
+        """Return the target, with what is warm kept until what replaces it is, and on demand what may be refused."""
+        slots, wanted = self._terms.slots, list(target)
+        lacking = slots - sum(map(min, seen.warm, target)) - min(seen.on_demand_warm, on_demand)
+        for index in sorted(range(len(wanted)), key=seen.prices.__getitem__):
+            kept = min(max(lacking, 0), max(seen.held[index] - wanted[index], 0))
+            wanted[index] += kept
+            lacking -= kept
+        # On-demand starts beside what is asked for, and is given up at the next look where that was granted.
+        missing = max(slots - sum(map(min, seen.held, wanted)), 0)
+        on_demand = max(on_demand, warm.cover(missing, self._terms), self._bridge(seen, wanted))
+        on_demand = min(on_demand, slots)
+        del self._on_demand[on_demand:]
+        self._on_demand.extend([seen.step] * (on_demand - len(self._on_demand)))
+        return Choice(tuple(wanted), on_demand)
+
+    def _bridge(self, seen: Seen, wanted: list[int]) -> int:
+        """Return how many on demand are warm sooner than the interruptible ones that replace them."""
+        cold = self._span.cold_steps
+        spots = [
+            seen.step - start for starts, want in zip(self._starts, wanted, strict=True) for start in starts[:want]
+        ]
+        running = [seen.step - start for start in self._on_demand]
+        most = 0
+        for ahead in range(cold):
+            ready = sum(age >= cold - ahead for age in spots)
+            coming = sum(age >= cold - ahead for age in running)
+            most = max(most, min(coming, self._terms.slots - ready))
+        return most
