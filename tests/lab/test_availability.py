@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,12 @@ def test_what_cannot_be_run_is_said_and_ends_with_2(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps(row | {"pool": "b"}))
     result = CliRunner().invoke(app, words)
     assert (result.exit_code, "--spot-price" in result.stderr) == (2, True)
+
+
+def test_a_problem_that_was_asked_goes_to_other_processes(tmp_path: Path) -> None:
+    built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
+    name, case = built.strategies()[-3], built.cases()[0]
+    assert pickle.loads(pickle.dumps(built)).score(name, case) == built.score(name, case)  # noqa: S301 - our own bytes
 
 
 def test_a_case_is_of_the_problem(tmp_path: Path) -> None:

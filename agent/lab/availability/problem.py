@@ -17,6 +17,10 @@ WORTH = 50.0
 """What an hour with a slot too few costs `hedged`, in hours of a slot on demand."""
 OURS: Mapping[str, float] = {"hedged": WORTH, "hedged_2": 2.0, "hedged_3": 3.0, "hedged_100": 100.0}
 """Ours by name, with that worth: SpotHedge's numbers are slots above, ours are dollars."""
+RULES: Mapping[str, Maker] = {
+    **baselines.RULES,
+    **{name: partial(hedged.Hedged, worth=worth) for name, worth in OURS.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,6 @@ class AvailabilityProblem:
                 raise ConfigError([Problem(str(self.folder), 1, each.group, "no_price", sentence)])
         return spans
 
-    @cached_property
-    def _makers(self) -> Mapping[str, Maker]:
-        return {**baselines.RULES, **{name: partial(hedged.Hedged, worth=worth) for name, worth in OURS.items()}}
-
     def cases(self) -> Sequence[Span]:
         """Return every span of every group.
 
@@ -66,7 +66,7 @@ class AvailabilityProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours and the bounds."""
-        return (*self._makers, BOUND, BOUND_WHOLE)
+        return (*RULES, BOUND, BOUND_WHOLE)
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a span costs and for which share of it all slots were warm."""
@@ -76,7 +76,7 @@ class AvailabilityProblem:
             share = self.setting.target if strategy == BOUND else 1.0
             dollars = bound.cost(case, self.setting, share)
             return Score(dollars, figures={"availability": share, "share": _share(dollars, case, self.setting)})
-        lived = ticks.run(self._makers[strategy], case, self.setting)
+        lived = ticks.run(RULES[strategy], case, self.setting)
         figures = {
             "availability": lived.availability,
             "share": _share(lived.dollars, case, self.setting),
