@@ -80,6 +80,12 @@ def test_no_plan_at_all_is_cheaper_than_the_bound_and_one_reaches_it(
     lived = [ticks.run(scripted(plan), over, setting) for plan in itertools.product((None, SPOT, DEMAND), repeat=5)]
     in_time = [each.dollars for each in lived if not each.is_late(setting)]
     assert optimum.cost(over, setting) == pytest.approx(min(in_time, default=float("inf")))
+    held = optimum.choices(over, setting)
+    assert (held is None) is (not in_time)
+    if held is not None:
+        best = ticks.run(scripted(held), over, setting)
+        assert best.dollars == pytest.approx(min(in_time))
+        assert not best.is_late(setting)
 
 
 @given(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agent.domain.tenure import Tenure
 from agent.lab.deadline.ticks import Setting
 from agent.lab.deadline.window import Window
 
@@ -55,9 +56,71 @@ def cost(window: Window, setting: Setting) -> float:
     """Return the least dollars at which the job is done in time; infinite where that is impossible."""
     grid = _Grid.of(setting, window.gap_seconds)
     later = _end(grid)
-    for tick in range(min(-(-grid.allowed // grid.gap), len(window.is_up)) - 1, -1, -1):
+    for tick in range(_ticks(grid, window) - 1, -1, -1):
         later = _earlier(grid, window, tick, later)
     return float(later.nothing[grid.gap + grid.work])
+
+
+def choices(window: Window, setting: Setting) -> tuple[Tenure | None, ...] | None:
+    """Return what to hold in each tick to pay the least, or nothing where the job cannot be done in time.
+
+    Costs are kept at every so many ticks alone and made again in between: those of all ticks would fill the memory.
+    """
+    grid = _Grid.of(setting, window.gap_seconds)
+    ticks = _ticks(grid, window)
+    step = math.isqrt(ticks) + 1
+    kept, later = {}, _end(grid)
+    for tick in range(ticks - 1, -1, -1):
+        if (tick + 1) % step == 0 or tick + 1 == ticks:
+            kept[tick + 1] = later
+        later = _earlier(grid, window, tick, later)
+    if not math.isfinite(later.nothing[grid.gap + grid.work]):
+        return None
+    at, held = _At(grid.gap + grid.work), []
+    for first in range(0, ticks, step):
+        for tick, costs in enumerate(_between(grid, window, first, min(first + step, ticks), kept), first):
+            held.append(_chosen(grid, window, tick, costs, at))
+            if at.todo <= grid.gap:
+                return tuple(held)
+    return tuple(held)
+
+
+@dataclass(slots=True)
+class _At:
+    """Where the best run stands: the place of the work left, the tenure, the place of the warming left."""
+
+    todo: int
+    tenure: Tenure | None = None
+    warming: int = 0
+
+
+def _ticks(grid: _Grid, window: Window) -> int:
+    """Return how many ticks matter."""
+    return min(-(-grid.allowed // grid.gap), len(window.is_up))
+
+
+def _between(grid: _Grid, window: Window, first: int, end: int, kept: dict[int, _Costs]) -> list[_Costs]:
+    """Return the costs after each tick of a stretch, from those kept at its end."""
+    found = [kept[end]]
+    for tick in range(end - 1, first, -1):
+        found.append(_earlier(grid, window, tick, found[-1]))
+    return found[::-1]
+
+
+def _chosen(grid: _Grid, window: Window, tick: int, later: _Costs, at: _At) -> Tenure | None:
+    """Return the cheapest choice at a tick and let it pass; what stands stays where all is alike."""
+    usable = min(grid.gap, grid.allowed - tick * grid.gap)
+    hours = window.gap_seconds / 3600
+    costs = {Tenure.ON_DEMAND: later.on_demand, **({Tenure.INTERRUPTIBLE: later.spot} if window.is_up[tick] else {})}
+    prices = {Tenure.ON_DEMAND: window.on_demand_prices[tick], Tenure.INTERRUPTIBLE: window.spot_prices[tick]}
+    ways: dict[Tenure | None, tuple[float, int, int]] = {None: (float(later.nothing[at.todo]), at.todo, 0)}
+    for tenure, each in costs.items():
+        warming = grid.warmings[at.warming] if tenure is at.tenure else grid.warmings[-1]
+        after, todo = grid.warmings.index(max(warming - grid.gap, 0)), at.todo - max(usable - warming, 0)
+        ways[tenure] = prices[tenure] * hours + float(each[after][max(todo, 0)]), max(todo, 0), after
+    best = min(ways, key=lambda tenure: (ways[tenure][0], tenure is not at.tenure))
+    at.tenure, (_, at.todo, at.warming) = best, ways[best]
+    return best
 
 
 def _end(grid: _Grid) -> _Costs:

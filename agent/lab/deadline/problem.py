@@ -12,9 +12,9 @@ from agent import tuning
 from agent.config.problems import ConfigError, Problem
 from agent.decide import hazards
 from agent.decide.strategy import Params
-from agent.lab import traces
+from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
-from agent.lab.deadline import baselines, folds, learning, optimum, ticks, window
+from agent.lab.deadline import baselines, folds, learning, optimum, telling, ticks, window
 
 OPTIMUM = "optimum"
 LEARNER = "deadline"
@@ -38,6 +38,12 @@ class Run:
     def cluster(self) -> str:
         """The pool and the four days it begins in."""
         return self.window.cluster
+
+    @property
+    def group(self) -> str:
+        """The setting, which decides how much there is to win."""
+        setting = self.setting
+        return f"{setting.allowed / 3600:g} h allowed, {setting.overhead / 3600:g} h a start"
 
     @property
     def span(self) -> tuple[datetime, datetime]:
@@ -127,6 +133,24 @@ class DeadlineProblem:
     @cached_property
     def _fitted(self) -> dict[folds.Fold, hazards.Hazards]:
         return {}
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> timeline.Timeline:
+        """Return what became of a run."""
+        if not isinstance(case, Run):
+            raise TypeError("deadline runs windows")
+        over, job = case.window, case.setting
+        lanes = [
+            telling.bound(name, over, job) if name == OPTIMUM else telling.lane(name, self._rule(name, case), over, job)
+            for name in strategies
+        ]
+        return timeline.Timeline(
+            case=case.key,
+            gap=over.gap_seconds / 3600,
+            is_up=over.is_up[: -(-job.allowed // over.gap_seconds)],
+            work=job.work / 3600,
+            allowed=job.allowed / 3600,
+            lanes=tuple(lane for lane in lanes if lane is not None),
+        )
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""

@@ -9,6 +9,7 @@ import msgspec
 from agent.config.problems import ConfigError, Problem
 
 MAX_BYTES = 16 << 20
+MOST_TABLES = 64
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
@@ -56,8 +57,8 @@ def table(document: dict[str, Any]) -> Table:
     return msgspec.convert({**document, "about": about}, Table)
 
 
-def read(path: Path) -> Table:
-    """Return the table of a file.
+def read(path: Path) -> list[Table]:
+    """Return the tables of a file.
 
     Raises:
         ConfigError: it cannot be read, or is no table of a bench.
@@ -65,8 +66,7 @@ def read(path: Path) -> Table:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _wrong(path, "file", "too_large", f"is larger than {MAX_BYTES >> 20} MiB")
-        document = json.loads(path.read_bytes())
-        return table(document if isinstance(document, dict) else {})
+        return _tables(json.loads(path.read_bytes()))
     except OSError as error:
         raise _wrong(path, "file", "unreadable", f"cannot be read ({error.strerror})") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -75,6 +75,15 @@ def read(path: Path) -> Table:
         what, _, where = str(error).partition(" - at `")
         sentence = f"{what}; write it with gpubid lab bench --json"
         raise _wrong(path, where.rstrip("`").removeprefix("$.") or "file", "no_table", sentence) from error
+
+
+def _tables(document: object) -> list[Table]:
+    """Return the tables of a document: one, or those of a problem in parts."""
+    whole = document if isinstance(document, dict) else {}
+    parts = whole.get("tables")
+    if not isinstance(parts, list) or not parts:
+        return [table(whole)]
+    return [table(part if isinstance(part, dict) else {}) for part in parts[:MOST_TABLES]]
 
 
 def _wrong(path: Path, key: str, code: str, sentence: str) -> ConfigError:

@@ -1,0 +1,86 @@
+"""`gpubid lab report`: a bench as one HTML page with the plots that a person looks at first."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits
+from agent.cli.lab import extra, running
+from agent.cli.lab.options import Options, taking
+from agent.cli.lab.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from agent.lab.page.html import Plot
+    from agent.lab.page.saved import Table
+
+
+@taking
+def report(  # noqa: PLR0913 - one parameter per option
+    *,
+    options: Options,
+    to: Annotated[Path, typer.Argument(help="The HTML file to write.")],
+    problem: Annotated[str | None, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")] = None,
+    table: Annotated[
+        Path | None, typer.Option("--from", help="What gpubid lab bench --json printed, instead of running it again.")
+    ] = None,
+    strategies: Annotated[str | None, typer.Option(help="With commas between; all by default.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
+    case: Annotated[str | None, typer.Option(help="The run to tell tick by tick; a typical one by default.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+) -> None:
+    """Write one page with the table, what runs cost, where it is won, one run, and whether losses were foreseen."""
+    extra.need("matplotlib")
+    running.must_be_writable(to)
+    if (problem is None) is (table is None):
+        exits.stop(exits.BAD_INPUT, ["name a problem with --problem, or a saved table with --from"])
+    if table is not None:
+        tables, drawn = _saved(table)
+    else:
+        tables, drawn = _run(problem or "", options, (strategies, baseline, workers, seed), case)
+    from agent.lab.page import html
+
+    plots = [each for each in drawn if isinstance(each, html.Plot)]
+    running.write(to, html.page(tables, plots, [each for each in drawn if isinstance(each, str)]))
+
+
+def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
+    """Return the tables of a file and what they show."""
+    from agent.lab.page import plots, saved
+
+    with running.honest():
+        tables = saved.read(path)
+    return tables, [*plots.of_saved(tables), "one run, settings side by side, survival: a saved table holds no runs"]
+
+
+def _run(
+    name: str, options: Options, how: tuple[str | None, str | None, int, int], case: str | None
+) -> "tuple[list[Table], list[Plot | str]]":
+    """Return the tables of a problem that is run now, and what they and it show."""
+    from agent.lab.bench import Divided
+    from agent.lab.page import plots, saved
+
+    built = running.built(name, options)
+    made = running.compared(built, *how)
+    tables = [saved.table(each.document()) for each in made]
+    parts = built.parts() if isinstance(built, Divided) else [built]
+    drawn = [*plots.of_saved(tables)]
+    with running.honest():
+        for place, (part, each) in enumerate(zip(parts, made, strict=True)):
+            drawn += plots.of_problem(part, each, case, str(place))
+        drawn += _lasting(options)
+    return tables, drawn
+
+
+def _lasting(options: Options) -> "Iterator[Plot | str]":
+    """Yield how long capacity lasts in the traces, where the problem runs on any."""
+    from agent.lab import traces
+    from agent.lab.page import foreseen
+
+    if options.traces is None:
+        yield "how long capacity lasts: this problem runs on no traces"
+        return
+    yield foreseen.plot(traces.folder(options.traces), "lasting") or "how long capacity lasts: it never changed"

@@ -1,0 +1,42 @@
+"""What runs cost under each strategy: the middle half, the middle nine tenths, both ends, median and mean."""
+
+from agent.lab.page import ink
+from agent.lab.page.html import Plot
+from agent.lab.page.saved import Strategy, Table
+
+
+def plot(table: Table, name: str) -> Plot | None:
+    """Return the picture, or nothing where a table has no percentiles."""
+    rows = [row for row in table.strategies if row.cost_percentiles and row.mean_cost is not None]
+    if not rows:
+        return None
+    with ink.sheet(name, ink.NARROW, 0.9 + 0.36 * len(rows)) as sheet:
+        axes = sheet.axes()
+        for place, row in enumerate(rows):
+            _strip(axes, place, row)
+        axes.set_yticks(range(len(rows)), [row.strategy for row in rows])
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(str(table.about.get("unit") or "dollars a run").partition(";")[0])
+    return Plot(
+        title="What a run costs",
+        says="; ".join(_words(row) for row in rows),
+        note="Box: the middle half of the runs, with the median; line: from the 5th to the 95th percentile; small "
+        "dots: the cheapest and the dearest run; diamond: the mean.",
+        svg=sheet.svg,
+    )
+
+
+def _strip(axes: "ink.Axes", place: int, row: Strategy) -> None:
+    at = {share: value for share, value in row.cost_percentiles.items() if value is not None}
+    axes.hlines(place, at["5"], at["95"], color=ink.SERIES[0], linewidth=1.5)
+    axes.barh(place, at["75"] - at["25"], left=at["25"], height=0.5, color=ink.SERIES[0], alpha=0.35)
+    axes.vlines(at["50"], place - 0.25, place + 0.25, color=ink.SERIES[0], linewidth=2)
+    axes.plot([at["0"], at["100"]], [place, place], ".", color=ink.SERIES[0], markersize=3)
+    axes.plot([row.mean_cost], [place], "D", color=ink.SERIES[1], markersize=4.5)
+
+
+def _words(row: Strategy) -> str:
+    at = row.cost_percentiles
+    low, middle, high = (at[share] or 0.0 for share in ("5", "50", "95"))
+    return f"{row.strategy}: median {middle:.2f}, from {low:.2f} to {high:.2f} in nine of ten runs"

@@ -1,0 +1,64 @@
+"""Calibration: how long capacity was predicted to stay and to stay away, against how long it did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.lab import survival
+from agent.lab.page import ink
+from agent.lab.page.html import Plot
+
+HOURS = 24.0
+"""So far it is drawn."""
+SAID = (1.0, 4.0, 12.0)
+"""Ages in hours at which it is said in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """Capacity that is there, or away: what was seen, and the predicted shares at `ages` in hours, where there are any."""
+
+    what: str
+    seen: survival.Survival
+    ages: Sequence[float] = ()
+    predicted: Sequence[float] = ()
+
+
+def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
+    """Return the picture; `how` says what the prediction was made from."""
+    if not found:
+        return None
+    with ink.sheet(name, ink.WIDE, 3.4) as sheet:
+        for axes, each in zip(sheet.figure.subplots(1, len(found), sharey=True, squeeze=False)[0], found, strict=True):
+            _draw(axes, each)
+        sheet.figure.axes[0].set_ylabel("share that lasts longer")
+    return Plot(
+        title="How long capacity lasts: predicted and seen",
+        says="; ".join(_words(each) for each in found),
+        note=f"Solid, with its 95 % band: seen (Kaplan-Meier). Dashed: predicted {how}.",
+        svg=sheet.svg,
+        is_wide=True,
+    )
+
+
+def _draw(axes: "ink.Axes", each: Lasting) -> None:
+    seen = each.seen
+    axes.fill_between(seen.ages, seen.low, seen.high, step="post", color=ink.SERIES[0], alpha=0.2, linewidth=0)
+    axes.step(seen.ages, seen.shares, where="post", color=ink.SERIES[0], label=f"seen, {seen.spells:,} spells")
+    if len(each.ages):
+        axes.plot(each.ages, each.predicted, "--", color=ink.SERIES[1], label="predicted")
+    axes.set_xlim(0, HOURS)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("hours")
+    axes.set_title(each.what, fontsize=9, color=ink.INK)
+    axes.legend(loc="upper right")
+
+
+def _words(each: Lasting) -> str:
+    seen = survival.at(each.seen, SAID)
+    shares = [f"{share:.0%} longer than {age:g} h" for age, share in zip(SAID, seen, strict=True)]
+    if len(each.ages):
+        predicted = np.interp(SAID, each.ages, each.predicted)
+        shares = [f"{said} ({share:.0%} predicted)" for said, share in zip(shares, predicted, strict=True)]
+    return f"{each.what}: {', '.join(shares)}"

@@ -1,0 +1,52 @@
+"""The plots of a report, in the order in which a person asks: what it costs, where, in time, how, and was it foreseen."""
+
+from collections.abc import Iterator, Sequence
+
+from agent.lab import timeline
+from agent.lab.bench import Case, NotComparable, Problem
+from agent.lab.page import costs, groups, run, saved, trade
+from agent.lab.page.html import Plot
+from agent.lab.table import Table
+
+
+def of_saved(tables: Sequence[saved.Table]) -> Iterator[Plot | str]:
+    """Yield what tables alone can show, and a sentence for what they cannot."""
+    for place, table in enumerate(tables):
+        of = f" ({table.about.get('climate')})" if len(tables) > 1 else ""
+        yield costs.plot(table, f"costs-{place}") or f"costs{of}: the file holds no percentiles; print it anew"
+        drawn = trade.plot(table, f"trade-{place}")
+        yield drawn or f"cost against lateness{of}: no strategy differs from another in it"
+
+
+def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> Iterator[Plot | str]:
+    """Yield what a problem that was just run can show besides.
+
+    Raises:
+        NotComparable: there is no such case.
+    """
+    cases = problem.cases()
+    by_strategy = {row.strategy: row.costs for row in table.rows}
+    against = problem.optimum if problem.optimum in by_strategy else table.baseline
+    names = [getattr(each, "group", "") for each in cases]
+    if against in by_strategy:
+        yield groups.plot(names, by_strategy, against, f"groups-{name}") or "settings side by side: there is one alone"
+    if not isinstance(problem, timeline.Told):
+        yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
+        return
+    chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)
+    yield run.plot(problem.timeline([row.strategy for row in table.rows], chosen), f"run-{name}")
+
+
+def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:
+    """Return the case of median cost under the baseline."""
+    if dollars is None:
+        return cases[0]
+    return cases[sorted(range(len(cases)), key=lambda place: (dollars[place], place))[len(cases) // 2]]
+
+
+def _named(cases: Sequence[Case], key: str) -> Case:
+    found = next((each for each in cases if each.key == key), None)
+    if found is None:
+        sentence = f"there is no run {key!r}; they are called such as {cases[0].key!r}"
+        raise NotComparable("no_case", sentence)
+    return found

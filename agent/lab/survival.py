@@ -1,0 +1,77 @@
+"""How long capacity stays and stays away, as it was seen: the Kaplan-Meier estimate over spells of recorded pools.
+
+Source: Kaplan and Meier, Journal of the American Statistical Association 53(282), 1958; the variance is Greenwood's.
+A spell whose beginning was not seen is left out, one whose end was not seen is censored.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Z95 = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """Hours that capacity was there or away, and whether its end was seen."""
+
+    hours: float
+    has_ended: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survival:
+    """Ages in hours (ages,) and the share of spells that last longer, with a 95 % band (ages,)."""
+
+    ages: Array
+    shares: Array
+    low: Array
+    high: Array
+    spells: int
+
+
+def spells(is_up: npt.NDArray[np.bool_], gap_hours: float, *, of_capacity: bool) -> list[Spell]:
+    """Return the spells of capacity, or of its absence, whose beginning was seen."""
+    edges = [*(np.flatnonzero(np.diff(is_up)) + 1).tolist(), len(is_up)]
+    return [
+        Spell((end - begin) * gap_hours, end < len(is_up))
+        for begin, end in pairwise(edges)
+        if bool(is_up[begin]) is of_capacity
+    ]
+
+
+def kaplan_meier(seen: Iterable[Spell]) -> Survival:
+    """Return the share of spells that last longer than each age at which one was seen to end.
+
+    Raises:
+        ValueError: there is no spell.
+    """
+    found = list(seen)
+    if not found:
+        raise ValueError("no spell to learn from")
+    hours = np.array([spell.hours for spell in found])
+    ended = np.array([spell.has_ended for spell in found])
+    ages = np.unique(hours[ended])
+    at_risk = np.array([(hours >= age - _ROUNDING).sum() for age in ages], dtype=np.float64)
+    deaths = np.array([(np.abs(hours[ended] - age) < _ROUNDING).sum() for age in ages], dtype=np.float64)
+    shares = np.cumprod(1 - deaths / at_risk)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = Z95 * shares * np.sqrt(np.cumsum(deaths / (at_risk * (at_risk - deaths))))
+    error = np.nan_to_num(error, posinf=0.0)
+    low, high = np.clip(shares - error, 0, 1), np.clip(shares + error, 0, 1)
+    return Survival(np.append(0.0, ages), np.append(1.0, shares), np.append(1.0, low), np.append(1.0, high), len(found))
+
+
+def at(survival: Survival, ages: Sequence[float]) -> Array:
+    """Return the shares at other ages: a step holds until the next."""
+    places = np.searchsorted(survival.ages, np.asarray(ages) + _ROUNDING, "right") - 1
+    found: Array = survival.shares[places]
+    return found
+
+
+_ROUNDING = 1e-9
+"""Hours of ticks are sums; equal ages may differ in the last digit."""

@@ -1,0 +1,39 @@
+"""What became of one run under several strategies, tick by tick."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from agent.domain.tenure import Tenure
+from agent.lab.bench import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One strategy's run: the tenure of each tick, hours of work done at the beginning of each and at the end."""
+
+    strategy: str
+    tenures: tuple[Tenure | None, ...]
+    done: tuple[float, ...]
+    dollars: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A case under several strategies: hours of a tick, whether capacity was there, hours of work and allowed."""
+
+    case: str
+    gap: float
+    is_up: tuple[bool, ...]
+    work: float
+    allowed: float
+    lanes: tuple[Lane, ...]
+
+
+@runtime_checkable
+class Told(Protocol):
+    """A problem whose runs can be told tick by tick."""
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> Timeline:
+        """Return what became of a case."""
+        ...
