@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -186,6 +187,22 @@ def search(shared: Shared, objective: Objective, ends: Ends) -> Found:
         return _found(study, shared.searched, why)
 
 
+def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
+    """Return the trials of the study of that name and of those below it (a search has one for each fold), by name.
+
+    Raises:
+        StorageError: the storage cannot be used, or has none of that name.
+    """
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        raise StorageError(f"{shown(url)}: there is no such file; name the --storage that gpubid lab tune was given")
+    with _translated(url):
+        storage = opened(url)
+        names = [each for each in optuna.get_all_study_names(storage) if f"{each}/".startswith(f"{name}/")]
+        if not names:
+            raise StorageError(f"{shown(url)} holds no study {name!r}; gpubid lab tune --json prints its name")
+        return {each: _listed(optuna.load_study(study_name=each, storage=storage)) for each in sorted(names)}
+
+
 def _joined(shared: Shared) -> optuna.Study:
     study = optuna.create_study(
         storage=opened(shared.url),
@@ -258,12 +275,16 @@ def is_worse(mine: Sequence[float], best: Sequence[float]) -> bool:
 
 
 def _found(study: optuna.Study, searched: Sequence[Axis], why: str) -> Found:
-    listed = tuple(
-        Trial(each.number, each.state.name.lower(), {k: float(v) for k, v in each.params.items()}, each.value)
-        for each in study.get_trials(deepcopy=False, states=FINISHED)
-    )
+    listed = _listed(study)
     complete = [each for each in listed if each.state == "complete" and each.score is not None]
     if not complete:
         return Found({axis.key: float(_given(axis, axis.shipped)) for axis in searched}, float("inf"), why, listed)
     best = min(complete, key=lambda each: (each.score, each.number))
     return Found(best.places, best.score or 0.0, why, listed)
+
+
+def _listed(study: optuna.Study) -> tuple[Trial, ...]:
+    return tuple(
+        Trial(each.number, each.state.name.lower(), {k: float(v) for k, v in each.params.items()}, each.value)
+        for each in study.get_trials(deepcopy=False, states=FINISHED)
+    )

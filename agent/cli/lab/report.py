@@ -1,7 +1,7 @@
 """`gpubid lab report`: a bench as one HTML page with the plots that a person looks at first."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ from agent.cli import exits
 from agent.cli.lab import extra, running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
+from agent.cli.lab.tune import STORAGE
 
 if TYPE_CHECKING:
     from agent.lab.page.html import Plot
@@ -29,11 +30,13 @@ def report(  # noqa: PLR0913 - one parameter per option
     strategies: Annotated[str | None, typer.Option(help="With commas between; all by default.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     case: Annotated[str | None, typer.Option(help="The run to tell tick by tick; a typical one by default.")] = None,
+    study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune whose trials to draw too.")] = None,
+    storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="Where that study lies.")] = STORAGE,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Write one page with the table, what runs cost, where it is won, one run, and whether losses were foreseen."""
-    extra.need("matplotlib")
+    extra.need("matplotlib", *(["optuna"] if study is not None else []))
     running.must_be_writable(to)
     if (problem is None) is (table is None):
         exits.stop(exits.BAD_INPUT, ["name a problem with --problem, or a saved table with --from"])
@@ -41,6 +44,8 @@ def report(  # noqa: PLR0913 - one parameter per option
         tables, drawn = _saved(table)
     else:
         tables, drawn = _run(problem or "", options, (strategies, baseline, workers, seed), case)
+    if study is not None:
+        drawn += _searched(storage, study)
     from agent.lab.page import html
 
     plots = [each for each in drawn if isinstance(each, html.Plot)]
@@ -84,3 +89,16 @@ def _lasting(options: Options) -> "Iterator[Plot | str]":
         yield "how long capacity lasts: this problem runs on no traces"
         return
     yield foreseen.plot(traces.folder(options.traces), "lasting") or "how long capacity lasts: it never changed"
+
+
+def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
+    """Yield how the numbers of a study were searched."""
+    from agent.lab import study
+    from agent.lab.page import history
+
+    try:
+        found = study.past(storage, name)
+    except study.StorageError as error:
+        exits.stop(exits.FAILED, [str(error)])
+    for place, (each, trials) in enumerate(found.items()):
+        yield history.plot(each, trials, f"history-{place}") or f"the search {each}: no trial of it has a score yet"

@@ -1,13 +1,17 @@
 """What runs cost under each strategy: the middle half, the middle nine tenths, both ends, median and mean."""
 
+from matplotlib.axes import Axes
+
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
 from agent.lab.page.saved import Strategy, Table
 
+NEEDED = {"0", "5", "25", "50", "75", "95", "100"}
+
 
 def plot(table: Table, name: str) -> Plot | None:
     """Return the picture, or nothing where a table has no percentiles."""
-    rows = [row for row in table.strategies if row.cost_percentiles and row.mean_cost is not None]
+    rows = [row for row in table.strategies if row.mean_cost is not None and _shares(row).keys() >= NEEDED]
     if not rows:
         return None
     with ink.sheet(name, ink.NARROW, 0.9 + 0.36 * len(rows)) as sheet:
@@ -27,16 +31,20 @@ def plot(table: Table, name: str) -> Plot | None:
     )
 
 
-def _strip(axes: "ink.Axes", place: int, row: Strategy) -> None:
-    at = {share: value for share, value in row.cost_percentiles.items() if value is not None}
+def _shares(row: Strategy) -> dict[str, float]:
+    """Return the percentiles that are known."""
+    return {share: value for share, value in row.cost_percentiles.items() if value is not None}
+
+
+def _strip(axes: Axes, place: int, row: Strategy) -> None:
+    at = _shares(row)
     axes.hlines(place, at["5"], at["95"], color=ink.SERIES[0], linewidth=1.5)
     axes.barh(place, at["75"] - at["25"], left=at["25"], height=0.5, color=ink.SERIES[0], alpha=0.35)
     axes.vlines(at["50"], place - 0.25, place + 0.25, color=ink.SERIES[0], linewidth=2)
     axes.plot([at["0"], at["100"]], [place, place], ".", color=ink.SERIES[0], markersize=3)
-    axes.plot([row.mean_cost], [place], "D", color=ink.SERIES[1], markersize=4.5)
+    axes.plot([row.mean_cost or 0.0], [place], "D", color=ink.SERIES[1], markersize=4.5)
 
 
 def _words(row: Strategy) -> str:
-    at = row.cost_percentiles
-    low, middle, high = (at[share] or 0.0 for share in ("5", "50", "95"))
+    low, middle, high = (_shares(row)[share] for share in ("5", "50", "95"))
     return f"{row.strategy}: median {middle:.2f}, from {low:.2f} to {high:.2f} in nine of ten runs"

@@ -1,23 +1,78 @@
-"""Whether losses and returns of capacity were foreseen, over a folder of traces."""
+"""Whether losses and returns of capacity were foreseen: each zone's by hazards fitted on the other zones alone."""
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from agent.decide.hazards import Hazards
 from agent.lab import survival
+from agent.lab.deadline import fitting, folds
 from agent.lab.page import lasting
 from agent.lab.page.html import Plot
 from agent.lab.traces import Trace
 
 SIDES = {True: "capacity that is there", False: "capacity that is away"}
+AGES = np.append(0.0, np.geomspace(0.05, lasting.HOURS, 120))
+"""Hours at which a prediction is drawn."""
 
 
 def plot(traces: Sequence[Trace], name: str) -> Plot | None:
     """Return the picture, or nothing where capacity never changed."""
-    found = []
+    found, fitted = [], _fitted(traces)
     for of_capacity, what in SIDES.items():
-        seen = [spell for trace in traces for spell in _spells(trace, of_capacity=of_capacity)]
-        if seen:
-            found.append(lasting.Lasting(what, survival.kaplan_meier(seen)))
-    return lasting.plot(found, "nothing yet", name)
+        spells = {trace.pool: _spells(trace, of_capacity=of_capacity) for trace in traces}
+        seen = [spell for each in spells.values() for spell in each]
+        if not seen:
+            continue
+        predicted = _predicted(fitted, spells, of_capacity=of_capacity) if fitted else []
+        found.append(lasting.Lasting(what, survival.kaplan_meier(seen), AGES.tolist() if fitted else (), predicted))
+    how = "for each zone by hazards fitted on the others" if fitted else "not at all: there is one zone alone"
+    return lasting.plot(found, how, name)
+
+
+def shares(hazards: Hazards, ages: survival.Array, *, of_capacity: bool) -> survival.Array:
+    """Return the share (ages,) of spells that last longer, in a pool that nobody has seen yet.
+
+    Models are mixed by the spells they make and not by their time: a restless pool has more of them.
+    """
+    ends = np.append(hazards.edges[1:], np.inf)
+    inside = np.clip(ages[:, None] - np.asarray(hazards.edges), 0.0, ends - np.asarray(hazards.edges))
+    rates = hazards.loss_rates if of_capacity else hazards.return_rates
+    cycle = _mean_hours(hazards, hazards.loss_rates) + _mean_hours(hazards, hazards.return_rates)
+    weights = np.asarray(hazards.weights) / cycle
+    found: survival.Array = np.exp(-inside @ rates) @ (weights / weights.sum())
+    return found
+
+
+def _mean_hours(hazards: Hazards, rates: survival.Array) -> survival.Array:
+    """Return how long a spell lasts on average, (models,), at rates (bins, models): each bin by its integral."""
+    lengths = np.append(np.diff(hazards.edges), np.inf)[:, None]
+    begun = np.exp(-np.cumsum(np.vstack([np.zeros(rates.shape[1]), (rates * lengths)[:-1]]), axis=0))
+    found: survival.Array = (begun * -np.expm1(-rates * lengths) / rates).sum(axis=0)
+    return found
+
+
+def _fitted(traces: Sequence[Trace]) -> dict[str, Hazards]:
+    """Return the hazards for each zone, fitted on all others; nothing where there is one zone, or nothing to fit on."""
+    zones = sorted({folds.zone(trace.pool) for trace in traces})
+    made = {}
+    for zone in zones:
+        sights = [fitting.Sight(each.available > 0, each.gap_seconds / 3600) for each in traces]
+        others = [sight for sight, each in zip(sights, traces, strict=True) if folds.zone(each.pool) != zone]
+        try:
+            made[zone] = fitting.fit(others)
+        except ValueError:
+            return {}
+    return made
+
+
+def _predicted(
+    fitted: dict[str, Hazards], spells: dict[str, list[survival.Spell]], *, of_capacity: bool
+) -> list[float]:
+    """Return the predicted shares, each pool's as often as it has spells."""
+    counts = [len(each) for each in spells.values()]
+    drawn = [shares(fitted[folds.zone(pool)], AGES, of_capacity=of_capacity) for pool in spells]
+    return [float(share) for share in np.average(drawn, axis=0, weights=counts)]
 
 
 def _spells(trace: Trace, *, of_capacity: bool) -> list[survival.Spell]:

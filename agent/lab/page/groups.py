@@ -3,35 +3,41 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.ticker import NullLocator
 
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
 
+TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 MOST = 24
 """More settings than these cannot be read."""
 
 
 def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: str, name: str) -> Plot | None:
-    """Return the picture of `costs` (strategies, runs) over `groups` (runs,), as ratios to the mean of `against`."""
+    """Return the picture of `costs` (strategies, runs) over `groups` (runs,), in per cent above those of `against`."""
     names = list(dict.fromkeys(groups))
-    if not 1 < len(names) <= MOST:
+    if not 1 < len(names) <= MOST or set(costs) == {against}:
         return None
     means = {strategy: _means(groups, names, each) for strategy, each in costs.items()}
-    ratios = {strategy: each / means[against] for strategy, each in means.items() if strategy != against}
-    with ink.sheet(name, ink.NARROW, 1.3 + 0.42 * len(names) + 0.09 * len(ratios)) as sheet:
+    above = {name: 100 * (each / means[against] - 1) for name, each in means.items() if name != against}
+    with ink.sheet(name, ink.NARROW, 1.3 + 0.42 * len(names) + 0.09 * len(above)) as sheet:
         axes = sheet.axes()
-        for place, (strategy, values) in enumerate(ratios.items()):
+        for place, (strategy, values) in enumerate(above.items()):
             mark, colour = ink.MARKS[place % 8], ink.series(place)
             axes.plot(values, range(len(names)), mark, color=colour, label=strategy, markersize=6, alpha=0.9)
-        axes.axvline(1.0, color=ink.QUIET, linewidth=1)
+        # Most are near the bound and one or two are far from it.
+        axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)
+        axes.set_xticks([each for each in TICKS if each <= max(map(max, above.values()))])
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(f"mean cost over that of {against}")
+        axes.set_xlabel(f"mean cost, per cent above {against}")
         sheet.figure.legend(loc="outside lower center", ncols=3)
     return Plot(
         title="Where it is won and lost",
-        says="; ".join(_words(strategy, names, values) for strategy, values in ratios.items()),
-        note=f"Each row is one setting; the line is {against}.",
+        says="; ".join(_words(strategy, names, values) for strategy, values in above.items()),
+        note="Each row is one setting; per cent by their logarithm.",
         svg=sheet.svg,
     )
 
@@ -42,4 +48,6 @@ def _means(groups: Sequence[str], names: Sequence[str], costs: Sequence[float]) 
 
 
 def _words(strategy: str, names: Sequence[str], values: np.ndarray) -> str:
-    return f"{strategy}: " + ", ".join(f"{value:.3f} at {group}" for group, value in zip(names, values, strict=True))
+    return f"{strategy} above it: " + ", ".join(
+        f"{value:.1f} % at {group}" for group, value in zip(names, values, strict=True)
+    )

@@ -1,29 +1,22 @@
 """How a search for a strategy's numbers went: each trial's score, and the best so far."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A trial of a study: its number, and its score where it was not given up."""
-
-    number: int
-    score: float | None
+from agent.lab.study import Trial
 
 
 def plot(study: str, trials: Sequence[Trial], name: str) -> Plot | None:
     """Return the picture, or nothing where no trial has a score."""
-    scored = [(trial.number, trial.score) for trial in trials if trial.score is not None]
+    complete = [trial for trial in trials if trial.state == "complete"]
+    scored = [(trial.number, trial.score) for trial in complete if trial.score is not None]
     if not scored:
         return None
     numbers, scores = zip(*scored, strict=True)
     best = list(accumulate(scores, min))
-    given_up = [trial.number for trial in trials if trial.score is None]
+    given_up = [trial.number for trial in trials if trial.state == "pruned"]
     with ink.sheet(name, ink.NARROW, 3.2) as sheet:
         axes = sheet.axes()
         axes.plot(numbers, scores, "o", color=ink.SERIES[0], markersize=4, label="trial")
@@ -38,6 +31,6 @@ def plot(study: str, trials: Sequence[Trial], name: str) -> Plot | None:
         title="How the numbers were searched",
         says=f"{len(scored)} trials with a score, {len(given_up)} given up; the first {scores[0]:.4g}, the best "
         f"{best[-1]:.4g} at trial {numbers[scores.index(best[-1])]}",
-        note=f"Study {study}. The score is that of the cases it was fitted on: on others it is worse.",
+        note=f"Study {study}. Scores are of the cases it was fitted on; on others they are worse as a rule.",
         svg=sheet.svg,
     )

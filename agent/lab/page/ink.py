@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import matplotlib as mpl
 from markupsafe import Markup
@@ -20,15 +21,15 @@ INK, QUIET, LINE, CARD = "#000001", "#000002", "#000003", "#000004"
 SERIES = tuple(f"#00001{place}" for place in range(8))
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-NARROW, WIDE = 5.0, 10.0
+NARROW, WIDE = 4.4, 10.0
 """Inches across; a narrow picture is still read on a phone, a wide one is scrolled there."""
 _VARIABLES = {INK: "ink", QUIET: "quiet", LINE: "line", CARD: "card"} | {
     stand_in: f"series-{place}" for place, stand_in in enumerate(SERIES)
 }
-_LOOKS = {
+_LOOKS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gpubid",
-    "font.size": 9,
+    "font.size": 8.5,
     "text.color": INK,
     "axes.edgecolor": LINE,
     "axes.facecolor": "none",
@@ -89,4 +90,4 @@ def _inlined(text: str, name: str) -> str:
     text = re.sub(r"(font: [\d.]+px) [^;\"]*", r"\1 system-ui, sans-serif", text)
     for stand_in, variable in _VARIABLES.items():
         text = text.replace(stand_in, f"var(--{variable})")
-    return text.replace('xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace("xlink:href", "href")
+    return re.sub(r' xmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href", "href")

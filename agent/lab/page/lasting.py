@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
 from agent.lab import survival
 from agent.lab.page import ink
@@ -11,13 +13,15 @@ from agent.lab.page.html import Plot
 
 HOURS = 24.0
 """So far it is drawn."""
+FIRST, TICKS = 0.15, (0.25, 0.5, 1, 2, 4, 8, 24)
+"""From where on, and where it is marked: most spells end within the first hour."""
 SAID = (1.0, 4.0, 12.0)
 """Ages in hours at which it is said in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """Capacity that is there, or away: what was seen, and the predicted shares at `ages` in hours, where there are any."""
+    """Capacity that is there, or away: what was seen, and shares predicted at `ages` in hours, where there are any."""
 
     what: str
     seen: survival.Survival
@@ -42,13 +46,16 @@ def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
     )
 
 
-def _draw(axes: "ink.Axes", each: Lasting) -> None:
+def _draw(axes: Axes, each: Lasting) -> None:
     seen = each.seen
     axes.fill_between(seen.ages, seen.low, seen.high, step="post", color=ink.SERIES[0], alpha=0.2, linewidth=0)
     axes.step(seen.ages, seen.shares, where="post", color=ink.SERIES[0], label=f"seen, {seen.spells:,} spells")
     if len(each.ages):
         axes.plot(each.ages, each.predicted, "--", color=ink.SERIES[1], label="predicted")
-    axes.set_xlim(0, HOURS)
+    axes.set_xscale("log")
+    axes.set_xlim(FIRST, HOURS)
+    axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("hours")
     axes.set_title(each.what, fontsize=9, color=ink.INK)

@@ -1,4 +1,4 @@
-"""The plots of a report, in the order in which a person asks: what it costs, where, in time, how, and was it foreseen."""
+"""The plots of a report, in the order in which a person asks: what it costs, how sure in time, where, and how."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,6 +7,8 @@ from agent.lab.bench import Case, NotComparable, Problem
 from agent.lab.page import costs, groups, run, saved, trade
 from agent.lab.page.html import Plot
 from agent.lab.table import Table
+
+NOTHING = "settings side by side: there is one setting alone, or one strategy, or too many settings to read"
 
 
 def of_saved(tables: Sequence[saved.Table]) -> Iterator[Plot | str]:
@@ -29,7 +31,7 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     against = problem.optimum if problem.optimum in by_strategy else table.baseline
     names = [getattr(each, "group", "") for each in cases]
     if against in by_strategy:
-        yield groups.plot(names, by_strategy, against, f"groups-{name}") or "settings side by side: there is one alone"
+        yield groups.plot(names, by_strategy, against, f"groups-{name}") or NOTHING
     if not isinstance(problem, timeline.Told):
         yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
         return

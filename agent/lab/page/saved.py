@@ -66,7 +66,7 @@ def read(path: Path) -> list[Table]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _wrong(path, "file", "too_large", f"is larger than {MAX_BYTES >> 20} MiB")
-        return _tables(json.loads(path.read_bytes()))
+        return _tables(json.loads(path.read_bytes(), parse_constant=lambda _: None))
     except OSError as error:
         raise _wrong(path, "file", "unreadable", f"cannot be read ({error.strerror})") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
