@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MARKETS = (first.SIMULATED, "vast", "runpod")
 PLACES = ("none", "remote", "disk")
+MOST_SLOTS = 1000
 
 
 def init(  # noqa: PLR0913 - a flag for each question
@@ -28,7 +29,7 @@ def init(  # noqa: PLR0913 - a flag for each question
     image: Annotated[str | None, typer.Option(help="The image it runs in.")] = None,
     command: Annotated[str | None, typer.Option(help="What runs in it; empty for the image's own.")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="A model that will do; may repeat.")] = None,
-    slots: Annotated[int | None, typer.Option(min=1, max=1000, help="How many of it must run.")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, max=MOST_SLOTS, help="How many of it must run.")] = None,
     max_price: Annotated[str | None, typer.Option(help="The most one may cost an hour, in dollars.")] = None,
     budget: Annotated[str | None, typer.Option(help="The most everything may cost in a UTC day, in dollars.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Where it keeps checkpoints: none, remote or disk.")] = None,
@@ -42,13 +43,17 @@ def init(  # noqa: PLR0913 - a flag for each question
     _refuse_taken(config, shipped)
     ask = _Asker(is_silent=yes or not sys.stdin.isatty())
     chosen = ask("Market (simulated costs nothing)", market, first.SIMULATED, MARKETS)
+    if chosen == first.SIMULATED and (key_file is not None or url or spend):
+        exits.stop(
+            exits.BAD_INPUT, ["--key-file, --url and --spend are for a live market: add --market vast or runpod"]
+        )
     answers = first.Answers(
         market=chosen,
         workload=ask("A name for what runs", workload, "train"),
         image=ask("Its image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"),
         command=ask("Its command (empty: the image's own)", command, ""),
         gpu=tuple(gpu or _words(ask("GPU models that will do, with commas between", None, "RTX 4090"))),
-        slots=int(ask("How many of it must run", None if slots is None else str(slots), "1")),
+        slots=_count("--slots", ask("How many of it must run", None if slots is None else str(slots), "1")),
         max_price=_dollars("--max-price", ask("The most one may cost an hour, in dollars", max_price, "0.45")),
         per_day=_dollars("--budget", ask("The most everything may cost in a day, in dollars", budget, "12")),
         checkpoint=ask("Where it keeps checkpoints (none: an interruption loses all)", checkpoint, "none", PLACES),
@@ -113,6 +118,13 @@ def _refuse_taken(config: Path, shipped: str) -> None:
 
 def _words(said: str) -> list[str]:
     return [word.strip() for word in said.split(",") if word.strip()]
+
+
+def _count(flag: str, said: str) -> int:
+    number = int(said) if said.isascii() and said.isdecimal() and len(said) <= 4 else 0  # noqa: PLR2004 - digits
+    if not 1 <= number <= MOST_SLOTS:
+        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is no number from 1 to {MOST_SLOTS}"])
+    return number
 
 
 def _dollars(flag: str, said: str) -> Decimal:

@@ -71,12 +71,21 @@ class Courier:
         self._channels = channels
         self._waiting = deque(each for each in self._waiting if each.message.channel in channels)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether it knows from where on to tell."""
+        return self._read_to is not None
+
     def wake(self) -> None:
         """Look for news soon."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver until cancelled; what the first cycle does is news already."""
+        try:
+            await self._begin()
+        except LedgerError as error:
+            log.warning("notify.unread", code=error.code.value, reason=error.sentence)
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -95,14 +104,17 @@ class Courier:
             except LedgerError as error:
                 log.warning("notify.unkept", code=error.code.value, reason=error.sentence)
 
+    async def _begin(self) -> int:
+        """Return from where on to tell: a courier that is new to a ledger does not tell its whole past."""
+        if self._read_to is None:
+            kept = beside.read_number(self._ledger.path, TOLD)
+            self._read_to = kept if kept is not None else await (await self._ledger.reader()).last_event_id()
+        return self._read_to
+
     async def _collect(self) -> None:
         now = self._clock.now()
         reader = await self._ledger.reader()
-        if self._read_to is None:
-            # A courier that is new to a ledger tells what happens from now on, not its whole past.
-            kept = beside.read_number(self._ledger.path, TOLD)
-            self._read_to = kept if kept is not None else await reader.last_event_id()
-        events = await reader.events_after(self._read_to, READ_AT_ONCE)
+        events = await reader.events_after(await self._begin(), READ_AT_ONCE)
         self._put(self._incidents.take(events, now), now)
         if events:
             self._read_to = events[-1].event_id or self._read_to

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from agent.clock import Clock
 from agent.markets.vast import events
+from agent.systemd import CredentialError
 
 log = structlog.get_logger("gpubid.webhook")
 
@@ -41,7 +42,13 @@ class Deliveries:
         raw = await request.read()
         stamp = request.headers.get("X-Vast-Timestamp", "")
         signature = request.headers.get("X-Vast-Signature-256", "")
-        event = events.webhook(raw, stamp, signature, self._secret().encode(), self._clock.now())
+        try:
+            secret = self._secret().encode()
+        except CredentialError as error:
+            # Whoever delivers tries again; the secret may be back by then.
+            log.warning("webhook.no_secret", reason=str(error))
+            return web.Response(status=503)
+        event = events.webhook(raw, stamp, signature, secret, self._clock.now())
         if event is None:
             return web.Response(status=401)
         if event.event_id not in self._seen:

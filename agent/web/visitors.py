@@ -12,7 +12,12 @@ import secrets
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+import structlog
 from aiohttp import web
+
+from agent.systemd import CredentialError
+
+log = structlog.get_logger("gpubid.page")
 
 COOKIE = "gpubid_session"
 SESSION_HOURS = 12.0
@@ -47,7 +52,12 @@ class Visitors:
         """Return a new session for the right token, else None."""
         if self._token is None or self.is_resting:
             return None
-        if not hmac.compare_digest(guess.encode(), self._token().encode()):
+        try:
+            token = self._token()
+        except CredentialError as error:
+            log.warning("page.no_token", reason=str(error))
+            return None
+        if not hmac.compare_digest(guess.encode(), token.encode()):
             self._wrong += 1
             if self._wrong >= MOST_GUESSES:
                 self._wrong, self._rests_until = 0, self._monotonic() + REST_SECONDS

@@ -71,6 +71,8 @@ async def test_nothing_is_overwritten_but_what_nobody_wrote(tmp_path: Path) -> N
         (("--checkpoint", "tape"), "none of none, remote, disk"),
         (("--workload", "a b"), "bad_name"),
         (("--image", "two words"), "image"),
+        (("--key-file", "key"), "are for a live market"),
+        (("--spend",), "are for a live market"),
         (("--market", "vast"), "there is no key named vast_api_key"),
     ],
 )
@@ -146,3 +148,10 @@ async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> Non
     found = read(tmp_path)
     assert found["markets"]["vast"]["credential_file"] == str(kept)
     assert found["workloads"]["night"]["gpu"] == ["RTX 4090", "H100"]
+
+
+async def test_what_is_no_number_is_said(tmp_path: Path) -> None:
+    answers = ["simulated", "night", "me/night:1", "", "RTX 4090", "two"]
+    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, answers, "")
+    assert (code, "--slots: 'two' is no number" in shown) == (2, True), shown
+    assert list(tmp_path.iterdir()) == []

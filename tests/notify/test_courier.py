@@ -22,6 +22,7 @@ from agent.domain.interruption import Cause
 from agent.ledger.store import Ledger
 from agent.notify import channels
 from agent.notify.courier import Courier
+from tests.support import programs
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
 SECRET = "a secret of the test"
@@ -95,6 +96,19 @@ async def test_news_are_told_once_and_the_past_is_not(ledger: Ledger, clock: Ste
     await mine.round()
     await mine.round()
     assert receiver.titles == ["gpubid: lease.interrupted train/1 (outbid)"]
+
+
+async def test_what_the_first_cycle_of_a_new_ledger_does_is_told(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
+    running = asyncio.ensure_future(mine.run())
+    await programs.until(lambda: mine.is_begun, "where the past ends")
+    await happen(ledger, clock)
+    mine.wake()
+    await programs.until(lambda: receiver.got, "the news")
+    running.cancel()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
 
 
 async def test_a_message_is_signed_over_its_time_and_body(

@@ -15,6 +15,7 @@ import yarl
 from agent.act import endpoints
 from agent.clock import SteppedClock
 from agent.domain.lease import LeaseState
+from agent.systemd import CredentialError
 from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.web import deliveries, discovery
@@ -83,6 +84,22 @@ async def test_what_is_forged_changed_or_old_wakes_nobody(woken: Woken) -> None:
     answers.append(await woken.post(raw, good))
     assert answers == [401] * 5
     assert woken.times == 0
+
+
+async def test_a_secret_that_went_missing_asks_the_sender_to_come_again() -> None:
+    def missing() -> str:
+        raise CredentialError("vast_webhook", "is gone")
+
+    clock = SteppedClock(NOW)
+    taker = Deliveries(missing, clock, lambda: None)
+    server = Server("127.0.0.1", 0, families.registry(), Health(clock.monotonic), [taker.route()])
+    host, port = await server.start()
+    raw = json.dumps(OUTBID).encode()
+    async with aiohttp.ClientSession() as client:
+        address = f"http://{host}:{port}{deliveries.PATH}"
+        async with client.post(address, data=raw, headers=deliveries.signed(raw, NOW, SECRET)) as answer:
+            assert answer.status == 503
+    await server.close()
 
 
 async def test_a_delivery_as_large_as_a_flood_is_refused(woken: Woken) -> None:
