@@ -19,6 +19,7 @@ from agent.cli import session
 if TYPE_CHECKING:
     from agent.app import Outside
     from agent.config.notify import Notify
+    from agent.config.place import Place
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Account, Market
 
@@ -146,7 +147,7 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def ledger(config: "Config", now: datetime) -> list[Line]:
+def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     """Look at the ledger: whether it is there, ours to read, sound, and copied."""
     from agent.ledger import beside, verify
 
@@ -170,7 +171,7 @@ def ledger(config: "Config", now: datetime) -> list[Line]:
     return [*lines, Line("backup", verdict, f"the newest is of {made:%Y-%m-%d %H:%M} UTC", mend if is_stale else "")]
 
 
-def disk(config: "Config") -> list[Line]:
+def disk(config: "Config | Place") -> list[Line]:
     """Look at the room where the ledger lies."""
     folder = config.ledger.absolute().parent
     try:
@@ -181,6 +182,15 @@ def disk(config: "Config") -> list[Line]:
     verdict = Verdict.OK if free >= MUCH_ROOM else Verdict.WARN if free >= LITTLE_ROOM else Verdict.FAIL
     mend = "" if verdict is Verdict.OK else "make room: without any, nothing is paid for"
     return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", mend)]
+
+
+async def answers(place: "Place") -> list[Line]:
+    """Look whether a daemon answers on its socket, where nobody knows the address of its page."""
+    from agent.cli import wire
+
+    if await wire.get(place, "/running") is not None:
+        return [Line("daemon", Verdict.OK, "it runs on its last good file")]
+    return [Line("daemon", Verdict.FAIL, "none runs, and none starts on this file", "mend the file, then start it")]
 
 
 async def daemon(config: "Config") -> list[Line]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.cli import checks, exits, session
+from agent.cli import checks, exits, lastgood, session
 
 if TYPE_CHECKING:
+    from agent.config.place import Place
     from agent.config.settings import Config
 
 _SHOWN = {checks.Verdict.OK: " ok ", checks.Verdict.WARN: "warn", checks.Verdict.FAIL: "FAIL"}
@@ -43,17 +44,23 @@ def as_document(lines: list[checks.Line]) -> dict[str, object]:
 
 
 def look(file: Path) -> list[checks.Line]:
-    """Return a line for each thing; a configuration that is wrong is the only thing there is to say."""
-    from agent.config.problems import ConfigError
-    from agent.simulator import climate
-
-    try:
-        settings, _ = session.parse(file, climate.names())
-    except ConfigError as error:
+    """Return a line for each thing; of a configuration that is wrong its mistakes, and what needs none."""
+    read = lastgood.read(file)
+    if isinstance(read, lastgood.Broken):
         mend = "mend the file; `gpubid check` reads it again"
-        bad = [checks.Line("configuration", checks.Verdict.FAIL, str(one), mend) for one in error.problems]
-        return [*checks.versions(), *bad]
+        bad = [checks.Line("configuration", checks.Verdict.FAIL, mistake, mend) for mistake in read.mistakes]
+        return [*checks.versions(), *bad, *_look_past(read.place)]
+    settings, _ = read
     return [*checks.versions(), *checks.configuration(file), *asyncio.run(_look(settings))]
+
+
+def _look_past(place: "Place") -> list[checks.Line]:
+    """Look at what is there without a configuration, where there is a ledger at all."""
+    from agent.clock import SystemClock
+
+    if session.may_read(place.ledger) and not place.ledger.exists():
+        return []
+    return [*checks.disk(place), *checks.ledger(place, SystemClock().now()), *asyncio.run(checks.answers(place))]
 
 
 async def _look(config: "Config") -> list[checks.Line]:

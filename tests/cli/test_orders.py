@@ -253,6 +253,10 @@ async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None
         assert (await gpubid(tmp_path, "ledger", "backup", "copy.sqlite")).code == 0
         assert (await gpubid(tmp_path, "ledger", "verify")).code == 0
         assert (await gpubid(tmp_path, "check")).code == 2
+        looked = await gpubid(tmp_path, "doctor", "--json")
+        assert looked.code == 1
+        named = {line["name"]: line["verdict"] for line in looked.json["lines"]}
+        assert (named["configuration"], named["ledger"], named["daemon"]) == ("fail", "ok", "ok"), looked
         await daemon.stop()
     for verb in ("fleet", "drain train", "kill", "spend"):
         assert (await gpubid(tmp_path, *verb.split())).code == 2, verb
