@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import protect, record, sweep
+from agent.act import protect, record, shadows, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
 from agent.decide import credit, crossings, limits, needs, plan, probing, progress, reconcile, risk, task
@@ -51,6 +51,7 @@ class Pass:
     done: tuple[Intent, ...]
     news: tuple[Decision, ...] = ()
     risks: risk.Risks = field(default_factory=dict)
+    beside: tuple[shadows.Seen, ...] = ()
 
     @property
     def is_busy(self) -> bool:
@@ -89,6 +90,7 @@ class Cycle:
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
+        self._shadows = shadows.Shadows(ledger)
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._marks: Mapping[str, credit.Mark] = {}
@@ -138,14 +140,16 @@ class Cycle:
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
-        planned = self._plan(replace(fleet, typical=self._typical), rules, found.faulty)
+        fleet = replace(fleet, typical=self._typical)
+        planned = self._plan(fleet, rules, found.faulty)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
         )
         decisions = () if self._is_dry or self._is_stopped else (*sweep.releases(facts), *planned.decisions)
         done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
         self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
-        return Pass(fleet, facts, planned, tuple(done), news, self._risks)
+        beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
+        return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""

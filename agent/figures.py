@@ -28,6 +28,11 @@ class Figures:
         metrics.see_decisions(done.news)
         metrics.see_intents(done.done)
         changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
+        for beside in done.beside:
+            kinds = [type(made).__name__.lower() for made in beside.news]
+            metrics.see_shadow(
+                beside.workload, beside.strategy, beside.spent, beside.useful_seconds, beside.interruptions, kinds
+            )
         self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
+    from agent.domain.shadow import ShadowDecision
     from agent.ledger.decisions import RecordedDecision
 
 
@@ -52,19 +53,20 @@ def _shown(
         return dict(told)
     seen = preview(settings, tuned)
     try:
-        return views.explained(seen, *asyncio.run(_last(settings)), workload)
+        decided, weighed, beside = asyncio.run(_last(settings))
+        return views.explained(seen, decided, weighed, workload, beside)
     except LedgerError as error:
         exits.refused(error)
 
 
-async def _last(config: "Config") -> "tuple[list[RecordedDecision], list[RecordedDecision]]":
+async def _last(config: "Config") -> "tuple[list[RecordedDecision], list[RecordedDecision], list[ShadowDecision]]":
     from agent.ledger.reader import open_reader
 
     if session.may_read(config.ledger) and not config.ledger.exists():
-        return [], []
+        return [], [], []
     reader = await open_reader(config.ledger)
     try:
-        return await reader.decisions(), await reader.weighed()
+        return await reader.decisions(), await reader.weighed(), await reader.last_shadow_decisions()
     finally:
         await reader.close()
 
@@ -77,6 +79,10 @@ def _print(shown: dict[str, Any]) -> None:
         session.show(_options(row["options"]))
     for row in shown["last"]:
         session.say(f"last: {_decided(row)}")
+    for row in shown["beside"]:
+        session.say(
+            f"beside, on paper: {row['at'][:19]} {row['slot']} {row['strategy']} {row['kind']}: {row['sentence']}"
+        )
 
 
 def _print_now(one: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from agent.cli import (
     rehearse,
     report,
     run,
+    shadow,
     simulate,
     spend,
     strategy,
@@ -46,6 +47,7 @@ app.command()(doctor.doctor)
 app.command()(report.report)
 app.command()(plan.plan)
 app.command()(explain.explain)
+app.command()(shadow.shadow)
 app.command()(estimate.estimate)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")

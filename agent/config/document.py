@@ -211,6 +211,10 @@ class WorkloadTable(Table):
     """The most one slot may cost per hour in dollars, disk included."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
+    shadow: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=4, examples=[["hedged"]])
+    ] = ()
+    """Strategies that decide beside it on the same view and spend nothing: what they would have cost is told."""
     markets: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
     ] = ()

@@ -111,6 +111,20 @@ def _unknown_strategies(read: source.Source, strategies: set[str]) -> Iterator[p
         if name not in strategies:
             sentence = f"there is no strategy {problems.shown(name)}; {problems.nearest(name, strategies)}"
             yield read.problem(path, "unknown_strategy", sentence)
+    for path, named in _workload_lists(read, "shadow"):
+        for unknown in (each for each in named if isinstance(each, str) and each not in strategies):
+            sentence = f"there is no strategy {problems.shown(unknown)}; {problems.nearest(unknown, strategies)}"
+            yield read.problem(path, "unknown_strategy", sentence)
+        if len(set(map(str, named))) < len(named):
+            yield read.problem(path, "duplicate", "names a strategy twice; keep one")
+
+
+def _workload_lists(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], list[object]]]:
+    workloads = read.values.get("workloads")
+    for name, table in workloads.items() if isinstance(workloads, dict) else ():
+        named = table.get(key) if isinstance(table, dict) else None
+        if isinstance(named, list):
+            yield ("workloads", name, key), named
 
 
 def _bad_queries(read: source.Source, check_query: Callable[[str], object] | None) -> Iterator[problems.Problem]:
@@ -255,6 +269,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         image=table.image,
         max_price=money.per_hour(table.max_price),
         strategy=table.strategy,
+        shadow=table.shadow,
         requirements=_requirements(table),
         markets=table.markets,
         dataset_gb=table.dataset_gb,

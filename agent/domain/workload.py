@@ -107,7 +107,8 @@ class Workload:
     in a day, it is held: what fails everywhere is not the hosts' fault. `env_from` gives variables the value of a
     credential by its name. At most `max_per_owner` of its slots stand on hosts of one owner. `was` is its old name;
     of two workloads the one of higher `priority` is paused last. It may run on `markets`, on any where that is empty.
-    `dataset_gb` of data are fetched on every new host.
+    `dataset_gb` of data are fetched on every new host. `shadow` names strategies that decide beside the live one and
+    spend nothing.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Workload:
     ready: Readiness = field(default_factory=Readiness)
     dataset_gb: float = 0.0
     deadline: Deadline | None = None
+    shadow: tuple[str, ...] = ()
 
     def may_use(self, market: str) -> bool:
         """Tell whether it may run on a market."""

@@ -14,6 +14,7 @@ from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.money import Usd
 from agent.domain.price import PriceHour, PriceSample
+from agent.domain.shadow import ShadowAccount, ShadowDecision
 from agent.domain.workload import Slot
 from agent.ledger import (
     accounts,
@@ -29,6 +30,7 @@ from agent.ledger import (
     prices,
     recall,
     schema,
+    shadows,
     spend,
     verify,
 )
@@ -147,6 +149,20 @@ class Reader:
     async def weighed(self) -> list[RecordedDecision]:
         """Return the last decision of each slot that chose among several ways, each with its price."""
         return await self._all(decisions.last_weighed_per_slot(), decisions.decision_of)
+
+    async def shadows(self) -> list[ShadowAccount]:
+        """Return how every shadow stands."""
+        return await self._all(shadows.ACCOUNTS, shadows.account_of)
+
+    async def shadow_decisions(
+        self, workload: str | None = None, strategy: str | None = None, limit: int = LIMIT
+    ) -> list[ShadowDecision]:
+        """Return what shadows decided, the newest first."""
+        return await self._all(shadows.newest(workload, strategy, limit), shadows.decision_of)
+
+    async def last_shadow_decisions(self) -> list[ShadowDecision]:
+        """Return the last decision of each shadow for each slot."""
+        return await self._all(shadows.last_per_slot(), shadows.decision_of)
 
     async def meta(self) -> dict[str, str]:
         """Return the fleet id and account ids: keys fleet_id and account/MARKET."""

@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
@@ -339,3 +339,31 @@ decisions = _table(
     autoincrement=True,
 )
 sa.Index("ix_decisions_slot", decisions.c.workload, decisions.c.slot, decisions.c.decision_id)
+
+shadows = _table(
+    "shadows",
+    [
+        sa.Column("workload", CleanText, primary_key=True),
+        sa.Column("strategy", CleanText, primary_key=True),
+    ],
+    _times("since", "seen_at"),
+    _amounts("spent", "live_spent"),
+    _counts("paid", "useful", "lost", "live_paid", "live_useful", "live_lost", "interruptions", "starts", "rents"),
+    [sa.Column("position", sa.LargeBinary, nullable=False)],
+    has_rowid=False,
+)
+
+shadow_decisions = _table(
+    "shadow_decisions",
+    [sa.Column("decision_id", sa.Integer, primary_key=True)],
+    _times("at"),
+    _text("workload", "strategy", "kind", "code", "sentence", "host_id"),
+    _counts("slot"),
+    autoincrement=True,
+)
+sa.Index(
+    "ix_shadow_decisions_shadow",
+    shadow_decisions.c.workload,
+    shadow_decisions.c.strategy,
+    shadow_decisions.c.decision_id,
+)

@@ -14,7 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.clock import Clock
-from agent.ledger import beside, hosts, migrate, prices, recall, schema
+from agent.ledger import beside, hosts, migrate, prices, recall, schema, shadows
 from agent.ledger.connection import Wire
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.reader import Reader
@@ -91,7 +91,7 @@ class Ledger:
             tx.bind_account(market, account_id)
 
     async def tidy(self) -> None:
-        """Roll up old prices and forget cooldowns that are over; meant for once a day."""
+        """Roll up old prices, forget rests that are over and old decisions of shadows; meant for once a day."""
         now = self._clock.now()
         before = {"before": prices.raw_before(now)}
 
@@ -99,6 +99,8 @@ class Ledger:
             link.execute(prices.ROLLED_UP, before)
             link.execute(prices.PRUNED, before)
             link.execute(hosts.over(now))
+            link.execute(shadows.old(now))
+            link.execute(shadows.CROWDED)
 
         async with self._turn:
             # A price that has not changed for long has lost its sample: the next sight of it must be kept again.

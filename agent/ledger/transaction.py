@@ -23,9 +23,23 @@ from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
+from agent.domain.shadow import ShadowAccount, ShadowDecision
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger import bills, decisions, events, hosts, intents, leases, phases, prices, progress, schema, spend
+from agent.ledger import (
+    bills,
+    decisions,
+    events,
+    hosts,
+    intents,
+    leases,
+    phases,
+    prices,
+    progress,
+    schema,
+    shadows,
+    spend,
+)
 from agent.ledger import credit as credits_
 from agent.ledger.bills import BillLine
 from agent.ledger.decisions import RecordedDecision
@@ -298,6 +312,13 @@ class Transaction:
         if known is None or known.amount != credit.amount:
             self._credits[market] = credit
             self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
+
+    def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
+        """Keep how a shadow stands, in place of what was kept, and the decisions it made since."""
+        self._write(shadows.STORED, shadows.row(account))
+        rows = [shadows.decision_row(account.workload, each) for each in made]
+        if rows:
+            self.work.append((shadows.MADE, rows))
 
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""

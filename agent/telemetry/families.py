@@ -68,6 +68,7 @@ class Families:
         self._make_market(target)
         self._make_fleet(target)
         self._make_moments(target)
+        self._make_shadows(target)
         self._make_money(target)
         self._make_program(target)
         self._make_ledger(target)
@@ -185,6 +186,28 @@ class Families:
         self.protections = Gauge(
             "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
             ("protection",), registry=target,
+        )  # fmt: skip
+
+    def _make_shadows(self, target: CollectorRegistry) -> None:
+        self.shadow_spend = Counter(
+            "gpubid_shadow_spend_dollars_total",
+            "What a strategy beside the live one would have spent, on paper.", ("workload", "strategy"),
+            registry=target,
+        )  # fmt: skip
+        self.shadow_useful = Counter(
+            "gpubid_shadow_useful_seconds_total",
+            "Useful time that a strategy beside the live one would have had, on paper.", ("workload", "strategy"),
+            registry=target,
+        )  # fmt: skip
+        self.shadow_interruptions = Counter(
+            "gpubid_shadow_interruptions_total",
+            "Interruptions that a strategy beside the live one would have had, on paper.", ("workload", "strategy"),
+            registry=target,
+        )  # fmt: skip
+        self.shadow_decisions = Counter(
+            "gpubid_shadow_decisions_total",
+            "New decisions of a strategy beside the live one; none is carried out.", ("workload", "strategy", "kind"),
+            registry=target,
         )  # fmt: skip
 
     def _make_money(self, target: CollectorRegistry) -> None:

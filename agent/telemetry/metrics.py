@@ -132,6 +132,16 @@ class Metrics(families.Families):
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
+    def see_shadow(
+        self, workload: str, strategy: str, spent: Usd, useful_seconds: float, losses: int, kinds: Iterable[str]
+    ) -> None:
+        """Count what a shadow would have come to; what is taken back later shows in the ledger only."""
+        self.shadow_spend.labels(workload, strategy).inc(max(spent.dollars, 0.0))
+        self.shadow_useful.labels(workload, strategy).inc(max(useful_seconds, 0.0))
+        self.shadow_interruptions.labels(workload, strategy).inc(losses)
+        for kind in kinds:
+            self.shadow_decisions.labels(workload, strategy, kind).inc()
+
     def see_interruption(self, market: str, cause: Cause) -> None:
         """Count a loss."""
         self.interruptions.labels(market, cause.value).inc()

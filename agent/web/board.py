@@ -25,7 +25,7 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 from agent.ledger.reader import Reader
 from agent.ledger.recollection import Recollection
-from agent.web import chart, views
+from agent.web import chart, shadows, views
 
 ROWS = 50
 """Slots and rests on one screen."""
@@ -76,6 +76,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
         ],
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
+        "shadows": (await shadows.shown(reader, known.leases, now))["shadows"][:ROWS],
         "resting": [_rest(rest) for rest in known.cooldowns if rest.until > now][:ROWS],
     }
 

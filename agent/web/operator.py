@@ -30,7 +30,7 @@ from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
-from agent.web import access, holdings, learned, logs, reports, views
+from agent.web import access, holdings, learned, logs, reports, shadows, views
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -97,6 +97,7 @@ class OperatorSocket:
         made.router.add_get("/prices", self._prices)
         made.router.add_get("/learned", self._learned)
         made.router.add_get("/explain", self._explain)
+        made.router.add_get("/shadow", self._shadow)
         made.router.add_get("/logs", self._logs)
         made.router.add_get("/spend", self._reported)
         made.router.add_get("/savings", self._reported)
@@ -234,7 +235,14 @@ class OperatorSocket:
             return _nothing_yet()
         reader = await self._orders.ledger.reader()
         decided, weighed = await reader.decisions(), await reader.weighed()
-        return web.json_response(views.explained(seen, decided, weighed, request.query.get("workload")))
+        beside = await reader.last_shadow_decisions()
+        return web.json_response(views.explained(seen, decided, weighed, request.query.get("workload"), beside))
+
+    async def _shadow(self, request: web.Request) -> web.Response:
+        mine, now = self._orders, self._orders.clock.now()
+        leases = mine.ledger.recollection(now).leases
+        reader = await mine.ledger.reader()
+        return web.json_response(await shadows.shown(reader, leases, now, request.query.get("workload")))
 
 
 def _instant(text: str | None) -> datetime | None:

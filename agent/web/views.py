@@ -14,11 +14,12 @@ from agent.decide.notices import Notice, held_back
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.price import PriceSample
+from agent.domain.shadow import ShadowDecision
 from agent.domain.workload import Slot, Workload
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.recollection import Recollection
 from agent.web import caps as told
-from agent.web import reach
+from agent.web import reach, shadows
 
 
 def fleet(
@@ -157,9 +158,16 @@ def plan(seen: Pass) -> dict[str, Any]:
 
 
 def explained(
-    seen: Pass, decided: Iterable[RecordedDecision], weighed: Iterable[RecordedDecision], workload: str | None
+    seen: Pass,
+    decided: Iterable[RecordedDecision],
+    weighed: Iterable[RecordedDecision],
+    workload: str | None,
+    beside: Iterable[ShadowDecision] = (),
 ) -> dict[str, Any]:
-    """Return why a cycle decided so for one workload or all, each slot's last decision, and its last among several."""
+    """Return why a cycle decided so for one workload or all, each slot's last decision, and its last among several.
+
+    `beside` is what shadows would have done last.
+    """
     chosen = [work for work in seen.fleet.workloads if workload in {None, work.name}]
     return {
         "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
@@ -169,6 +177,7 @@ def explained(
             for made in weighed
             if workload in {None, made.slot.workload}
         ],
+        "beside": [shadows.decision(made) for made in beside if workload in {None, made.slot.workload}],
     }
 
 

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "strategy diff": ("strategy", "diff", "patient", "ondemand"),
     "rehearse": ("rehearse", "--hours", "2", "--climate", "bidding_war"),
     "release": ("drain", "train/0"),
+    "shadow": ("shadow",),
     "lab check": ("lab", "check", "ondemand"),
     "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
     "lab bench": (
@@ -58,13 +59,16 @@ UNSEEN = {
 }
 """What is documented and may be missing in the samples."""
 
+MORE = 'ports = [8000]\nshadow = ["ondemand"]\n[lab]\nrecord = true\n'
+"""Keys after those of the last workload, and a table after it."""
+
 UNTIMELY = {"leases[].ports.<port>"}
 """What a lease that still loads has none of; tests/cli/test_reach.py waits for it."""
 
 
 def configured(place: Path, market: Market, slots: int) -> None:
     text = LIVE.format(url=market.url).replace("slots = 1", f"slots = {slots}")
-    text += "ports = [8000]\n"
+    text += MORE
     (place / "agent.toml").write_text(text.replace("max_instances = 4", "max_instances = 3"))
 
 
@@ -82,7 +86,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         made.setdefault(name, []).append(ran.json)
         return ran
 
-    async with programs.running(place, config=LIVE + "ports = [8000]\n[lab]\nrecord = true\n") as (market, daemon):
+    async with programs.running(place, config=LIVE + MORE) as (market, daemon):
         await until(market.billing, "a rent")
         await market.advance(40)
         await daemon.until_logged("lease.running")

@@ -1,0 +1,76 @@
+"""`gpubid shadow`: what strategies that spend nothing would have done and cost beside the live ones."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import exits, lastgood, session, wire
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+
+SHOWN = 20
+
+
+def shadow(
+    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show each shadow on paper beside what the live strategy did in the same time."""
+    query = {"workload": workload} if workload else None
+    read = lastgood.read(config)
+    if isinstance(read, lastgood.Broken):
+        told = read.asked("/shadow", query)
+    else:
+        told = asyncio.run(_told(read[0], workload, query))
+    if as_json:
+        session.print_json(told)
+        return
+    _print(told)
+
+
+async def _told(settings: "Config", workload: str | None, query: dict[str, str] | None) -> dict[str, Any]:
+    from agent.clock import SystemClock
+    from agent.ledger.errors import LedgerError
+    from agent.ledger.reader import open_reader
+    from agent.web import shadows
+
+    names = [work.name for work in settings.workloads]
+    if workload is not None and workload not in names:
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    if not session.may_read(settings.ledger):
+        told = await wire.get(settings, "/shadow", query)
+        if told is not None:
+            return dict(told)
+    now = SystemClock().now()
+    try:
+        reader = await open_reader(settings.ledger)
+    except LedgerError as error:
+        exits.refused(error)
+    try:
+        return await shadows.shown(reader, (await reader.recollection(now)).leases, now, workload)
+    finally:
+        await reader.close()
+
+
+def _print(told: dict[str, Any]) -> None:
+    if not told["shadows"]:
+        session.say('nothing decides beside the live strategies; write shadow = ["hedged"] in a workload')
+        return
+    table = session.table("workload", "strategy", "since", "spent", "useful h", "lost h", "interruptions", "$/useful h")
+    for one in told["shadows"]:
+        for name, figures in ((one["strategy"], one["paper"]), ("(live)", one["live"])):
+            each = figures["dollars_per_useful_hour"]
+            session.add(
+                table, one["workload"], name, one["since"][:16], f"${figures['dollars']:.4f}",
+                f"{figures['useful_hours']:.2f}", f"{figures['lost_hours']:.2f}", f"{figures['interruptions']}",
+                "" if each is None else f"{each:.4f}",
+            )  # fmt: skip
+    session.show(table)
+    for one in told["shadows"]:
+        for made in one["last"][:SHOWN]:
+            session.say(f"{made['at'][:19]} {made['slot']} {one['strategy']} would {made['kind']}: {made['sentence']}")
+    for rule in told["rules"]:
+        session.say(f"  {rule}")

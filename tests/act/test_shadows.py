@@ -1,0 +1,104 @@
+"""Shadows beside a live daemon over real HTTP: they decide, are counted, survive a restart, are forgotten in time."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from agent.decide.strategy import Params, Tuned
+from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
+from agent.domain.workload import Slot
+from agent.ledger import shadows as kept
+from agent.web import board, shadows
+from tests.support.scene import strategies, work
+from tests.support.world import Rehearsed, rehearsed
+
+SHADOWED = (work(shadow=("ondemand",)),)
+
+
+class Numbers(Params):
+    """None."""
+
+
+class Broken:
+    """Raises at every view."""
+
+    params: ClassVar[type[Params]] = Numbers
+
+    def propose(self, *_: Any) -> Any:
+        raise RuntimeError("broken")
+
+
+async def told(world: Rehearsed) -> dict[str, Any]:
+    """Return the one shadow that the ledger knows, as the page and the verb show it."""
+    reader = await world.app.ledger.reader()
+    (row,) = (await shadows.shown(reader, world.leases(), world.clock.now()))["shadows"]
+    return dict(row)
+
+
+async def test_a_shadow_pays_on_paper_beside_what_really_ran(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=SHADOWED) as world:
+        await world.until_running()
+        await world.cycle(minutes=60)
+        row, spent = await told(world), await world.spend()
+        (lease,) = world.leases()
+        # It began with nothing and rented on demand what the live strategy was offered.
+        assert row["rents"] == 1
+        assert row["paper"]["useful_hours"] == pytest.approx(0.9, abs=0.15)
+        assert row["paper"]["dollars"] > spent > 0, "on demand is dearer than a bid"
+        assert row["live"]["dollars"] == pytest.approx(spent, rel=1e-6)
+        assert row["live"]["interruptions"] == row["paper"]["interruptions"] == 0
+        assert [made["strategy"] for made in row["last"]] == ["ondemand"]
+        assert len(world.contracts()) == 1, "nothing was rented for it"
+        known = world.app.ledger.recollection(world.clock.now())
+        sight = board.Sight(world.app.rules, known, world.app.seen, world.clock.now())
+        shown = await board.board(sight, await world.app.ledger.reader(), 1)
+        assert shown["shadows"][0]["strategy"] == "ondemand"
+        assert lease.host_id
+
+
+async def test_a_restart_takes_a_shadow_up_and_a_long_dark_begins_it_anew(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=SHADOWED) as world:
+        await world.until_running()
+        await world.cycle(minutes=20)
+        before = await told(world)
+        await world.restart(after_seconds=600)
+        await world.cycle(minutes=10)
+        after = await told(world)
+        assert (after["since"], after["rents"]) == (before["since"], 1)
+        assert after["paper"]["dollars"] > before["paper"]["dollars"]
+        await world.restart(after_seconds=7200)
+        await world.cycle(minutes=10)
+        anew = await told(world)
+        assert anew["since"] > after["since"]
+        assert anew["rents"] == 0, "it began where the live position stood"
+
+
+async def test_a_strategy_that_raises_costs_its_shadow_and_nothing_else(tmp_path: Path) -> None:
+    tuned = {**strategies(), "broken": Tuned("broken", Broken(), Numbers(), "b")}
+    workloads = (work(shadow=("broken", "ondemand")),)
+    async with rehearsed(tmp_path, workloads=workloads, tuned=tuned) as world:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        assert (await told(world))["strategy"] == "ondemand"
+
+
+async def test_decisions_are_kept_a_month_and_no_more_than_so_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "CROWDED", kept.CROWDED.bindparams(kept=3))
+    async with rehearsed(tmp_path) as world:
+        now = world.clock.now()
+        account = ShadowAccount("train", "hedged", now, now, Counted(), Counted())
+        ages = (40, 20, 10, 5, 2, 1)
+        made = [
+            ShadowDecision(now - dt.timedelta(days=age), "hedged", Slot("train", 0), "hold", "c", f"{age}")
+            for age in ages
+        ]
+        async with world.app.ledger.transaction() as tx:
+            tx.keep_shadow(account, made)
+        await world.app.ledger.tidy()
+        reader = await world.app.ledger.reader()
+        assert [each.sentence for each in await reader.shadow_decisions("train", "hedged")] == ["1", "2", "5"]
+        assert await reader.shadows() == [account]

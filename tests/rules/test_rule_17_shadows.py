@@ -1,0 +1,97 @@
+"""Rule 17, for shadows: what decides beside the live strategy has no side effect, whatever it is."""
+
+import asyncio
+import dataclasses
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import ways
+from agent.decide.strategy import Params, Proposal, Tuned, View
+from agent.domain.decision import Reason
+from agent.domain.intent import IntentKind
+from agent.simulator import climate
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, rehearsed, strategies, work
+
+OWN = {"shadows", "shadow_decisions", "sqlite_sequence"}
+"""Tables that a shadow may write."""
+
+
+class Numbers(Params):
+    """None."""
+
+
+class Wild:
+    """Orders everything it can about everything it sees, and now and then breaks."""
+
+    params: ClassVar[type[Params]] = Numbers
+
+    def propose(self, view: View, _: Params) -> Sequence[Proposal]:
+        if view.now.minute % 7 == 3:
+            raise RuntimeError("broken")
+        made = []
+        for seen in view.slots:
+            if seen.lease is not None:
+                kinds = (IntentKind.RELEASE, IntentKind.PAUSE, IntentKind.RESUME)
+                kind = kinds[view.now.second % 3]
+                made.append(Proposal(seen.slot, kind, Reason("wild", "wild"), lease=seen.lease))
+                continue
+            best = next(view.ranking(ways.Asks(view.workload.max_price, view.workload.disk_gb)), None)
+            made.append(Proposal(seen.slot, None if best is None else IntentKind.RENT, Reason("wild", "wild"), best))
+        return made
+
+
+def _told(world: Rehearsed) -> dict[str, Any]:
+    """Return every call that the market saw, every order, and every row of the ledger that is not a shadow's own."""
+    with closing(sqlite3.connect(world.config.ledger)) as ledger:
+        tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        every = ((name, ledger.execute("SELECT * FROM " + name)) for name in {*tables} - OWN)  # noqa: S608 - our own
+        rows = {name: sorted(map(repr, found)) for name, found in every}
+    return {"calls": list(world.simulator.api.calls), "orders": list(world.orders), "rows": rows}
+
+
+async def _lived(seed: int, weather: str, shadow: tuple[str, ...], slots: int) -> tuple[dict[str, Any], int]:
+    tuned = {**strategies(), "wild": Tuned("wild", Wild(), Numbers(), "w")}
+    workloads = (work(slots=slots, shadow=shadow),)
+    with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as place:
+        async with rehearsed(
+            Path(place), seed=seed, climate=climate.named(weather), workloads=workloads, tuned=tuned
+        ) as world:
+            await world.cycle(minutes=40)
+            reader = await world.app.ledger.reader()
+            return _told(world), len(await reader.shadow_decisions())
+
+
+@given(seed=seeds, weather=st.sampled_from(["bidding_war", "host_death", "calm"]), slots=st.integers(1, 2))
+def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int, weather: str, slots: int) -> None:
+    async def both() -> None:
+        bare, none = await _lived(seed, weather, (), slots)
+        shadowed, decisions = await _lived(seed, weather, ("ondemand", "patient", "wild"), slots)
+        assert none == 0
+        assert decisions > 0, "shadows that decide nothing prove nothing"
+        for kind, told in bare.items():
+            assert told == shadowed[kind], kind
+
+    asyncio.run(both())
+
+
+def test_a_shadow_knows_no_way_to_a_market() -> None:
+    """What a shadow is made of holds no object that could send anything: it is plain values through and through."""
+    from agent.decide import shadow
+
+    assert shadow.unpacked(shadow.packed(shadow.Shadow("w", "s", work_now()))) == shadow.Shadow("w", "s", work_now())
+    fields = {field.name for field in dataclasses.fields(shadow.Shadow)}
+    assert not fields & {"market", "markets", "journal", "executor", "ledger"}
+
+
+def work_now() -> Any:
+    from tests.support.world import START
+
+    return START
