@@ -1,4 +1,7 @@
-"""Slack is spent on interruptible capacity; on-demand is rented when the deadline says so, and left when it may be.
+"""Slack is spent where it is expected to save most; on-demand is rented when the deadline says so, left when it may be.
+
+Between waiting, interruptible capacity and on-demand the cheapest expected way to finish in time is chosen, by hazards
+that fall with age and by what this market showed (`agent.decide.horizon`); a rule of slack can stand in for that.
 
 Invariants:
 1. Whatever else is cheaper, from the last call on only on-demand is rented.
@@ -13,7 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, pacing, price, recovery, ways
+from agent.decide import better, bidding, foresight, pacing, price, recovery, ways
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason, Term
@@ -29,6 +32,8 @@ _HOUR = timedelta(hours=1)
 class DeadlineParams(Params):
     """The numbers of `deadline`; deadline.toml says of each what it does at both ends."""
 
+    learn: bool = True
+    """Choose by what finishing is expected to cost; false: by the two rules that follow."""
     slack_share: float = Field(default=0.1, ge=0, le=10)
     """Without interruptible capacity, go on demand when slack is below this share of the remaining work."""
     pace: float = Field(default=0.0, ge=0, le=1)
@@ -83,6 +88,21 @@ class _Grounds:
         """Whether there is time for an attempt at interruptible capacity that comes to nothing."""
         loading = self.bid.reckoning.loading_hours if self.bid is not None else 0.0
         return self.outlook.may_try(max(self.outlook.start, loading))
+
+    def foresight(self, slot: SlotView) -> foresight.Foresight | None:
+        """Return what to hold by expected cost; None where that is not asked for, or on-demand is not to be had."""
+        if not self.params.learn or self.ask is None or self.task.todo <= 0 or self.outlook.is_last_call:
+            return None
+        held, bid, learned = slot.lease, self.bid, self.view.learned
+        job = foresight.Job(self.task.span, self.task.deadline.hours / self.outlook.speed)
+        runs = held is not None and slot.down is None and held.state is LeaseState.RUNNING
+        tenure = held.tenure if held is not None and runs else None
+        loading = bid.reckoning.loading_hours if bid is not None else 0.0
+        since = slot.down.since if slot.down is not None and bid is None else None
+        age = (self.view.now - since) / _HOUR if since is not None else None
+        prices = foresight.Prices(self.ask.way.rate, bid.way.rate if bid is not None else learned.price)
+        seen = foresight.Held(tenure, bid is not None, age, loading)
+        return foresight.of(self.outlook, job, seen, prices, learned)
 
     def reason(self, code: str, sentence: str, *options: Option) -> Reason:
         """Return a reason that also says how much slack there is and when it ends."""
@@ -198,13 +218,34 @@ def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
         if switch is not None:
             return switch
     bid = grounds.bid if grounds.may_try or grounds.ask is None else None
+    expected = grounds.foresight(slot)
+    if expected is not None:
+        return _expected(slot, bid, expected, grounds)
     if bid is None and (grounds.is_short or not grounds.may_try):
         switch = _switch(slot, grounds)
         if switch is not None:
             return switch
-    if slot.lease is not None:
-        return _recover(slot, slot.lease, bid, grounds)
-    return _fill(slot, bid, grounds)
+    return _fill(slot, bid, grounds) if slot.lease is None else _recover(slot, slot.lease, bid, grounds)
+
+
+def _expected(slot: SlotView, bid: Candidate | None, expected: foresight.Foresight, grounds: _Grounds) -> Proposal:
+    """A slot that runs nothing, by what is expected to cost least; an attempt there is no time for is never begun."""
+    if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
+        switch = _switch(slot, grounds)
+        if switch is not None:
+            return _told(switch, expected)
+    tried = bid if expected.choice is Tenure.INTERRUPTIBLE else None
+    made = _fill(slot, tried, grounds) if slot.lease is None else _recover(slot, slot.lease, tried, grounds)
+    return _told(made, expected)
+
+
+def _told(made: Proposal, expected: foresight.Foresight) -> Proposal:
+    """Return a proposal that also says what each choice is expected to cost."""
+    why = made.reason
+    return replace(
+        made,
+        reason=replace(why, sentence=f"{why.sentence}; {expected.sentence}", options=(*expected.options, *why.options)),
+    )
 
 
 def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
@@ -256,12 +297,19 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     is_settled = held.state is LeaseState.RUNNING and view.now - held.state_since >= params.return_after
     spare = params.return_slack / _HOUR + max(grounds.outlook.start, 0.0) + grounds.outlook.restart
     rest = grounds.task.todo / grounds.task.of_lease(held)
-    if is_settled and rest > 0 and grounds.outlook.slack > spare and not grounds.is_behind:
+    expected = grounds.foresight(slot)
+    if is_settled and rest > 0 and grounds.outlook.slack > spare and not grounds.is_behind and _is_back(expected):
         horizon = min(rest, better.RETURN_HOURS)
         back = better.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
         if back is not None:
-            return replace(back, reason=grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options))
+            why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
+            return _told(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")
+
+
+def _is_back(expected: foresight.Foresight | None) -> bool:
+    """Tell whether going back is worth its slack; where that is not reckoned, the price alone decides."""
+    return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 
 
 def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:

@@ -17,6 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from agent.domain.money import UsdPerHour
+
 Array = npt.NDArray[np.float64]
 
 
@@ -75,6 +77,15 @@ class Belief:
         return shares
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a strategy is told of interruptible capacity: hazards, what was seen by them, and its last known price."""
+
+    hazards: Hazards
+    belief: Belief | None = None
+    price: UsdPerHour | None = None
+
+
 def first(hazards: Hazards, *, is_up: bool, age: float) -> Belief:
     """Return the belief at the first look, when capacity is thought to have been so for `age` hours."""
     return Belief(is_up, age, np.zeros(len(hazards.factors)))
@@ -90,26 +101,28 @@ def observe(hazards: Hazards, belief: Belief, *, is_up: bool, hours: float) -> B
     return Belief(is_up, 0.0 if has_changed else belief.age + hours, belief.evidence * kept + said)
 
 
+_FACTORS = (0.4, 0.8, 1.6, 3.2)
 SHIPPED = Hazards(
     edges=(0.0, 1 / 6, 0.5, 1.0, 2.0, 4.0, 8.0),
-    losses=(1.1, 0.801, 0.545, 0.35, 0.241, 0.196, 0.131),
-    returns=(1.9, 1.01, 0.654, 0.433, 0.298, 0.294, 0.17),
-    factors=(
-        (0.5, 0.5),
-        (0.5, 1.0),
-        (0.5, 2.0),
-        (1.0, 0.5),
-        (1.0, 1.0),
-        (1.0, 2.0),
-        (2.0, 0.5),
-        (2.0, 1.0),
-        (2.0, 2.0),
+    losses=(1.17, 0.875, 0.605, 0.39, 0.271, 0.22, 0.151),
+    returns=(1.89, 1.01, 0.661, 0.437, 0.299, 0.286, 0.176),
+    factors=tuple((loss, back) for loss in _FACTORS for back in _FACTORS),
+    weights=(
+        *(0.0381, 0.0439, 0.072, 0.0343),
+        *(0.0246, 0.216, 0.0685, 0.0149),
+        *(0.031, 0.236, 0.109, 0.015),
+        *(0.0395, 0.0248, 0.0245, 0.00855),
     ),
-    weights=(0.0681, 0.0575, 0.0978, 0.0594, 0.274, 0.0392, 0.129, 0.21, 0.0645),
 )
 """Fitted by `agent.lab.deadline.fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26, 12 days
 (collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI 2027). A
 cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
+
+UNSEEN = Learned(SHIPPED)
+"""What is known before anything was seen."""
+
+FIRST_AGE_HOURS = 1.0
+"""How long capacity is thought to have been as it is first found: nobody saw it begin."""
 
 _ROUNDING = 1e-9
 """Ages are sums of spans: one that should be the edge of a bin is in the bin that begins there."""

@@ -75,6 +75,9 @@ class Horizon:
         if at.tenure is Tenure.INTERRUPTIBLE and belief.is_up and at.warming <= 0 and self._setting.ratio <= 1:
             # What works at the lower price is never left: whatever else is done can be done as well after it is lost.
             return at.tenure if at.slack >= at.start_on_demand - _ROUNDING else _last(at)
+        if at.tenure is Tenure.ON_DEMAND and not belief.is_up and at.slack >= at.warming - _ROUNDING:
+            # It was rented because waiting was worth less, and capacity that stays away comes back less and less.
+            return at.tenure
         return best(at, self.costs(at, belief))
 
     def costs(self, at: Standing, belief: pools.Belief) -> Costs:

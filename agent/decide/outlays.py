@@ -29,6 +29,8 @@ LEAST_CHANCE = 2e-5
 """Of losing capacity in a step. `NEVER` times this is over `MOST`, so however good a pool, the deadline stays hard."""
 KEPT = 3
 """Of so many steps one is kept: by how much choices differ changes slowly."""
+GROWTH = 1.06
+"""Of one slack looked at to the next, where there is plenty."""
 WAIT, ON_DEMAND, INTERRUPTIBLE = range(3)
 """Places of what is done in the first axis of the costs."""
 
@@ -60,9 +62,14 @@ class Outlays:
     def at(self, left: float, *, is_up: bool, age_bin: int) -> Costs:
         """Return the costs (doing, nodes, models) with so many hours left and capacity so old."""
         kept = self.up if is_up else self.down
-        place = math.ceil(left / (self.setting.step * KEPT) - _ROUNDING)
-        view: Costs = kept[min(place, len(kept) - 1), :, age_bin]
-        return view
+        steps = min(left / (self.setting.step * KEPT), len(kept) - 1.0)
+        before = int(steps + _SHARE)
+        share = np.float32(steps - before)
+        earlier: Costs = kept[before, :, age_bin]
+        if share < _SHARE:
+            return earlier
+        mixed: Costs = earlier + share * (kept[before + 1, :, age_bin] - earlier)
+        return mixed
 
     def cost(self, of: Costs, slack: float, weights: Costs) -> float:
         """Return the expected cost from those of one thing done (nodes, models), infinite where it could be late."""
@@ -172,11 +179,10 @@ def _mixed(chance: Costs, event: Costs, none: Costs) -> Costs:
 
 def _nodes(setting: Setting) -> npt.NDArray[np.float64]:
     """Return the slacks looked at: dense where a start may not fit any more, sparse where there is plenty."""
-    step = setting.step
-    dense = np.arange(0, 9 * step + _ROUNDING, step / 10)
-    middle = np.arange(dense[-1] + step / 2, 36 * step, step / 2)
-    sparse = np.arange(36 * step, max(setting.slack, 38 * step) + 3 * step, 3 * step)
-    return np.unique(np.concatenate((dense, middle, sparse)).round(9))
+    dense = np.arange(0, 6 * setting.step + _ROUNDING, setting.step / 10)
+    count = max(math.ceil(math.log(max(setting.slack, 2 * dense[-1]) / dense[-1]) / math.log(GROWTH)), 1)
+    sparse = dense[-1] * GROWTH ** np.arange(1, count + 1)
+    return np.concatenate((dense, sparse)).round(9)
 
 
 def _chance(expected: npt.NDArray[np.float64]) -> Costs:
@@ -185,4 +191,4 @@ def _chance(expected: npt.NDArray[np.float64]) -> Costs:
 
 
 _ROUNDING = 1e-9
-_SHARE = 1e-6
+_SHARE = 1e-4

@@ -27,6 +27,7 @@ from agent.decide import (
     slots,
     spread,
     task,
+    watching,
     words,
 )
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
@@ -141,6 +142,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
         leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
         task=task.of(fleet, work),
+        learned=watching.learned(fleet.capacity.get(work.name)),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 
 import pydantic
 
-from agent.decide import price
+from agent.decide import hazards, price
 from agent.decide.task import Task
 from agent.domain.decision import Reason
 from agent.domain.host import HostRecord
@@ -85,7 +85,8 @@ class View:
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
     losses to the market per hour over the fleet's own record, `hosts` what each host is judged by. `markets` are those
     it may be rented on now, `leases` all open ones of the workload, also of slots not for the strategy now; `losses`
-    its interruptions of the last day. `task` is the work of its deadline, where it has one.
+    its interruptions of the last day. `task` is the work of its deadline, where it has one; `learned` is what its looks
+    taught of interruptible capacity.
     """
 
     workload: Workload
@@ -99,6 +100,7 @@ class View:
     leases: tuple[Lease, ...] = ()
     losses: tuple[Loss, ...] = ()
     task: Task | None = None
+    learned: hazards.Learned = hazards.UNSEEN
 
 
 class Pricing(Protocol):

@@ -48,6 +48,11 @@ class Task:
         return (self.deadline.by - self.now) / _HOUR
 
     @property
+    def span(self) -> float:
+        """Hours from the first sight of the workload to its deadline."""
+        return (self.deadline.by - (self.since or self.now)) / _HOUR
+
+    @property
     def line(self) -> float:
         """The share of the time from first sight to the deadline that has passed: what Uniform Progress wants done."""
         if self.since is None or self.deadline.by <= self.since:

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 
 from agent.domain.budget import Scope
+from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.gpu import GpuModel
@@ -101,6 +102,7 @@ class Fleet:
     `known_since` is since when a workload, by name, has been in the configuration of this run.
     `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
     the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
+    `capacity` is what looking taught of interruptible capacity, by workload with a deadline.
     """
 
     fleet_id: str
@@ -124,6 +126,7 @@ class Fleet:
     speeds: tuple[Speed, ...] = ()
     starts: tuple[Start, ...] = ()
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    capacity: Mapping[str, Capacity] = field(default_factory=dict)
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None when the configuration has none."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.decide import limits, needs, outcomes, plan, progress, reconcile, resting, task
+from agent.decide import limits, needs, outcomes, plan, progress, reconcile, resting, task, watching
 from agent.decide.book import Book
 from agent.decide.facts import LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
+from agent.domain.capacity import Capacity
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.host import HostRecord
@@ -72,6 +73,7 @@ class Engine:
     _memory: Memory = field(default_factory=Memory)
     _listings: int = 0
     _typical: dict[Any, float] = field(default_factory=dict)
+    _capacity: dict[str, Capacity] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Begin now."""
@@ -96,6 +98,7 @@ class Engine:
             fleet = self._fleet(view)
             view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
         self._typical = task.typical(self._typical, self._fleet(view))
+        self._capacity = watching.watched(self._capacity, self._fleet(view))
         made = plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
         return sum([self._carry_out(decision) for decision in made.decisions]) > 0
 
@@ -175,6 +178,7 @@ class Engine:
             speeds=tuple(book.speeds.values()),
             starts=tuple(book.starts),
             typical=self._typical,
+            capacity=self._capacity,
         )
 
     @property

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.domain import budget
 from agent.domain.budget import Scope
+from agent.domain.capacity import Capacity
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent
@@ -24,13 +25,17 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """The same instant on both clocks, when the program began and knew each workload, and how fast slices are."""
+    """The same instant on both clocks, when the program began and knew each workload, and what it saw of the market.
+
+    `typical` is how fast slices are, `capacity` whether workloads can have interruptible capacity.
+    """
 
     now: datetime
     monotonic: float
     started_at: datetime
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    capacity: Mapping[str, Capacity] = field(default_factory=dict)
 
 
 def fleet(
@@ -65,6 +70,7 @@ def fleet(
         starts=known.starts,
         known_since=instant.known_since,
         typical=instant.typical,
+        capacity=instant.capacity,
     )
 
 

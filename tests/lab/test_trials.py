@@ -51,7 +51,7 @@ def test_a_thousand_jobs_are_never_late_where_on_demand_is_not() -> None:
 
 
 def test_the_trials_can_be_failed_and_do_spend_slack() -> None:
-    careless = tuned(reserve=timedelta(0), start_delay=timedelta(0), slack_share=0.0)
+    careless = tuned(learn=False, reserve=timedelta(0), start_delay=timedelta(0), slack_share=0.0)
     jobs = [lived(number, careless) for number in range(12)]
     assert any(mine.is_late(job) and not base.is_late(job) for job, mine, base in jobs)
     careful = [lived(number, tuned()) for number in range(12)]

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import limits, plan
+from agent.decide import hazards, limits, plan
 from agent.domain import gpu
+from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Deadline as By
 from agent.domain.deadline import Progress, Speed, Start
@@ -99,19 +100,19 @@ def test_an_attempt_that_could_not_fail_in_time_is_not_begun() -> None:
     assert made.tenure is Tenure.ON_DEMAND
 
 
-def test_without_interruptible_capacity_it_waits_until_slack_is_short() -> None:
-    waits = decided(seen([ASK_ONLY], left=HOURS + OVERHEAD + 1.1))
+def test_by_the_rule_of_slack_it_waits_for_capacity_until_slack_is_short() -> None:
+    waits = decided(seen([ASK_ONLY], left=HOURS + OVERHEAD + 1.1), learn=False)
     assert isinstance(waits, Hold)
     assert waits.reason.code == "waits_for_capacity"
-    assert rented(seen([ASK_ONLY], left=HOURS + OVERHEAD + 0.9)).tenure is Tenure.ON_DEMAND
+    assert rented(seen([ASK_ONLY], left=HOURS + OVERHEAD + 0.9), learn=False).tenure is Tenure.ON_DEMAND
 
 
 def test_the_straight_line_of_uniform_progress_is_kept_where_it_is_asked_for() -> None:
     behind = seen([ASK_ONLY], left=50.0, done=1.0, asked_hours=50)
-    assert isinstance(decided(behind), Hold)
-    assert rented(behind, pace=1.0).tenure is Tenure.ON_DEMAND
+    assert isinstance(decided(behind, learn=False), Hold)
+    assert rented(behind, learn=False, pace=1.0).tenure is Tenure.ON_DEMAND
     ahead = seen([ASK_ONLY], left=50.0, done=6.0, asked_hours=50)
-    assert isinstance(decided(ahead, pace=1.0), Hold)
+    assert isinstance(decided(ahead, learn=False, pace=1.0), Hold)
 
 
 def test_what_runs_interruptible_is_left_when_a_loss_could_not_be_made_good() -> None:
@@ -235,3 +236,56 @@ def test_from_the_last_call_on_nothing_but_on_demand_is_rented(
         assert isinstance(made, Pause)
     elif state == "moving":
         assert isinstance(made, Release)
+
+
+GOOD = (0.4, 3.2)
+"""The model of a pool that loses little and has more soon."""
+
+
+def known(*, is_there: bool, hours: float, model: tuple[float, float] | None = None) -> dict[str, Capacity]:
+    """What was seen of the workload's capacity: there or away for so long, all of it speaking for one model."""
+    evidence = tuple(20.0 * (factors == model) for factors in hazards.SHIPPED.factors)
+    return {"train": Capacity(is_there, AGO(hours=hours), NOW, evidence, builders.per_hour("0.20"))}
+
+
+def dollars(made: Decision) -> dict[str, float]:
+    return {option.name: option.dollars for option in made.reason.options}
+
+
+def test_it_waits_for_capacity_that_just_went_and_not_for_one_long_gone() -> None:
+    just, long = (
+        decided(seen([ASK_ONLY], left=HOURS + OVERHEAD + 1.4, capacity=known(is_there=False, hours=hours, model=GOOD)))
+        for hours in (0.0, 12.0)
+    )
+    assert isinstance(just, Hold)
+    assert just.reason.code == "waits_for_capacity"
+    assert isinstance(long, Rent)
+    assert (long.tenure, long.reason.code) == (Tenure.ON_DEMAND, "deadline")
+    assert dollars(just)["waiting"] < dollars(just)["on demand"]
+    assert dollars(long)["waiting"] > dollars(long)["on demand"]
+    assert "expected to finish for" in long.reason.sentence
+
+
+def test_what_a_pool_showed_changes_what_finishing_is_expected_to_cost() -> None:
+    good, bad = (
+        decided(seen([ASK_ONLY], left=50.0, capacity=known(is_there=False, hours=1.0, model=model)))
+        for model in (GOOD, (3.2, 0.4))
+    )
+    assert dollars(good)["waiting"] < 0.8 * dollars(bad)["waiting"]
+
+
+def test_on_demand_is_left_for_capacity_that_stays_and_not_for_one_that_just_came() -> None:
+    offers, held = [builders.offer()], [on_demand()]
+    brittle, lasting = (
+        decided(seen(offers, held, left=HOURS + 1.75, capacity=known(is_there=True, hours=hours)), reserve="1m")
+        for hours in (0.0, 24.0)
+    )
+    assert isinstance(lasting, Rent)
+    assert lasting.reason.code == "return"
+    assert isinstance(brittle, Hold)
+
+
+def test_without_an_ask_nothing_is_reckoned_and_it_still_bids() -> None:
+    made = rented(seen([builders.offer(ask=None)]))
+    assert made.tenure is Tenure.INTERRUPTIBLE
+    assert "waiting" not in dollars(made)

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 EDGES = (0.0, 1 / 6, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Ages in hours at which bins begin: hazards fall about as one over age, so each is twice as wide as the one before."""
-FACTORS = (0.5, 1.0, 2.0)
+FACTORS = (0.4, 0.8, 1.6, 3.2)
 STRETCH_HOURS = 48.0
 """What is seen within this much of a pool is taken to be of one model; also the half-life of evidence."""
 ROUNDS = 60

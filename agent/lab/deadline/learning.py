@@ -4,9 +4,6 @@ from agent.decide import hazards, horizon
 from agent.domain.tenure import Tenure
 from agent.lab.deadline.ticks import Rule, Standing
 
-FIRST_AGE_HOURS = 1.0
-"""How long capacity is thought to have been as it is found at the first tick."""
-
 
 def rule(pool: hazards.Hazards) -> Rule:
     """Return a rule that starts from these hazards and learns nothing but what it is shown; for one run alone."""
@@ -24,7 +21,7 @@ class _Learner:
         """Return what the kernel holds in this tick, and remember what was seen."""
         hours = at.gap / 3600
         if self._belief is None:
-            self._belief = hazards.first(self._pool, is_up=at.is_up, age=FIRST_AGE_HOURS)
+            self._belief = hazards.first(self._pool, is_up=at.is_up, age=hazards.FIRST_AGE_HOURS)
         else:
             self._belief = hazards.observe(self._pool, self._belief, is_up=at.is_up, hours=hours)
         standing = _standing(at, hours)

@@ -1,0 +1,83 @@
+"""What looking teaches of capacity: it comes, it goes, a loss counts, and no answer is no answer."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import hazards, watching
+from agent.domain.capacity import Capacity
+from agent.domain.deadline import Deadline
+from agent.domain.fleet import Fleet
+from agent.domain.interruption import Cause, Loss
+from agent.domain.lease import LeaseState
+from agent.domain.offer import Offer
+from agent.domain.workload import Slot
+from tests.support import builders
+
+NOW = builders.NOW
+MINUTES = timedelta(minutes=10)
+
+
+def seen(offers: Sequence[Offer], minutes: int = 0, **changes: Any) -> Fleet:
+    work = builders.workload(strategy="deadline", deadline=Deadline(10.0, NOW + timedelta(hours=50)))
+    markets = {"vast": builders.view(offers=tuple(offers))}
+    return builders.fleet(workloads=(work,), markets=markets, now=NOW + timedelta(minutes=minutes), **changes)
+
+
+def watched(*looks: Fleet) -> Capacity:
+    known: Mapping[str, Capacity] = {}
+    for fleet in looks:
+        known = watching.watched(known, fleet)
+    return known["train"]
+
+
+ASK_ONLY = builders.offer(2, floor=None)
+
+
+def test_capacity_first_seen_is_thought_an_hour_old_and_its_price_is_known() -> None:
+    found = watched(seen([builders.offer(), ASK_ONLY]))
+    assert (found.is_there, found.price) == (True, builders.offer().floor)
+    assert NOW - found.since == timedelta(hours=hazards.FIRST_AGE_HOURS)
+
+
+def test_what_goes_is_away_since_it_was_missed_and_weighs_against_the_pool() -> None:
+    found = watched(seen([builders.offer()]), seen([ASK_ONLY], 10), seen([ASK_ONLY], 20))
+    assert (found.is_there, found.since, found.price) == (False, NOW + MINUTES, builders.offer().floor)
+    told = watching.learned(found)
+    assert told.belief is not None
+    assert told.belief.age == pytest.approx(1 / 6)
+    begun = hazards.first(hazards.SHIPPED, is_up=True, age=hazards.FIRST_AGE_HOURS)
+    lost = hazards.observe(hazards.SHIPPED, begun, is_up=False, hours=1 / 6)
+    assert found.evidence == pytest.approx(
+        tuple(hazards.observe(hazards.SHIPPED, lost, is_up=False, hours=1 / 6).evidence)
+    )
+
+
+def test_no_offers_at_all_are_no_answer_but_what_runs_is_one() -> None:
+    first = seen([builders.offer()])
+    assert watched(first, seen([], 10)) == watched(first)
+    running = seen([], 10, leases=(builders.lease(9),))
+    assert watched(first, running).seen_at == NOW + MINUTES
+
+
+def test_a_loss_of_our_own_counts_although_another_host_has_capacity() -> None:
+    loss = Loss(NOW + timedelta(minutes=5), Slot("train", 0), "vast", "h9", Cause.OUTBID)
+    lost = seen([builders.offer()], 10, losses=(loss,))
+    assert not watched(seen([builders.offer()]), lost).is_there
+    again = watched(seen([builders.offer()]), lost, seen([builders.offer()], 20, losses=(loss,)))
+    assert again.is_there
+    assert again.since == NOW + 2 * MINUTES
+
+
+def test_a_paused_lease_is_no_capacity_and_looking_twice_at_once_teaches_once() -> None:
+    paused = builders.lease(9, state=LeaseState.PAUSED)
+    assert not watched(seen([ASK_ONLY], leases=(paused,))).is_there
+    once = watched(seen([builders.offer()]), seen([ASK_ONLY], 10))
+    assert watched(seen([builders.offer()]), seen([ASK_ONLY], 10), seen([ASK_ONLY], 10)) == once
+
+
+def test_evidence_of_other_models_is_not_believed() -> None:
+    other = Capacity(is_there=True, since=NOW, seen_at=NOW, evidence=(1.0,))
+    assert watching.learned(other).belief is None
