@@ -3,12 +3,18 @@
 import asyncio
 import sys
 
-from tests.bench import daemon, page, planning, rehearsal
+from tests.bench import daemon, lab, page, planning, rehearsal
 
 
 def main() -> int:
     """Measure one thing after another, so that none disturbs the next."""
-    verdicts = [planning.measure(), rehearsal.measure(), asyncio.run(page.measure()), asyncio.run(daemon.measure())]
+    verdicts = [
+        planning.measure(),
+        rehearsal.measure(),
+        lab.measure(),
+        asyncio.run(page.measure()),
+        asyncio.run(daemon.measure()),
+    ]
     return 0 if all(verdicts) else 1
 
 
