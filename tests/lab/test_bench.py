@@ -84,6 +84,22 @@ def test_bad_input_ends_with_two_and_a_sentence(tmp_path: Path, words: list[str]
     assert result.stderr.startswith("gpubid: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--deadline-hours", "90"], "--window-hours 70"),
+        (["--job-hours", "60", "--deadline-hours", "60"], "do not fit into 60 h; allow more"),
+        (["--stride-hours", "0.1"], "a tick of zone-0 has 0.167 h"),
+        (["--spot-price", "1"], "all of its 400 ticks have no on-demand price; name one with --on-demand-price"),
+        (["--window-hours", "99", "--on-demand-price", "3", "--spot-price", "1"], "name shorter windows"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_what_to_name(tmp_path: Path, words: list[str], says: str) -> None:
+    command = ["lab", "bench", "--problem", "deadline", "--traces", str(folder(tmp_path)), *words]
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
 def on_the_yardstick(name: str, strategies: list[str]) -> None:
     settings = tuple(ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
     built = problem.DeadlineProblem(

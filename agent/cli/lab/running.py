@@ -51,7 +51,8 @@ def compared(
     """Return the tables of strategies, written with commas between (None: all there are); one for each part."""
     from agent.lab import bench
 
-    named = problem.strategies() if strategies is None else [name.strip() for name in strategies.split(",")]
+    given = [name.strip() for name in (strategies or "").split(",")]
+    named = [name for name in given if name] or problem.strategies()
     parts = problem.parts() if isinstance(problem, bench.Divided) else [problem]
     made = []
     for part in parts:

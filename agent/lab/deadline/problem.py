@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from agent import tuning
-from agent.config.problems import ConfigError, Problem
 from agent.decide import hazards
 from agent.decide.strategy import Params
 from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
-from agent.lab.deadline import baselines, folds, learning, optimum, telling, ticks, window
+from agent.lab.deadline import baselines, checks, folds, learning, optimum, telling, ticks, window
 
 OPTIMUM = "optimum"
 LEARNER = "deadline"
@@ -73,12 +72,12 @@ class DeadlineProblem:
 
         Raises:
             ConfigError: a file is none, or a price is not known.
+            NotComparable: a job or a stride does not fit.
         """
+        checks.check_settings(self.settings, self.hours)
         found = traces.folder(self.folder)
         for trace in found:
-            if not all(each.has_prices for each in window.cut(trace, self.hours, self.stride_hours, self.prices)):
-                sentence = "holds ticks without a price; name --spot-price and --on-demand-price"
-                raise ConfigError([Problem(str(self.folder), 1, trace.pool, "no_price", sentence)])
+            checks.check_trace(self.folder, trace, self.stride_hours, self.prices)
         return found
 
     @cached_property
