@@ -163,5 +163,7 @@ def _entries(document: Any, table: str) -> Iterator[dict[str, Any]]:
         return
     name, is_list = step.removesuffix("[]"), step.endswith("[]")
     inner = document[name] if name and name[0] != "<" else document
-    for entry in inner if is_list else inner.values() if name[:1] == "<" else [inner]:
+    # Beside tables of any name there may stand plain values.
+    tables = [each for each in inner.values() if isinstance(each, dict)] if name[:1] == "<" and not is_list else [inner]
+    for entry in inner if is_list else tables:
         yield from _entries(entry, rest)

@@ -35,11 +35,6 @@ class Window:
         """The pool and the four days it begins in."""
         return f"{self.pool}/{self.first * self.gap_seconds // (CLUSTER_HOURS * 3600)}"
 
-    @property
-    def has_prices(self) -> bool:
-        """Whether both prices are known at every tick."""
-        return not np.isnan((*self.spot_prices, *self.on_demand_prices)).any()
-
 
 @dataclass(frozen=True, slots=True)
 class Prices:
