@@ -1,0 +1,95 @@
+"""The same case tick by tick through the whole plan() and through the bench's kernel: the same choices."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from agent.decide import hazards, limits, plan, price, watching
+from agent.domain.capacity import Capacity
+from agent.domain.deadline import Deadline as By
+from agent.domain.deadline import Progress
+from agent.domain.decision import Rent
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.lab.deadline import learning, ticks, window
+from strategies.deadline import Deadline, DeadlineParams
+from tests.support import builders
+
+GAP = 600
+OVERHEAD = 185
+"""Seconds; no sum of ticks and starts makes slack equal to two starts, where the net's `<` and the kernel's meet."""
+NOTHING = timedelta(0)
+PARAMS = DeadlineParams(
+    reserve=NOTHING, start_delay=NOTHING, return_after=NOTHING, return_gain=0.0, return_slack=NOTHING, headroom=0.0
+)
+LOADING = timedelta(hours=price.loading_hours(builders.workload().image_gb, 800.0))
+TUNED = {"deadline": builders.tuned(Deadline(), PARAMS, "deadline")}
+CHECKPOINT = Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE)
+
+
+class Planned:
+    """A rule that asks the whole plan(): it builds the fleet that stands where the job stands."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._capacity: dict[str, Capacity] = {}
+
+    def choose(self, at: ticks.Standing) -> Tenure | None:
+        """Return what the decision of the only slot comes to."""
+        fleet = _fleet(at, self._capacity)
+        self._capacity = watching.watched(self._capacity, fleet)
+        (made,) = plan.plan(_fleet(at, self._capacity), TUNED, limits.Limits()).decisions
+        return made.tenure if isinstance(made, Rent) else at.tenure
+
+
+def _fleet(at: ticks.Standing, capacity: dict[str, Capacity]) -> Fleet:
+    now = builders.NOW + timedelta(seconds=at.now)
+    return builders.fleet(
+        now=now,
+        workloads=(_workload(at.setting),),
+        markets={"vast": builders.view(offers=tuple(_offers(at)), listed_at=now)},
+        leases=_leases(at),
+        progress={"train": Progress("train", at.done / 3600, now, builders.NOW)},
+        capacity=capacity,
+    )
+
+
+def _workload(setting: ticks.Setting) -> Workload:
+    by = builders.NOW + timedelta(seconds=setting.allowed)
+    restart = timedelta(seconds=setting.overhead) - LOADING
+    deadline = By(setting.work / 3600, by, restart=restart)
+    return builders.workload(
+        strategy="deadline", deadline=deadline, checkpoint=CHECKPOINT, max_price=builders.per_hour("0.45")
+    )
+
+
+def _offers(at: ticks.Standing) -> list[Offer]:
+    floor = builders.per_hour("0.20") if at.is_up else None
+    return [builders.offer(number, floor=floor) for number in (1, 2)]
+
+
+def _leases(at: ticks.Standing) -> tuple[Lease, ...]:
+    if at.tenure is None:
+        return ()
+    rate = builders.per_hour("0.20" if at.tenure is Tenure.INTERRUPTIBLE else "0.40")
+    return (builders.lease(9, tenure=at.tenure, gpu_rate=rate),)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    hours = rng.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
+    up = [bool(place % 2) for place, length in enumerate(hours) for _ in range(max(int(length * 3600 / GAP), 1))]
+    count = len(up)
+    over = window.Window("pool", 0, GAP, tuple(up), (0.2,) * count, (0.4,) * count)
+    setting = ticks.Setting.of_hours(8, 10, 0)
+    setting = ticks.Setting(setting.work, setting.allowed, OVERHEAD)
+    by_plan = ticks.run(Planned().choose, over, setting)
+    by_kernel = ticks.run(learning.rule(hazards.SHIPPED), over, setting)
+    assert by_plan.tenures == by_kernel.tenures
+    assert len({*by_kernel.tenures}) == 3, "the case must ask for every choice"
+    assert not by_plan.is_late(setting)
