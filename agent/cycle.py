@@ -13,7 +13,6 @@ from agent.decide import credit, crossings, limits, needs, plan, probing, progre
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
-from agent.domain.capacity import Capacity
 from agent.domain.decision import Decision, Pause, Release
 from agent.domain.fleet import Fleet
 from agent.domain.gpu import GpuModel
@@ -101,7 +100,6 @@ class Cycle:
         self._known_since: dict[str, datetime] = {}
         self._risks: risk.Risks = {}
         self._typical: dict[tuple[GpuModel, int], float] = {}
-        self._capacity: dict[str, Capacity] = {}
 
     async def run(self) -> Pass:
         """Do one pass.
@@ -142,8 +140,9 @@ class Cycle:
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
-        self._capacity = watching.watched(self._capacity, fleet)
-        fleet = replace(fleet, typical=self._typical, capacity=self._capacity)
+        seen = watching.watched(fleet.capacity, fleet)
+        await record.keep_capacity(self._ledger, fleet.capacity, seen)
+        fleet = replace(fleet, typical=self._typical, capacity=seen)
         planned = self._plan(fleet, rules, found.faulty)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
@@ -192,9 +191,7 @@ class Cycle:
         views = [poller.view for poller in self._pollers]
         now = self._clock.now()
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        instant = snapshot.Instant(
-            now, self._clock.monotonic(), self._started_at, self._known_since, self._typical, self._capacity
-        )
+        instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since, self._typical)
         known = self._ledger.recollection(instant.now)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(instances, intents) if instances else snapshot.Past()

@@ -4,7 +4,7 @@ Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:ID, owner
 anything that `gpubid fleet` shows as resting.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -23,7 +23,8 @@ from agent.ledger.transaction import Transaction
 MARKS = frozenset({cooldown.RAN, *endings.COUNTED})
 """Scopes of what is only counted and holds nothing by itself."""
 FOR_GOOD = timedelta(days=3650)
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress")
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
+EVERYTHING_LEARNED = "all"
 _HOLDS = ("workload", "slot")
 """Scopes of holds and rests that the agent makes itself and a person may end."""
 
@@ -64,7 +65,10 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an order comes to: rests to add and to lift, a lease to change, what is done at once, and a sentence."""
+    """What an order comes to: rests to add and to lift, a lease to change, what is done at once, and a sentence.
+
+    What was learned of `pools` and `hosts`, by market, is forgotten.
+    """
 
     key: str
     sentence: str
@@ -73,6 +77,8 @@ class Meaning:
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressTold | None = None
+    pools: tuple[tuple[str, str], ...] = ()
+    hosts: tuple[tuple[str, str], ...] = ()
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
         """Write the order down, with who gave it."""
@@ -85,6 +91,10 @@ class Meaning:
             tx.update_lease(self.adopted)
         if self.progress is not None:
             record.tell_progress(tx, self.progress)
+        for market, pool in self.pools:
+            tx.forget_capacity(market, pool)
+        for market, host_id in self.hosts:
+            tx.forget_host(market, host_id)
         workload, _, index = self.key.partition(":")[2].partition("/")
         is_place = self.key.startswith(("workload:", "slot:"))
         tx.append_event(
@@ -108,12 +118,9 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     """
     if order.verb not in VERBS:
         raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; there is {', '.join(VERBS)}")
-    if order.verb == "resume":
-        return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD), _HOLDS)
-    if order.verb == "unlock":
-        return _unlocked(order, grounds)
-    if order.verb == "progress":
-        return _progressed(order, grounds)
+    own = _OWN.get(order.verb)
+    if own is not None:
+        return own(order, grounds)
     key, leases = _target(order.target, grounds)
     if order.verb == "adopt":
         return _adopted(order, leases, grounds)
@@ -122,6 +129,29 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
             raise OrderError("no_lease", f"no open lease is meant by {order.target!r}; {_open(grounds)}")
         return Meaning(key, f"release {key}", decisions=_releases(leases, "release"))
     return _standing(order, who, key, leases, grounds)
+
+
+def _reset(order: Order, grounds: Grounds) -> Meaning:
+    """Return what is forgotten: of a pool, of a market, or all; of hosts too, where no pool is named."""
+    kind, _, name = order.target.partition(":")
+    if order.target != EVERYTHING_LEARNED and (kind not in {"market", "pool"} or not name):
+        raise OrderError("bad_target", f"{order.target!r} cannot be reset; name all, market:NAME or pool:NAME")
+    known = grounds.known
+    pools = tuple(
+        (each.market, each.pool)
+        for each in known.capacity
+        if name in {"", each.market if kind == "market" else each.pool}
+    )
+    hosts = tuple(
+        (market, host_id)
+        for market, records in known.hosts.items()
+        if kind != "pool" and name in {"", market}
+        for host_id in records
+    )
+    if not pools and not hosts:
+        raise OrderError("nothing_learned", f"nothing was learned of {order.target}; see `gpubid strategy learned`")
+    sentence = f"forget what was learned of {order.target}: {len(pools)} pool(s), {len(hosts)} host(s)"
+    return Meaning(order.target, sentence, pools=pools, hosts=hosts)
 
 
 def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
@@ -274,3 +304,16 @@ def _open(grounds: Grounds) -> str:
 def _resting(grounds: Grounds) -> str:
     shown = sorted(f"{rest.scope}:{rest.key}" for rest in grounds.known.cooldowns if rest.scope not in MARKS)
     return f"resting are: {', '.join(shown) or 'none'}"
+
+
+def _resumed(order: Order, grounds: Grounds) -> Meaning:
+    return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD), _HOLDS)
+
+
+_OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
+    "resume": _resumed,
+    "unlock": _unlocked,
+    "progress": _progressed,
+    "reset": _reset,
+}
+"""Verbs whose targets are of their own kind."""

@@ -1,14 +1,15 @@
 """Write down what happened: the facts of one cycle in one transaction, each with its cause, evidence and money."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import structlog
 
-from agent.decide import cooldown, meter, plan
+from agent.decide import cooldown, meter, plan, watching
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked, ProgressTold
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
+from agent.domain.capacity import Capacity
 from agent.domain.credit import Credit
 from agent.domain.decision import Decision, Hold, slot_of
 from agent.domain.event import Event
@@ -95,6 +96,21 @@ async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime
         async with ledger.transaction() as tx:
             for view in changed:
                 tx.note_credit(view.market, Credit(view.credit, now))
+
+
+async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> None:
+    """Keep what a look taught of interruptible capacity, where it taught anything.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    made = watching.news(before, after)
+    if made:
+        async with ledger.transaction() as tx:
+            for known in made:
+                tx.keep_capacity(known)
+            for known in watching.surplus(ledger.recollection().capacity, made):
+                tx.forget_capacity(known.market, known.pool)
 
 
 def _sample(offer: Offer) -> PriceSample:

@@ -1,12 +1,11 @@
 """`gpubid strategy`: which there are, what their numbers are, and how two differ."""
 
-import asyncio
 from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
-from agent.cli import exits, lastgood, session, wire
+from agent.cli import exits, learned, session
 from agent.config import problems
 
 app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.")
@@ -48,50 +47,8 @@ def show(
         session.say(f"{key} = {problems.literal(value)}")
 
 
-@app.command()
-def learned(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Show what our own record says of hosts, their owners and the market: losses an hour, starts, loading speed."""
-    from agent.ledger.errors import LedgerError
-
-    read = lastgood.read(config)
-    try:
-        shown = read.asked("/learned") if isinstance(read, lastgood.Broken) else asyncio.run(_learned(read[0]))
-    except LedgerError as error:
-        exits.refused(error)
-    if as_json:
-        session.print_json(shown)
-        return
-    for market in shown["markets"]:
-        session.say(
-            f"{market['market']}: {market['losses_per_hour']:.3f} losses to the market an hour, "
-            f"after {market['interruptible_hours']:.1f} interruptible hours"
-        )
-        table = session.table("host", "owner", "ran", "lost", "failed", "losses/h", "starts", "Mb/s")
-        for row in market["hosts"]:
-            speed = f"{row['loaded_mbps']:.0f}" if row["loaded_mbps"] is not None else ""
-            session.add(
-                table, row["host"], row["owner"], f"{row['running_hours']:.1f} h", f"{row['losses_to_market']:.1f}",
-                f"{row['host_failures']:.1f}", f"{row['losses_per_hour']:.3f}", f"{row['start_success']:.0%}", speed,
-            )  # fmt: skip
-        session.show(table)
-    is_known = bool(shown["markets"])
-    session.say(f"counts halve in {shown['half_life_days']} days" if is_known else "nothing has been learned yet")
-
-
-async def _learned(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - the configuration, imported only when it runs
-    from agent.clock import SystemClock
-    from agent.ledger.reader import open_reader
-    from agent.web import learned as views
-
-    if not session.may_read(settings.ledger):
-        shown = await wire.get(settings, "/learned")
-        if shown is not None:
-            return dict(shown)
-    reader = await open_reader(settings.ledger)
-    try:
-        return views.learned(await reader.hosts(), SystemClock().now())
-    finally:
-        await reader.close()
+app.command()(learned.learned)
+app.command()(learned.reset)
 
 
 @app.command()

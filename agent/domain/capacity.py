@@ -1,4 +1,7 @@
-"""Whether interruptible capacity could be had for a workload, as it was last seen."""
+"""Whether interruptible capacity could be had for a workload, as it was last seen, and what was seen of it before.
+
+What a workload asks of its markets is a pool: workloads that ask the same of the same share what is learned of it.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,11 +10,20 @@ from agent.domain.money import UsdPerHour
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Ends of spells, and hours watched, by bins of age: of capacity that was there, or of none."""
+
+    ends: tuple[float, ...] = ()
+    hours: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Capacity:
     """Whether capacity fit within the price at `seen_at`, and since when it did or did not.
 
     `evidence` are the discounted log-likelihoods of the models of the pool, in the order of the hazards it was weighed
-    by. `price` is what an hour of it cost when there last was any.
+    by, which `version` names. `price` is what an hour of it cost when there last was any. `is_begun` tells whether the
+    beginning of this spell was seen; `there` and `away` count the spells that were, over all of our record.
     """
 
     is_there: bool
@@ -19,3 +31,10 @@ class Capacity:
     seen_at: datetime
     evidence: tuple[float, ...] = ()
     price: UsdPerHour | None = None
+    market: str = ""
+    pool: str = ""
+    is_begun: bool = False
+    version: str = ""
+    there: Counts = Counts()
+    away: Counts = Counts()
+    looks: int = 1

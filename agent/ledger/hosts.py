@@ -25,6 +25,9 @@ def _stored(table: sa.Table) -> sqlite.Insert:
 
 HOST_STORED = _stored(schema.hosts)
 HOSTS = sa.select(schema.hosts)
+HOST_FORGOTTEN = sa.delete(schema.hosts).where(
+    schema.hosts.c.market == sa.bindparam("this_market"), schema.hosts.c.host_id == sa.bindparam("this_host")
+)
 COOLDOWN_STORED = _stored(schema.cooldowns)
 COOLDOWN_LIFTED = sa.delete(schema.cooldowns).where(
     schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")

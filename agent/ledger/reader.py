@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.domain.account import Line, Taken
+from agent.domain.capacity import Capacity
 from agent.domain.event import Event
 from agent.domain.gpu import GpuModel
 from agent.domain.host import HostRecord
@@ -27,6 +28,7 @@ from agent.ledger import (
     intents,
     leases,
     migrate,
+    pools,
     prices,
     recall,
     schema,
@@ -141,6 +143,10 @@ class Reader:
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""
         return await self._all(hosts.HOSTS, hosts.host_of)
+
+    async def capacity(self) -> list[Capacity]:
+        """Return what is known of every pool."""
+        return await self._all(pools.POOLS, pools.capacity_of)
 
     async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
         """Return the last decision of each slot, of these slots only if they are named."""

@@ -8,7 +8,7 @@ from agent.domain.deadline import Start
 from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
 from agent.ledger import credit as credits_
-from agent.ledger import decisions, events, hosts, intents, leases, progress, schema, spend
+from agent.ledger import decisions, events, hosts, intents, leases, pools, progress, schema, spend
 from agent.ledger.connection import rows
 from agent.ledger.events import INTERRUPTED
 from agent.ledger.recollection import LOSSES_KEPT, STARTS_KEPT, Memory
@@ -30,6 +30,9 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
     for row in rows(link, hosts.HOSTS):
         memory.put_host(hosts.host_of(row))
+    for row in rows(link, pools.POOLS):
+        known = pools.capacity_of(row)
+        memory.capacity[known.market, known.pool] = known
     for row in rows(link, decisions.last_per_slot()):
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
     for row in rows(link, leases.LAST_ENDED):

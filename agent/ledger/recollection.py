@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from agent.domain import budget
 from agent.domain.budget import Kind, Scope
+from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.credit import Credit
 from agent.domain.deadline import Progress, Speed, Start
@@ -40,7 +41,7 @@ class Recollection:
     `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `spend_of` has
     every workload and market that ever spent. `hosts` is by market, then by host. `losses` are the interruptions of the
     last day; `vacated` is when the last lease of a slot that ever ran ended. `starts` are the last first starts.
-    `credits` is what each market's account last said it can still spend, and when.
+    `credits` is what each market's account last said it can still spend, and when; `capacity` what is known of pools.
     """
 
     leases: tuple[Lease, ...]
@@ -57,6 +58,7 @@ class Recollection:
     starts: tuple[Start, ...] = ()
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
     credits: Mapping[str, Credit] = field(default_factory=dict)
+    capacity: tuple[Capacity, ...] = ()
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -83,6 +85,7 @@ class Memory:
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
+    capacity: dict[tuple[str, str], Capacity] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -126,6 +129,13 @@ class Memory:
         """Remember a host; the mapping is made anew because recollections handed out share it."""
         self.hosts[record.market] = {**self.hosts.get(record.market, {}), record.host_id: record}
 
+    def forget_hosts(self, places: Iterable[tuple[str, str]]) -> None:
+        """Forget hosts, by market and id."""
+        gone = set(places)
+        for market in {market for market, _ in gone}:
+            kept = {key: record for key, record in self.hosts.get(market, {}).items() if (market, key) not in gone}
+            self.hosts[market] = kept
+
     def put_start(self, start: Start) -> None:
         """Remember how long a first start took; a later start of the same lease says nothing of loading."""
         if start.lease_id in self.starts:
@@ -133,6 +143,11 @@ class Memory:
         self.starts[start.lease_id] = start
         while len(self.starts) > MOST_STARTS:
             self.starts.pop(next(iter(self.starts)))
+
+    def put_capacity(self, changed: Mapping[tuple[str, str], Capacity | None]) -> None:
+        """Remember what is known of pools, and forget those that are None."""
+        merged = {**self.capacity, **changed}
+        self.capacity = {place: known for place, known in merged.items() if known is not None}
 
     def put_price(self, key: Key, pair: Pair) -> None:
         """Remember the last price of a slice."""
@@ -186,6 +201,7 @@ class Memory:
             starts=tuple(self.starts.values()),
             spend_of=spent,
             credits=dict(self.credits),
+            capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),
         )
 
     def _is_of_month(self, workload: str, now: dt.datetime) -> bool:

@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
@@ -87,6 +87,10 @@ def _reals(*names: str) -> list[SchemaItem]:
 
 def _counts(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, sa.Integer, nullable=False) for name in names] + _not_negative(*names)
+
+
+def _json(*names: str) -> list[SchemaItem]:
+    return [sa.Column(name, JsonText, nullable=False) for name in names]
 
 
 def _table(name: str, *groups: list[SchemaItem], has_rowid: bool = True, autoincrement: bool = False) -> sa.Table:
@@ -306,6 +310,19 @@ hosts = _table(
     _reals("running_seconds", "interruptions", "starts_ok", "starts_failed"),
     _maybe_times("updated_at"),
     _reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
+    has_rowid=False,
+)
+
+capacity = _table(
+    "capacity",
+    [sa.Column("market", CleanText, primary_key=True), sa.Column("pool", CleanText, primary_key=True)],
+    _flag("is_there"),
+    _flag("is_begun"),
+    _times("since", "seen_at"),
+    _maybe_rates("price"),
+    _text("version"),
+    _json("evidence", "there", "away"),
+    _counts("looks"),
     has_rowid=False,
 )
 

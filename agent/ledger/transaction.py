@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain import lease as leases_domain
+from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.credit import Credit
 from agent.domain.deadline import Progress, Speed, Start
@@ -34,6 +35,7 @@ from agent.ledger import (
     intents,
     leases,
     phases,
+    pools,
     prices,
     progress,
     schema,
@@ -75,6 +77,8 @@ class Transaction:
         self._progress: dict[str, Progress] = {}
         self._speeds: dict[tuple[str, str], Speed] = {}
         self._credits: dict[str, Credit] = {}
+        self._capacity: dict[tuple[str, str], Capacity | None] = {}
+        self._forgotten: list[tuple[str, str]] = []
         self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
@@ -267,6 +271,22 @@ class Transaction:
         self._hosts[market, host_id] = record
         self._write(hosts.HOST_STORED, hosts.host_row(record))
 
+    def keep_capacity(self, known: Capacity) -> None:
+        """Keep what is known of a pool."""
+        self._capacity[known.market, known.pool] = known
+        self._write(pools.SEEN, pools.row(known))
+
+    def forget_capacity(self, market: str, pool: str) -> None:
+        """Forget what is known of a pool."""
+        self._capacity[market, pool] = None
+        self._write(pools.FORGOTTEN, {"this_market": market, "this_pool": pool})
+
+    def forget_host(self, market: str, host_id: str) -> None:
+        """Forget our record of a host."""
+        self._hosts.pop((market, host_id), None)
+        self._forgotten.append((market, host_id))
+        self._write(hosts.HOST_FORGOTTEN, {"this_market": market, "this_host": host_id})
+
     def record_decision(self, made: RecordedDecision) -> bool:
         """Write down a decision if it is another than the slot's last one; return whether it was."""
         last = self._decisions.get(made.slot) or self._memory.decisions.get(made.slot)
@@ -343,6 +363,8 @@ class Transaction:
         for key_ in self._lifted:
             memory.cooldowns.pop(key_, None)
         memory.cooldowns.update(self._cooldowns)
+        memory.put_capacity(self._capacity)
+        memory.forget_hosts(self._forgotten)
         memory.accounts.update(self._accounts)
         memory.losses += self._losses
         memory.progress.update(self._progress)

@@ -1,12 +1,12 @@
 """Poll results and the ledger's recollection -> one Fleet."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from agent.decide import watching
 from agent.domain import budget
 from agent.domain.budget import Scope
-from agent.domain.capacity import Capacity
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent
@@ -35,7 +35,6 @@ class Instant:
     started_at: datetime
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
-    capacity: Mapping[str, Capacity] = field(default_factory=dict)
 
 
 def fleet(
@@ -48,7 +47,7 @@ def fleet(
 ) -> Fleet:
     """Return everything known at `instant` as one value."""
     markets = {view.market: view for view in views}
-    return Fleet(
+    made = Fleet(
         fleet_id=fleet_id,
         now=instant.now,
         monotonic=instant.monotonic,
@@ -70,8 +69,8 @@ def fleet(
         starts=known.starts,
         known_since=instant.known_since,
         typical=instant.typical,
-        capacity=instant.capacity,
     )
+    return replace(made, capacity=watching.by_workload(known.capacity, made))
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:

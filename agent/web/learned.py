@@ -1,22 +1,28 @@
-"""What our own record has taught, as JSON: the market, its owners, its hosts, each with what it is now judged by."""
+"""What our own record has taught, as JSON: markets, their pools, owners and hosts, each with what it is judged by."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent.decide import learning, price
+from agent.decide import hazards, learning, price, watching
+from agent.domain.capacity import Capacity, Counts
 from agent.domain.host import HALF_LIFE, HostRecord, decayed
 
 
-def learned(records: Iterable[HostRecord], now: datetime) -> dict[str, Any]:
+def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime) -> dict[str, Any]:
     """Return rates an hour, chances and speeds, with the exposure they rest on; counts are decayed to `now`."""
-    markets: dict[str, list[HostRecord]] = {}
+    known = list(pools)
+    markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
     for record in records:
         markets.setdefault(record.market, []).append(record)
     return {
         "now": now.isoformat(),
         "half_life_days": HALF_LIFE.days,
-        "markets": [_market(name, mine, now) for name, mine in sorted(markets.items())],
+        "hazards": watching.version(hazards.SHIPPED),
+        "markets": [
+            _market(name, mine, now) | {"pools": [_pool(each) for each in known if each.market == name]}
+            for name, mine in sorted(markets.items())
+        ],
     }
 
 
@@ -32,6 +38,40 @@ def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, An
         "owners": _owners(records, rate, now),
         "hosts": sorted(rows, key=lambda row: (-row["running_hours"], row["host"])),
     }
+
+
+def _pool(known: Capacity) -> dict[str, Any]:
+    """Return one pool: how it stands, the posterior of how good it is, and the counts that a fit would use."""
+    told = watching.learned(known)
+    belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
+    weights = belief.weights(hazards.SHIPPED)
+    rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
+    turns = float(rates[hazards.SHIPPED.bin(belief.age)] @ weights)
+    losses, returns = (float(weights @ [pair[side] for pair in hazards.SHIPPED.factors]) for side in (0, 1))
+    return {
+        "pool": known.pool,
+        "is_there": known.is_there,
+        "since": known.since.isoformat(),
+        "is_begun": known.is_begun,
+        "seen_at": known.seen_at.isoformat(),
+        "looks": known.looks,
+        "price": known.price.dollars if known.price is not None else None,
+        "turns_per_hour": turns,
+        "loss_factor": losses,
+        "return_factor": returns,
+        "version": known.version,
+        "models": [
+            {"losses": loss, "returns": back, "weight": float(weight)}
+            for (loss, back), weight in zip(hazards.SHIPPED.factors, weights, strict=True)
+        ],
+        "ages": list(hazards.SHIPPED.edges),
+        "there": _counts(known.there),
+        "away": _counts(known.away),
+    }
+
+
+def _counts(counts: Counts) -> dict[str, Any]:
+    return {"ends": list(counts.ends), "hours": list(counts.hours)}
 
 
 def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[str, Any]]:

@@ -203,8 +203,9 @@ class OperatorSocket:
         return web.json_response(views.prices(await reader.prices(None, model, asked.get("host"), since, None, limit)))
 
     async def _learned(self, _: web.Request) -> web.Response:
-        hosts = await (await self._orders.ledger.reader()).hosts()
-        return web.json_response(learned.learned(hosts, self._orders.clock.now()))
+        reader = await self._orders.ledger.reader()
+        shown = learned.learned(await reader.hosts(), await reader.capacity(), self._orders.clock.now())
+        return web.json_response(shown)
 
     async def _reported(self, request: web.Request) -> web.Response:
         # A year's prices fill some memory: many who ask at once wait for each other.

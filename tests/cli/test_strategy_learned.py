@@ -19,7 +19,7 @@ def test_rates_chances_and_speeds_come_with_what_they_rest_on() -> None:
     hour = 3600.0
     busy = HostRecord("vast", "7", "o1", 4 * hour, 3, 2, 1, NOW, 2, 4 * hour, 10.0, 100.0)
     quiet = HostRecord("vast", "8", "o1", 9 * hour, 0, 1, 0, NOW - timedelta(days=10), 0, 8 * hour)
-    (market,) = learned.learned([busy, quiet], NOW)["markets"]
+    (market,) = learned.learned([busy, quiet], [], NOW)["markets"]
     first, second = market["hosts"]
     assert (first["host"], second["host"]) == ("8", "7")
     assert (first["running_hours"], first["interruptible_hours"]) == pytest.approx((4.5, 4.0))

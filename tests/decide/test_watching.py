@@ -1,6 +1,7 @@
 """What looking teaches of capacity: it comes, it goes, a loss counts, and no answer is no answer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -81,3 +82,64 @@ def test_a_paused_lease_is_no_capacity_and_looking_twice_at_once_teaches_once() 
 def test_evidence_of_other_models_is_not_believed() -> None:
     other = Capacity(is_there=True, since=NOW, seen_at=NOW, evidence=(1.0,))
     assert watching.learned(other).belief is None
+
+
+def test_looking_often_says_no_more_than_looking_once() -> None:
+    begin = [seen([ASK_ONLY]), seen([builders.offer()], 10)]
+    seldom = watched(*begin, *[seen([builders.offer()], minutes) for minutes in range(20, 71, 10)])
+    often = watched(*begin, *[seen([builders.offer()], minutes) for minutes in range(11, 71)])
+    assert often.looks < 40, "looks that say the same again are not each kept"
+    assert sum(often.there.hours) == pytest.approx(1.0)
+    assert often.there.hours == pytest.approx(seldom.there.hours)
+    mine, theirs = watching.learned(often).belief, watching.learned(seldom).belief
+    assert mine is not None
+    assert theirs is not None
+    assert mine.weights(hazards.SHIPPED) == pytest.approx(theirs.weights(hazards.SHIPPED), abs=0.02)
+
+
+def test_spells_are_counted_by_age_once_they_were_seen_to_begin() -> None:
+    states = [True, True, False, False, True]
+    looks = [seen([builders.offer() if is_up else ASK_ONLY], 10 * number) for number, is_up in enumerate(states)]
+    known = watched(*looks)
+    assert not known.there.ends, "the first spell was not seen to begin"
+    assert sum(known.away.ends) == 1
+    assert sum(known.away.hours) == pytest.approx(1 / 3)
+
+
+def test_what_nobody_watched_is_no_evidence() -> None:
+    before = watched(seen([builders.offer()]), seen([ASK_ONLY], 10), seen([builders.offer()], 20))
+    after = watched(seen([builders.offer()]), seen([ASK_ONLY], 10), seen([builders.offer()], 20), seen([ASK_ONLY], 400))
+    assert (after.is_there, after.is_begun) == (False, False)
+    assert (after.there, after.away) == (before.there, before.away)
+    assert sum(map(abs, after.evidence)) < sum(map(abs, before.evidence))
+
+
+def test_evidence_that_a_newer_release_cannot_read_is_begun_anew() -> None:
+    old = replace(watched(seen([builders.offer()])), version="of before", evidence=(5.0,) * 9)
+    assert watching.learned(old).belief is None
+    (after,) = watching.watched({"train": old}, seen([builders.offer()], 10)).values()
+    assert after.version == watching.version(hazards.SHIPPED)
+    assert max(map(abs, after.evidence)) < 1
+    assert after.since == old.since
+
+
+def test_workloads_that_ask_the_same_share_what_is_learned_and_others_do_not() -> None:
+    one, other = builders.workload(), builders.workload("other")
+    picky = builders.workload("picky", requirements=builders.requirements(regions=("SE",)))
+    cheap = builders.workload("cheap", max_price=builders.per_hour("0.3"))
+    offers = {"vast": builders.view(offers=(builders.offer(),))}
+    fleet = builders.fleet(workloads=(one, other, picky, cheap), markets=offers)
+    found = watching.watched({}, fleet)
+    assert found["train"] == found["other"]
+    assert len({each.pool for each in found.values()}) == 3
+    kept = watching.news({}, found)
+    assert len(kept) == 3
+    assert watching.by_workload(kept, fleet) == found
+    assert watching.news(found, watching.watched(found, fleet)) == ()
+
+
+def test_only_so_many_pools_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "MOST_POOLS", 2)
+    known = [Capacity(True, NOW, NOW, market="vast", pool=name) for name in ("a", "b")]
+    newer = Capacity(True, NOW, NOW + MINUTES, market="vast", pool="c")
+    assert watching.surplus(known, (newer,)) == (known[0],)

@@ -1,0 +1,31 @@
+"""What was learned of pools between the domain and its table."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain.capacity import Capacity, Counts
+from agent.ledger import schema
+
+POOLS = sa.select(schema.capacity)
+SEEN = sa.insert(schema.capacity).prefix_with("OR REPLACE")
+FORGOTTEN = sa.delete(schema.capacity).where(
+    schema.capacity.c.market == sa.bindparam("this_market"), schema.capacity.c.pool == sa.bindparam("this_pool")
+)
+
+
+def row(known: Capacity) -> dict[str, Any]:
+    """Return the columns of what is known of a pool."""
+    return dataclasses.asdict(known)
+
+
+def capacity_of(columns: Mapping[str, Any]) -> Capacity:
+    """Return what is known of the pool of a row."""
+    counts = {name: _counts(columns[name]) for name in ("there", "away")}
+    return Capacity(**{**columns, **counts, "evidence": tuple(columns["evidence"])})
+
+
+def _counts(held: Mapping[str, Any]) -> Counts:
+    return Counts(tuple(held["ends"]), tuple(held["hours"]))
