@@ -8,12 +8,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, hedging, price, recovery, ways
+from agent.decide import better, bidding, hedging, keeping, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
+from agent.domain.workload import WorkloadKind
 
 LOOK_AT = 64
 """So many offers are looked at for one that fits the shares: more slots than that in one workload are rare."""
@@ -66,6 +67,14 @@ class HedgedParams(Params):
     """Over how many hours the way back is reckoned against staying."""
     host_rest: Annotated[Duration, AfterValidator(_within_a_day)] = duration("3h")
     """A host that interrupted the workload is not returned to from on-demand for so long."""
+    keep_warm: bool = False
+    """For a service: weigh in dollars where its slots are, how many spare ones are held, and when on demand."""
+    short_worth: float = Field(default=50.0, ge=0, le=10_000)
+    """What an hour with a slot too few is worth, in hours of one slot on demand."""
+    spare_slots: int = Field(default=1, ge=0, le=16)
+    """So many of the workload's slots are spare: held only while they pay."""
+    cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
+    """How long it takes from a loss until a replacement serves."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
@@ -82,6 +91,7 @@ class _Grounds:
     asks: Sequence[Candidate]
     spread: hedging.Spread
     loss_rate: float
+    kept: keeping.Keeping | None = None
 
     @property
     def is_bad(self) -> bool:
@@ -107,16 +117,21 @@ class Hedged:
         if not isinstance(params, HedgedParams):
             raise TypeError("hedged runs on HedgedParams")
         work = view.workload
-        bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+        bidding_ways = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+        bids = tuple(islice(view.ranking(bidding_ways), LOOK_AT))
+        asks = tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
+        is_kept = params.keep_warm and work.kind is WorkloadKind.SERVICE and view.has_offers
+        numbers = keeping.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
         grounds = _Grounds(
             view=view,
             params=params,
-            bids=tuple(islice(view.ranking(bids), LOOK_AT)),
-            asks=tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT)),
+            bids=bids,
+            asks=asks,
             spread=hedging.Spread(
                 view, hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
             ),
             loss_rate=hedging.loss_rate(view, params.pool_window),
+            kept=keeping.keep(view, numbers, bids, asks) if is_kept else None,
         )
         return [_placed(_decide(slot, grounds), grounds.spread) for slot in view.slots]
 
@@ -129,17 +144,84 @@ def _placed(proposal: Proposal, spread: hedging.Spread) -> Proposal:
 
 def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
     held, view = slot.lease, grounds.view
-    if held is None:
-        return _fill(slot, grounds)
     if slot.arriving is not None:
         return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+    if grounds.kept is not None:
+        kept = _keep(slot, grounds, grounds.kept)
+        if kept is not None:
+            return kept
+    if held is None:
+        return _fill(slot, grounds)
     if slot.down is not None:
         return _fall_back(slot, held, grounds) or _recover(slot, held, grounds)
     if recovery.ends_soon(held, view.now):
         leaving = recovery.leave(slot, view.workload, grounds.bid(slot) or grounds.ask(slot), view.now)
         if leaving is not None:
             return leaving
-    return _go_back(slot, held, grounds) or _calm(slot, held, grounds)
+    return (None if grounds.kept else _go_back(slot, held, grounds)) or _calm(slot, held, grounds)
+
+
+def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+    """Return what keeping enough slots warm asks of one; None leaves a lease to what is done with any."""
+    held = slot.lease
+    if held is None or slot.down is not None:
+        return _replace(slot, grounds, kept)
+    if kept.stands(held) or not recovery.may_leave(held, grounds.view.workload):
+        return None
+    if kept.may_spare(held):
+        kept.surplus -= 1
+        sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs"
+        return Proposal(slot.slot, IntentKind.RELEASE, Reason("spare_not_worth", sentence), lease=held)
+    return _elsewhere(slot, held, grounds, kept)
+
+
+def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+    """Fill a slot that holds nothing running, as far as the choice lacks any."""
+    to = _place_of(slot, grounds, kept) if kept.lacking else None
+    if to is not None:
+        kept.lacking -= 1
+        return recovery.go(slot, to, _chosen(to, kept))
+    if slot.lease is not None:
+        return None
+    if kept.lacking:
+        return Proposal(slot.slot, None, Reason("no_offer", "nothing fits that is worth its price"))
+    sentence = f"a slot above {kept.needed} saves less than it costs"
+    return Proposal(slot.slot, None, Reason("spare_not_worth", sentence))
+
+
+def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+    """Move what runs where the choice would rather have it: to on-demand at once, to a bid where that pays."""
+    params, view = grounds.params, grounds.view
+    to = _place_of(slot, grounds, kept)
+    if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
+        return None
+    if to.way.tenure is Tenure.ON_DEMAND:
+        return recovery.go(slot, to, _chosen(to, kept))
+    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    return better.go_back(slot, view.workload, to, params.return_gain, params.return_horizon_hours, here)
+
+
+def _chosen(to: Candidate, kept: keeping.Keeping) -> Reason:
+    told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
+    told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
+    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
+    options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
+    return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)
+
+
+def _place_of(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Candidate | None:
+    """Take the next place of the choice that this slot may go to, interruptible ones first."""
+    params, work = grounds.params, grounds.view.workload
+    for spot in kept.spots:
+        fits = grounds.spread.first(slot.slot, [spot], may_crowd=params.may_crowd) is not None
+        if fits and recovery.may_go(slot, work, spot):
+            kept.spots.remove(spot)
+            return spot
+    ask = grounds.ask(slot) if kept.on_demand else None
+    if ask is None or not recovery.may_go(slot, work, ask):
+        return None
+    kept.on_demand -= 1
+    return ask
 
 
 def _fill(slot: SlotView, grounds: _Grounds) -> Proposal:

@@ -37,6 +37,14 @@ def ahead(hours: float) -> float:
     return KAPPA * math.log1p(OUTLOOK_HOURS / (hours + S_HOURS)) / OUTLOOK_HOURS
 
 
+def scaled(loss_rate: float, hours: float) -> tuple[float, float]:
+    """Return the losses per hour to expect at an age, and their mean over the next hours, of a host of a known rate.
+
+    A rate is taken to be what the first `OUTLOOK_HOURS` of a stay show.
+    """
+    return loss_rate * at_age(hours) / ahead(0.0), loss_rate * ahead(hours) / ahead(0.0)
+
+
 @dataclass(slots=True)
 class Record:
     """What one pool showed: since when it holds something (hours of the same clock), losses, weighed hours held."""

@@ -1,0 +1,139 @@
+"""A service's slots kept warm: the view as places of `warm`, and what its choice asks of each slot.
+
+Invariants:
+1. What runs and is part of the choice is left alone.
+2. Nothing is given up before enough others run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from agent.decide import losing, price, warm
+from agent.decide.strategy import Candidate, View
+from agent.domain import host
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+
+LOOK_AT = 12
+"""So many offers beside what is held are weighed; `warm` looks at the best of them."""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a strategy tunes: an hour short in hours of a slot on demand, spare slots, from a loss to a replacement.
+
+    What is not held yet counts as dearer by the share `least_gain`: a start for a cent less is not worth its trouble.
+    """
+
+    short_worth: float
+    spare_slots: int
+    cold_start: timedelta
+    least_gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place of the choice: its host, what stands there, and what may be rented there."""
+
+    host_id: str
+    place: warm.Place
+    candidate: Candidate | None
+
+
+@dataclass(slots=True)
+class Keeping:
+    """What `warm` chose for a view, less what stands already: `spots` to be rented yet, and how many `on_demand`.
+
+    `lacking` slots are to be held beyond those that are, `surplus` are held beyond those that are to be; `running` is
+    how many of the choice run.
+    """
+
+    needed: int
+    choice: warm.Choice
+    lacking: int = 0
+    surplus: int = 0
+    running: int = 0
+    spots: list[Candidate] = field(default_factory=list)
+    on_demand: int = 0
+    standing: frozenset[str] = frozenset()
+
+    def stands(self, held: Lease) -> bool:
+        """Tell whether a lease is part of the choice."""
+        return held.lease_id in self.standing
+
+    def may_spare(self, held: Lease) -> bool:
+        """Tell whether a lease may go: one is too many, it is not part of the choice, and enough of that runs."""
+        return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
+
+
+def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
+    """Return what to hold for a service whose last `spare_slots` slots are held only while they pay."""
+    needed = max(view.workload.slots - numbers.spare_slots, 1)
+    held = list(_held(view))
+    spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
+    on_demand = [lease for lease in held if lease.tenure is not Tenure.INTERRUPTIBLE]
+    ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.max_price
+    terms = warm.Terms(
+        slots=needed,
+        on_demand_price=ask.dollars,
+        short_worth=numbers.short_worth * ask.dollars,
+        gap_hours=numbers.cold_start / _HOUR,
+        most_extra=view.workload.slots - needed,
+        on_demand_held=len(on_demand),
+    )
+    choice = warm.choose([spot.place for spot in spots], terms)
+    above = sum(choice.spots) + choice.on_demand - len(held)
+    made = Keeping(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
+    return _less_standing(made, spots, held, terms)
+
+
+def _less_standing(made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms) -> Keeping:
+    left = {spot.host_id: count for spot, count in zip(spots, made.choice.spots, strict=True)}
+    on_demand, standing = made.choice.on_demand, set()
+    for lease in held:
+        if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host_id, 0) > 0:
+            left[lease.host_id] -= 1
+        elif lease.tenure is not Tenure.INTERRUPTIBLE and on_demand > 0:
+            on_demand -= 1
+        else:
+            continue
+        standing.add(lease.lease_id)
+        made.running += lease.state is LeaseState.RUNNING
+    for spot in spots:
+        if spot.candidate is not None:
+            made.spots.extend([spot.candidate] * left[spot.host_id])
+    # What is refused to a slot that is missing anyway costs nothing; a lack that on-demand outbids is covered.
+    made.on_demand = warm.cover(on_demand, terms)
+    made.standing = frozenset(standing)
+    return made
+
+
+def _held(view: View) -> Iterator[Lease]:
+    """Yield the lease that counts of each slot, the oldest first: of one that moves the one it goes to."""
+    newest: dict[object, Lease] = {}
+    for lease in sorted(view.leases, key=lambda each: (each.opened_at, each.lease_id)):
+        if lease.is_live:
+            newest[lease.slot] = lease
+    yield from newest.values()
+
+
+def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: Numbers) -> Iterator[_Spot]:
+    offered = {bid.offer.host_id: bid for bid in reversed(bids[:LOOK_AT])}
+    for host_id in dict.fromkeys(lease.host_id for lease in held):
+        there = [lease for lease in held if lease.host_id == host_id]
+        more = offered.pop(host_id, None)
+        rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
+        age = max((view.now - (lease.run_since or lease.opened_at)) / _HOUR for lease in there)
+        room = view.workload.slots if more is not None and host.is_pool(host_id) else len(there)
+        yield _Spot(host_id, _place(view, host_id, rate, age, len(there), room), more)
+    for host_id, bid in reversed(offered.items()):
+        rate = (bid.way.rate + bid.offer.disk_rate(view.workload.disk_gb)).dollars
+        room = view.workload.slots if host.is_pool(host_id) else 1
+        yield _Spot(host_id, _place(view, host_id, rate * (1 + numbers.least_gain), 0.0, 0, room), bid)
+
+
+def _place(view: View, host_id: str, rate: float, age: float, held: int, room: int) -> warm.Place:
+    loss_rate = price.contested_hazard(view.hosts.get(host_id), view.market_hazard)
+    return warm.Place(rate, *losing.scaled(loss_rate, max(age, 0.0)), held, room)

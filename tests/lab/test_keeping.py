@@ -1,0 +1,81 @@
+"""A service kept warm through the whole plan: what is held follows the choice of `warm`, look by look."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import keeping, warm
+from agent.domain.money import per_hour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Requirements, Workload, WorkloadKind
+from agent.lab.course import Course, Delays
+from agent.lab.engine import Engine
+from agent.lab.exchange import Exchange, Pool
+from agent.lab.job import Job
+from agent.lab.trial import GPU, START
+from strategies.hedged import Hedged, HedgedParams
+from tests.support import builders
+
+MINUTE = timedelta(minutes=1)
+SERVICE = Workload(
+    name="serve",
+    image="lab",
+    max_price=per_hour("9.00"),
+    strategy="hedged",
+    requirements=Requirements(gpu_models=(GPU,)),
+    image_gb=1.0,
+    slots=4,
+    kind=WorkloadKind.SERVICE,
+    checkpoint=builders.workload().checkpoint,
+)
+
+
+class Lived:
+    """A service on a course of ten-minute ticks, looked at every two minutes."""
+
+    def __init__(self, available: Sequence[int], monkeypatch: pytest.MonkeyPatch, **params: Any) -> None:
+        course = Course(START, 10 * MINUTE, tuple(available), (per_hour("1.00"),), per_hour("3.00"))
+        pool = Pool(course, GPU, dlperfs=(100.0,) * 9, delays=Delays(median=60.0, spread=0.0))
+        self.market = Exchange(pool, "seed", START, Job(1e6, MINUTE, MINUTE))
+        numbers = HedgedParams(keep_warm=True, share_of_owner=1.0, **params)
+        tuned = {"hedged": builders.tuned(Hedged(), numbers, "hedged")}
+        self.engine = Engine(self.market, (SERVICE,), tuned, START)
+        self.looks = len(available) * 5
+        self.chosen: list[warm.Choice] = []
+        asked = keeping.keep
+
+        def keep(*given: Any) -> keeping.Keeping:
+            made = asked(*given)
+            self.chosen.append(made.choice)
+            return made
+
+        monkeypatch.setattr(keeping, "keep", keep)
+
+    def cycles(self) -> Iterator[tuple[warm.Choice, Counter[Tenure]]]:
+        """Yield after each look the last choice and what is live, of a slot that moves where it moves to."""
+        for _ in range(self.looks):
+            self.engine.cycle(self.market.now)
+            live = sorted(
+                (each for each in self.engine.book.leases.values() if each.is_live), key=lambda e: e.opened_at
+            )
+            yield self.chosen[-1], Counter(each.tenure for each in {each.slot: each for each in live}.values())
+            self.market.advance(self.market.now + 2 * MINUTE)
+
+
+@pytest.mark.parametrize(("worth", "at_last"), [(50.0, 3), (5.0, 0)])
+def test_what_is_held_is_what_was_chosen_while_capacity_comes_and_goes(
+    monkeypatch: pytest.MonkeyPatch, worth: float, at_last: int
+) -> None:
+    lived = Lived([9] * 3 + [0] * 2 + [9] * 4, monkeypatch, short_worth=worth)
+    seen = list(lived.cycles())
+    for chosen, held in seen:
+        assert (sum(chosen.spots), chosen.on_demand) == (held[Tenure.INTERRUPTIBLE], held[Tenure.ON_DEMAND])
+    on_demand = [held[Tenure.ON_DEMAND] for _, held in seen]
+    assert on_demand[:15] == [0] * 15
+    # Capacity goes at the fifteenth look, and on-demand is there in the same one.
+    assert set(on_demand[15:25]) == {3}
+    # Three losses in an hour: what an hour short is worth decides whether to come back.
+    assert on_demand[-1] == at_last

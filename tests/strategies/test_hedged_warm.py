@@ -1,0 +1,119 @@
+"""hedged with keep_warm: spare slots held while they pay, on demand at once when nothing else is there, and back."""
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import limits, plan
+from agent.domain.decision import Decision, Hold, Release, Rent
+from agent.domain.fleet import Fleet
+from agent.domain.host import HostRecord
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import WorkloadKind
+from strategies.hedged import Hedged, HedgedParams
+from tests.support import builders
+
+NOW = builders.NOW
+AGO = builders.ago
+
+
+def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
+    """A record by which the market takes that many leases an hour, wherever."""
+    record = HostRecord("vast", "h99", "", hours * 3600, losses * hours, 9, 0, NOW, losses * hours, hours * 3600)
+    return {"h99": record}
+
+
+def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), *, slots: int = 4, **changes: Any) -> Fleet:
+    work = builders.workload(strategy="hedged", slots=slots, kind=changes.pop("kind", WorkloadKind.SERVICE))
+    views = {"vast": builders.view(offers=tuple(offers))}
+    known = {work.name: NOW}
+    return builders.fleet(workloads=(work,), markets=views, leases=tuple(leases), known_since=known, **changes)
+
+
+def decided(fleet: Fleet, **params: Any) -> list[Decision]:
+    numbers = HedgedParams(**{"keep_warm": True, "share_of_owner": 1.0, **params})
+    tuned = builders.tuned(Hedged(), numbers, "hedged")
+    return list(plan.plan(fleet, {"hedged": tuned}, limits.Limits()).decisions)
+
+
+def offers(count: int, first: int = 20, **changes: Any) -> list[Offer]:
+    return [builders.offer(number, **changes) for number in range(first, first + count)]
+
+
+def leases(count: int, **changes: Any) -> list[Lease]:
+    values = {"state_since": AGO(hours=9), "opened_at": AGO(hours=9), "run_since": AGO(hours=9), **changes}
+    return [builders.lease(index, slot=builders.slot("train", index), **values) for index in range(count)]
+
+
+def rents(made: Sequence[Decision]) -> list[Tenure]:
+    return [each.tenure for each in made if isinstance(each, Rent)]
+
+
+def test_a_calm_market_fills_what_is_needed_and_leaves_the_spare_slot_empty() -> None:
+    made = decided(seen(offers(6), hosts=rough(0.001)))
+    assert rents(made) == [Tenure.INTERRUPTIBLE] * 3
+    assert isinstance(made[3], Hold)
+    assert made[3].reason.code == "spare_not_worth"
+
+
+def test_a_rough_market_makes_the_spare_slot_worth_its_price() -> None:
+    assert rents(decided(seen(offers(6), hosts=rough(0.1)))) == [Tenure.INTERRUPTIBLE] * 4
+
+
+def test_without_spare_slots_all_are_needed() -> None:
+    assert rents(decided(seen(offers(6), hosts=rough(0.001)), spare_slots=0)) == [Tenure.INTERRUPTIBLE] * 4
+
+
+def test_a_spare_slot_that_pays_no_more_is_released_while_enough_others_run() -> None:
+    (made,) = [each for each in decided(seen(offers(1), leases(4), hosts=rough(0.001))) if not isinstance(each, Hold)]
+    assert isinstance(made, Release)
+    assert made.reason.code == "spare_not_worth"
+
+
+def test_a_spare_slot_stays_while_the_others_only_start() -> None:
+    held = leases(4)
+    starting = [dataclasses.replace(each, state=LeaseState.STARTING, run_since=None) for each in held[:2]]
+    made = decided(seen(offers(1), [*starting, *held[2:]], hosts=rough(0.001)))
+    assert not any(isinstance(each, Release) for each in made)
+
+
+def test_where_nothing_interruptible_is_left_on_demand_is_rented_at_once() -> None:
+    none = offers(6, floor=None)
+    assert rents(decided(seen(none), fallback_after=timedelta(hours=5))) == [Tenure.ON_DEMAND] * 3
+    assert rents(decided(seen(none, kind=WorkloadKind.BATCH), fallback_after=timedelta(hours=5))) == []
+
+
+def test_on_demand_that_is_dearer_than_the_lack_is_not_rented() -> None:
+    made = decided(seen(offers(6, floor=None)), short_worth=2.0)
+    assert rents(made) == []
+    assert {each.reason.code for each in made} == {"no_offer"}
+
+
+def test_a_lost_slot_is_replaced_where_the_market_has_room() -> None:
+    held = leases(3)
+    gone = dataclasses.replace(
+        held[0], state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(minutes=1), paused_by_us=True
+    )
+    made = decided(seen(offers(3), [gone, *held[1:]], hosts=rough(0.001)))
+    (rent,) = [each for each in made if isinstance(each, Rent)]
+    assert (rent.slot.index, rent.tenure) == (0, Tenure.INTERRUPTIBLE)
+
+
+def test_on_demand_is_left_for_a_bid_that_is_safe_enough() -> None:
+    held = leases(3, tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"))
+    calm = decided(seen(offers(3), held, hosts=rough(0.001)))
+    assert rents(calm) == [Tenure.INTERRUPTIBLE] * 3
+    wild = decided(seen(offers(3), held, hosts=rough(20.0)))
+    assert rents(wild) == []
+
+
+@pytest.mark.parametrize("worth", [0.0, 50.0, 10_000.0])
+def test_what_runs_and_is_enough_is_left_alone(worth: float) -> None:
+    made = decided(seen(offers(1), leases(3), hosts=rough(0.001)), short_worth=worth)
+    assert all(isinstance(each, Hold) for each in made)
