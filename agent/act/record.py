@@ -59,6 +59,7 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
         LedgerError: nothing was written.
     """
     news: list[Decision] = []
+    found = list(seen)
     async with ledger.transaction() as tx:
         for decision in made.decisions:
             tuned = made.tuned.get(slot_of(decision).workload)
@@ -71,7 +72,8 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
             )
             if tx.record_decision(row):
                 news.append(decision)
-        tx.observe_prices(_sample(offer) for offer in seen)
+        tx.observe_prices(_sample(offer) for offer in found)
+        tx.observe_offers(found)
     for decision in news:
         if not isinstance(decision, Hold):
             log.info(

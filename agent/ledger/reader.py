@@ -14,6 +14,7 @@ from agent.domain.host import HostRecord
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.money import Usd
+from agent.domain.offer import Offer
 from agent.domain.price import PriceHour, PriceSample
 from agent.domain.shadow import ShadowAccount, ShadowDecision
 from agent.domain.workload import Slot
@@ -27,6 +28,7 @@ from agent.ledger import (
     hosts,
     intents,
     leases,
+    looks,
     migrate,
     pools,
     prices,
@@ -88,6 +90,15 @@ class Reader:
         """Return prices as they changed, the newest first; what is older than two weeks is in `price_hours`."""
         named = hosts if host_id is None else (host_id,)
         return await self._all(prices.history(market, gpu, named, since, until, limit), prices.sample_of)
+
+    async def looks(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[looks.Seen]:
+        """Return every search that showed offers, the oldest first; they are kept as long as raw prices."""
+        return await self._all(looks.between(since, until), looks.look_of)
+
+    async def slices(self) -> list[Offer]:
+        """Return the last offer of every slice that was seen, without its prices."""
+        found = await self._all(looks.SLICES, looks.offer_of)
+        return [offer for offer in found if offer is not None]
 
     async def price_hours(
         self,

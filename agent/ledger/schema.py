@@ -384,3 +384,22 @@ sa.Index(
     shadow_decisions.c.strategy,
     shadow_decisions.c.decision_id,
 )
+
+looks = _table(
+    "looks",
+    [sa.Column("market", CleanText, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],
+    [sa.Column("slices", JsonText, nullable=False)],
+    has_rowid=False,
+)
+
+slices = _table(
+    "slices",
+    [
+        sa.Column("market", CleanText, primary_key=True),
+        sa.Column("host_id", CleanText, primary_key=True),
+        sa.Column("gpus", sa.Integer, primary_key=True),
+    ],
+    _times("seen_at"),
+    [sa.Column("facts", JsonText, nullable=False)],
+    has_rowid=False,
+)

@@ -14,7 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.clock import Clock
-from agent.ledger import beside, hosts, migrate, prices, recall, schema, shadows
+from agent.ledger import beside, hosts, looks, migrate, prices, recall, schema, shadows
 from agent.ledger.connection import Wire
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.reader import Reader
@@ -98,6 +98,8 @@ class Ledger:
         def work(link: sa.Connection) -> None:
             link.execute(prices.ROLLED_UP, before)
             link.execute(prices.PRUNED, before)
+            for statement in looks.PRUNED:
+                link.execute(statement, before)
             link.execute(hosts.over(now))
             link.execute(shadows.old(now))
             link.execute(shadows.CROWDED)

@@ -22,6 +22,7 @@ from agent.domain.intent import Intent, IntentState
 from agent.domain.interruption import Cause, Loss
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
+from agent.domain.offer import Offer
 from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.shadow import ShadowAccount, ShadowDecision
@@ -34,6 +35,7 @@ from agent.ledger import (
     hosts,
     intents,
     leases,
+    looks,
     phases,
     pools,
     prices,
@@ -306,6 +308,13 @@ class Transaction:
                 changed.append(prices.row(sample))
         if changed:
             self.work.append((prices.OBSERVED, changed))
+
+    def observe_offers(self, offers: Iterable[Offer]) -> None:
+        """Write down which slices a search showed, and what is known of each besides its prices."""
+        rows = {(each.market, each.host_id, each.gpus): each for each in offers}
+        if rows:
+            self.work.append((looks.KNOWN, [looks.slice_row(each) for each in rows.values()]))
+            self.work.append((looks.SEEN, [looks.row(each) for each in looks.seen(rows.values())]))
 
     def bind_account(self, market: str, account_id: str) -> None:
         """Keep to which account of a market this ledger belongs; an empty id is of a market that tells nobody's.

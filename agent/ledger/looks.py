@@ -1,0 +1,83 @@
+"""What each search showed: which slices, when; with the prices as they changed, every look can be made again.
+
+1. A look is kept as long as raw prices are (`prices.RAW_DAYS`): one without the other says nothing.
+2. Of a slice the last facts are kept, not their history: prices have one, reliability and lines hardly move.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from agent.domain.offer import Offer
+from agent.ledger import schema
+from agent.ledger.types import Query
+
+Slice = tuple[str, str, int]
+"""Market, host and number of GPUs."""
+_PRICES = frozenset({"market", "host_id", "gpus", "ask", "floor", "seen_at"})
+"""What of an offer stands in other columns or tables."""
+
+SEEN = sa.insert(schema.looks).prefix_with("OR REPLACE")
+KNOWN = sa.insert(schema.slices).prefix_with("OR REPLACE")
+SLICES = sa.select(schema.slices)
+PRUNED = (
+    sa.delete(schema.looks).where(schema.looks.c.at < sa.bindparam("before")),
+    sa.delete(schema.slices).where(schema.slices.c.seen_at < sa.bindparam("before")),
+)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """One look at one market: the slices that it showed, as (host, GPUs)."""
+
+    market: str
+    at: datetime
+    slices: tuple[tuple[str, int], ...]
+
+
+def seen(offers: Iterable[Offer]) -> list[Seen]:
+    """Return one look for each market of these offers, at the instant of the last row."""
+    by_market: dict[str, list[Offer]] = {}
+    for offer in offers:
+        by_market.setdefault(offer.market, []).append(offer)
+    return [
+        Seen(market, max(row.seen_at for row in rows), tuple(sorted({(row.host_id, row.gpus) for row in rows})))
+        for market, rows in by_market.items()
+    ]
+
+
+def row(look: Seen) -> dict[str, Any]:
+    """Return the columns of a look."""
+    return {"market": look.market, "at": look.at, "slices": [list(each) for each in look.slices]}
+
+
+def look_of(columns: Mapping[str, Any]) -> Seen:
+    """Return the look of a row."""
+    return Seen(columns["market"], columns["at"], tuple((str(host), int(gpus)) for host, gpus in columns["slices"]))
+
+
+def slice_row(offer: Offer) -> dict[str, Any]:
+    """Return the columns of the slice of an offer."""
+    facts = {name: value for name, value in msgspec.to_builtins(offer).items() if name not in _PRICES}
+    key = {"market": offer.market, "host_id": offer.host_id, "gpus": offer.gpus}
+    return {**key, "seen_at": offer.seen_at, "facts": facts}
+
+
+def offer_of(columns: Mapping[str, Any]) -> Offer | None:
+    """Return the last offer of a slice, without its prices; None where another release wrote it."""
+    key = {"market": columns["market"], "host_id": columns["host_id"], "gpus": columns["gpus"]}
+    try:
+        whole = {**columns["facts"], **key, "seen_at": columns["seen_at"], "ask": None, "floor": None}
+        return msgspec.convert(whole, Offer)
+    except msgspec.ValidationError:
+        return None
+
+
+def between(since: datetime | None, until: datetime | None) -> Query:
+    """Return the query for looks from `since` up to but not at `until`, the oldest first."""
+    table = schema.looks
+    query = sa.select(table).order_by(table.c.at, table.c.market)
+    query = query if since is None else query.where(table.c.at >= since)
+    return query if until is None else query.where(table.c.at < until)
