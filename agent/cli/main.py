@@ -22,6 +22,7 @@ from agent.cli import (
     plan,
     reach,
     rehearse,
+    replay,
     report,
     run,
     shadow,
@@ -48,6 +49,7 @@ app.command()(report.report)
 app.command()(plan.plan)
 app.command()(explain.explain)
 app.command()(shadow.shadow)
+app.command()(replay.replay)
 app.command()(estimate.estimate)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")

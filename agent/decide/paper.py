@@ -27,6 +27,16 @@ from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
 
+RULES = (
+    "nothing was rented: these are figures of a paper position on offers that were really seen",
+    "a rent at the floor or above it runs after what our own starts took there, or what the host's line needs",
+    "it pays its own bid, is lost when a floor above it is seen, and comes back when one not above it is seen",
+    "on a host where our own lease bids it is lost with that lease; no failure of a host is imagined",
+    "offers are seen when the live strategy asked for them: one that needs one may wait longer than it would have",
+    "budgets and credit do not bind it; an hour of a deadline's work is a useful hour",
+)
+"""What stands behind every figure made on paper, for people."""
+
 RESUME = timedelta(seconds=60)
 """From winning again to running where the image lies on the disk already. Assumed."""
 EVENTS_KEPT = timedelta(hours=6)

@@ -84,6 +84,8 @@ class Shadow:
     """Hours of a deadline's work that were done when it began."""
     gists: dict[Slot, tuple[str, ...]] = field(default_factory=dict)
     listings: int = 0
+    learns: bool = False
+    """Whether it judges hosts by what paper did there: where there is no fleet that really ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
         return None
     work = replace(work, strategy=shadow.strategy)
     shadow.paper.see(fleet)
-    _forget(shadow.book, fleet.now)
+    _forget(shadow, fleet.now)
     made: list[Decision] = []
     facts: list[Fact] = []
     for _ in range(ROUNDS):
@@ -127,12 +129,14 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
     return Step(tuple(made), tuple(_news(shadow, made)), tuple(facts))
 
 
-def _forget(book: Book, now: datetime) -> None:
-    """Drop what nobody looks back at; hosts and starts are those of the fleet, which really ran."""
+def _forget(shadow: Shadow, now: datetime) -> None:
+    """Drop what nobody looks back at; hosts and starts are those of the fleet, where one really ran."""
+    book = shadow.book
     book.cooldowns = {key: rest for key, rest in book.cooldowns.items() if rest.until > now}
     book.losses = [loss for loss in book.losses if loss.at >= now - KEPT]
-    book.hosts.clear()
     book.starts.clear()
+    if not shadow.learns:
+        book.hosts.clear()
 
 
 def packed(shadow: Shadow) -> bytes:
@@ -188,6 +192,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         past_intents={},
         losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),
         vacated=book.vacated,
+        hosts=book.hosts if shadow.learns else fleet.hosts,
         known_since={work.name: shadow.since},
         progress=_progress(shadow, fleet, work),
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from agent.decide import meter
+from agent.decide import meter, paper
 from agent.domain.event import Event
 from agent.domain.lease import Lease
 from agent.domain.money import total
@@ -14,22 +14,13 @@ from agent.ledger.events import INTERRUPTED
 from agent.ledger.reader import Reader
 
 MOST_LOSSES = 100_000
-RULES = (
-    "nothing was rented: these are figures of a paper position on offers that were really seen",
-    "a rent at the floor or above it runs after what our own starts took there, or what the host's line needs",
-    "it pays its own bid, is lost when a floor above it is seen, and comes back when one not above it is seen",
-    "on a host where our own lease bids it is lost with that lease; no failure of a host is imagined",
-    "offers are seen when the live strategy asks for them: a shadow that needs one may wait longer than it would have",
-    "budgets and credit do not bind it; an hour of a deadline's work is a useful hour",
-)
-"""What stands behind every figure of a shadow."""
 
 
 async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload: str | None = None) -> dict[str, Any]:
     """Return every shadow, of one workload only if it is named, beside what the live strategy came to since."""
     accounts = [each for each in await reader.shadows() if workload in {None, each.workload}]
     if not accounts:
-        return {"now": now.isoformat(), "shadows": [], "rules": list(RULES)}
+        return {"now": now.isoformat(), "shadows": [], "rules": list(paper.RULES)}
     lines = await reader.lines()
     since = min(each.since for each in accounts)
     losses = await reader.events(since=since, kinds=(INTERRUPTED,), limit=MOST_LOSSES)
@@ -45,7 +36,7 @@ async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload
             sum(line.lost for line in mine),
         )
     rows = [_row(each, live[each.workload], losses, last) for each in accounts]
-    return {"now": now.isoformat(), "shadows": rows, "rules": list(RULES)}
+    return {"now": now.isoformat(), "shadows": rows, "rules": list(paper.RULES)}
 
 
 def _row(

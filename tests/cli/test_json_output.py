@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "rehearse": ("rehearse", "--hours", "2", "--climate", "bidding_war"),
     "release": ("drain", "train/0"),
     "shadow": ("shadow",),
+    "replay": ("replay", "ledger.sqlite", "--strategy", "ondemand"),
     "lab check": ("lab", "check", "ondemand"),
     "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
     "lab bench": (
