@@ -27,7 +27,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = sa.MetaData(
