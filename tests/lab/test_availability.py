@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import traces
+from agent.lab import bench, traces
 from agent.lab.availability import baselines, bound, hedged, problem, span, ticks
+from strategies.hedged import HedgedParams
 
 ONE = span.Setting(slots=1)
 THREE = span.Setting(slots=3)
@@ -210,6 +211,18 @@ def test_what_cannot_be_run_is_said_and_ends_with_2(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps(row | {"pool": "b"}))
     result = CliRunner().invoke(app, words)
     assert (result.exit_code, "--spot-price" in result.stderr) == (2, True)
+
+
+def test_ours_runs_on_the_numbers_that_are_shipped_or_given(tmp_path: Path) -> None:
+    built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
+    assert isinstance(built, bench.Tunable)
+    assert built.params("hedged") == HedgedParams()
+    assert built.params("hedged_3") == HedgedParams(short_worth=3.0)
+    assert built.params("spothedge_1") is None
+    given = built.with_params("hedged", HedgedParams(short_worth=3.0))
+    case = built.cases()[0]
+    assert given.score("hedged", case) == built.score("hedged_3", case)
+    assert len(set(given.digests().values())) == 3
 
 
 def test_a_problem_that_was_asked_goes_to_other_processes(tmp_path: Path) -> None:

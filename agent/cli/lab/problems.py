@@ -57,8 +57,10 @@ def _deadline_pools(options: Options) -> "Problem":
 
 
 def _availability(options: Options) -> "Problem":
+    from agent.cli.lab import extra
     from agent.lab.availability import problem, span
 
+    extra.need("scipy")
     setting = span.Setting(
         slots=options.slots,
         cold_start_seconds=options.cold_start_seconds,

@@ -18,10 +18,11 @@ ANEW_HOURS = 0.1
 class Hedged:
     """Remembers of each pool its record and when it last refused a start.
 
-    `worth` is what an hour with too few warm slots costs, in hours of one slot on demand.
+    `worth` is what an hour with too few warm slots costs, in hours of one slot on demand; `spare_slots` are held above
+    the number at most.
     """
 
-    def __init__(self, span: Span, setting: Setting, worth: float) -> None:
+    def __init__(self, span: Span, setting: Setting, worth: float, spare_slots: int = 1) -> None:
         self._span = span
         self._records = [losing.Record() for _ in span.pools]
         self._refused = [-AGAIN_HOURS] * len(span.pools)
@@ -33,6 +34,7 @@ class Hedged:
             short_worth=worth * span.on_demand_price,
             # A loss is seen at the next look, and a start is warm `cold_steps` later.
             gap_hours=(span.cold_steps + 1) * span.step_hours,
+            most_extra=spare_slots,
         )
         self._last: tuple[Seen, Choice] | None = None
 

@@ -1,39 +1,43 @@
 """The problem `availability`: days of every group of pools of a folder, under published rules and our own."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Self
 
+from agent import tuning
 from agent.config.problems import ConfigError, Problem
+from agent.decide.strategy import Params
 from agent.lab import traces
 from agent.lab.availability import baselines, bound, hedged, ticks
 from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.availability.ticks import Maker
 from agent.lab.bench import Case, Score
+from strategies.hedged import HedgedParams
 
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
-WORTH = 50.0
-"""What an hour with a slot too few costs `hedged`, in hours of a slot on demand."""
-OURS: Mapping[str, float] = {"hedged": WORTH, "hedged_2": 2.0, "hedged_3": 3.0, "hedged_100": 100.0}
-"""Ours by name, with that worth: SpotHedge's numbers are slots above, ours are dollars."""
-RULES: Mapping[str, Maker] = {
-    **baselines.RULES,
-    **{name: partial(hedged.Hedged, worth=worth) for name, worth in OURS.items()},
-}
+OURS: Mapping[str, float | None] = {"hedged": None, "hedged_2": 2.0, "hedged_3": 3.0, "hedged_100": 100.0}
+"""Ours by name, with what an hour with a slot too few is worth in hours of a slot on demand; None as shipped.
+
+SpotHedge's numbers are slots above, ours are dollars: each is compared with the rule that is available as often.
+"""
 
 
 @dataclass(frozen=True)
 class AvailabilityProblem:
     """Spans of `hours` every `stride_hours` under one setting; the cost is dollars, late is who misses the target.
 
-    `optimum` is the least cost at the target, `optimum_always` at 100 %; both are lower bounds, not plans.
+    `numbers` stand for a strategy's own. `optimum` is the least cost at the target, `optimum_always` at 100 %; both are
+    lower bounds, not plans.
     """
 
     folder: Path
     hours: float = 24.0
     stride_hours: float = 24.0
     setting: Setting = field(default_factory=Setting)
+    numbers: Mapping[str, Params] = field(default_factory=dict)
 
     name = "availability"
     baseline = "spothedge_1"
@@ -56,6 +60,26 @@ class AvailabilityProblem:
                 raise ConfigError([Problem(str(self.folder), 1, each.group, "no_price", sentence)])
         return spans
 
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that one of ours runs on, or None for a published rule."""
+        if strategy not in OURS:
+            return None
+        params, worth = self.numbers.get(strategy, HedgedParams()), OURS[strategy]
+        is_given = strategy in self.numbers or worth is None
+        return params if is_given else params.model_copy(update={"short_worth": worth})
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same spans with the strategy on these numbers."""
+        other = copy.copy(self)  # what was read stays read
+        object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
+        return other
+
+    def _maker(self, strategy: str) -> Maker:
+        params = self.params(strategy)
+        if isinstance(params, HedgedParams):
+            return partial(hedged.Hedged, worth=params.short_worth, spare_slots=params.spare_slots)
+        return baselines.RULES[strategy]
+
     def cases(self) -> Sequence[Span]:
         """Return every span of every group.
 
@@ -66,7 +90,7 @@ class AvailabilityProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours and the bounds."""
-        return (*RULES, BOUND, BOUND_WHOLE)
+        return (*baselines.RULES, *OURS, BOUND, BOUND_WHOLE)
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a span costs and for which share of it all slots were warm."""
@@ -76,7 +100,7 @@ class AvailabilityProblem:
             share = self.setting.target if strategy == BOUND else 1.0
             dollars = bound.cost(case, self.setting, share)
             return Score(dollars, figures={"availability": share, "share": _share(dollars, case, self.setting)})
-        lived = ticks.run(RULES[strategy], case, self.setting)
+        lived = ticks.run(self._maker(strategy), case, self.setting)
         figures = {
             "availability": lived.availability,
             "share": _share(lived.dollars, case, self.setting),
@@ -102,8 +126,9 @@ class AvailabilityProblem:
         }
 
     def digests(self) -> Mapping[str, str]:
-        """Return nothing: published rules have no numbers of ours."""
-        return {}
+        """Return the digest of the numbers of each of ours."""
+        found = {name: self.params(name) for name in OURS}
+        return {name: tuning.digest("hedged", params) for name, params in found.items() if params is not None}
 
 
 def _share(dollars: float, span: Span, setting: Setting) -> float:
