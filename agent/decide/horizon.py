@@ -20,8 +20,8 @@ STEP_HOURS = 1 / 6
 MOST_STEPS = 600
 MOST_SLACK = 48.0
 """More slack than this is not reckoned with: a choice is then made as if the deadline were nearer."""
-TABLES = 12
-"""Kept at once; each holds some 20 MB for 70 hours."""
+TABLES = 8
+"""Kept at once; each holds some 30 MB for 70 hours."""
 _ROUNDING = 1e-9
 
 

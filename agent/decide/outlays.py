@@ -27,8 +27,8 @@ MOST = 1e4
 """No job costs so many hours of on-demand: what does is too late in some course of events, and never done."""
 LEAST_CHANCE = 2e-5
 """Of losing capacity in a step. `NEVER` times this is over `MOST`, so however good a pool, the deadline stays hard."""
-KEPT = 3
-"""Of so many steps one is kept: by how much choices differ changes slowly."""
+CLOSE, KEPT = 12, 4
+"""Every step is kept while so few are left, then every fourth: by how much choices differ changes slowly."""
 GROWTH = 1.06
 """Of one slack looked at to the next, where there is plenty."""
 WAIT, ON_DEMAND, INTERRUPTIBLE = range(3)
@@ -62,7 +62,7 @@ class Outlays:
     def at(self, left: float, *, is_up: bool, age_bin: int) -> Costs:
         """Return the costs (doing, nodes, models) with so many hours left and capacity so old."""
         kept = self.up if is_up else self.down
-        steps = min(left / (self.setting.step * KEPT), len(kept) - 1.0)
+        steps = min(_place(left / self.setting.step), len(kept) - 1.0)
         before = int(steps + _SHARE)
         share = np.float32(steps - before)
         earlier: Costs = kept[before, :, age_bin]
@@ -103,9 +103,9 @@ class _Programme:
         self._shape = (len(hazards.edges), len(self._nodes), len(hazards.factors))
 
     def solved(self) -> Outlays:
-        """Return the costs of what may be done, at every `KEPT`-th step."""
-        kept = math.ceil(self._setting.span / (self._setting.step * KEPT) - _ROUNDING) + 1
-        steps = (kept - 1) * KEPT
+        """Return the costs of what may be done, at the steps that are kept."""
+        kept = math.ceil(_place(self._setting.span / self._setting.step) - _SHARE) + 1
+        steps = kept - 1 if kept - 1 <= CLOSE else CLOSE + (kept - 1 - CLOSE) * KEPT
         up = np.empty((kept, 3, *self._shape), np.float32)
         down = np.empty((kept, 2, *self._shape), np.float32)
         held_up, held_down = np.zeros((3, *self._shape), np.float32), np.zeros((2, *self._shape), np.float32)
@@ -115,8 +115,9 @@ class _Programme:
             is_done = self._nodes >= step * self._setting.step - _ROUNDING
             for costs in (does_up, does_down):
                 costs[:, :, is_done] = 0.0
-            if step % KEPT == 0:
-                up[step // KEPT], down[step // KEPT] = does_up, does_down
+            place = _place(step)
+            if place == int(place):
+                up[int(place)], down[int(place)] = does_up, does_down
             held_up, held_down = self._best(does_up, does_down)
         return Outlays(self._setting, tuple(self._nodes.tolist()), up, down)
 
@@ -170,6 +171,11 @@ class _Shift:
         shifted[low > MOST] = NEVER
         shifted[..., self._is_late, :] = NEVER
         return shifted
+
+
+def _place(steps: float) -> float:
+    """Return where so many steps left stand among those that are kept."""
+    return steps if steps <= CLOSE else CLOSE + (steps - CLOSE) / KEPT
 
 
 def _mixed(chance: Costs, event: Costs, none: Costs) -> Costs:

@@ -14,7 +14,7 @@ HALF = hazards.Hazards(edges=(0.0,), losses=(math.log(2),), returns=(math.log(4 
 """In an hour capacity is lost with a chance of a half and comes back with a quarter."""
 HOURLY = outlays.Setting(step=1.0, span=6.0, slack=4.0, start_on_demand=0.0, start_interruptible=0.0, ratio=0.5)
 TEN_MINUTES = outlays.Setting(1 / 6, span=12.0, slack=6.0, start_on_demand=0.2, start_interruptible=0.2, ratio=0.32)
-NODES = 0.03
+NODES = 0.05
 """What straight lines between nodes may be off, in hours of on-demand."""
 SHIPPED = horizon.Horizon(TEN_MINUTES, hazards.SHIPPED)
 
