@@ -254,6 +254,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
         ("--keys", "nothing"),
         ("--folds", "20"),
         ("--window-hours", "100"),
+        ("--deadline-hours", "100"),
         ("--storage", "mysql://me:secret@there/db"),
     ],
 )

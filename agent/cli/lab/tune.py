@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli import exits, session
-from agent.cli.lab import extra
+from agent.cli.lab import extra, running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
 from agent.config import problems
@@ -43,8 +43,6 @@ def tune(  # noqa: PLR0913 - one parameter per option
     from agent.lab import study as studies
     from agent.lab import tune as search
 
-    if problem not in PROBLEMS:
-        exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; there is {', '.join(PROBLEMS)}"])
     if out is not None and out.exists() and not write:
         exits.stop(exits.BAD_INPUT, [f"{out} is there; name another, or let --write change it"])
     order = search.Order(
@@ -65,27 +63,26 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
     """Return what the search comes to, written down where it is to be; or end with what is wrong."""
-    from agent.config.problems import ConfigError
     from agent.lab import tune as search
     from agent.lab.study import StorageError
 
-    try:
-        made = search.tune(_started(_tunable(problem, options), strategy, out), strategy, order)
-        if out is not None:
-            _write(made, out)
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
-    except ValueError as error:
-        exits.stop(exits.BAD_INPUT, [str(error)])
-    except StorageError as error:
-        exits.stop(exits.FAILED, [str(error)])
+    built = _tunable(problem, options)
+    with running.honest():
+        try:
+            made = search.tune(_started(built, strategy, out), strategy, order)
+            if out is not None:
+                _write(made, out)
+        except ValueError as error:
+            exits.stop(exits.BAD_INPUT, [str(error)])
+        except StorageError as error:
+            exits.stop(exits.FAILED, [str(error)])
     return made
 
 
 def _tunable(problem: str, options: Options) -> "Tunable":
     from agent.lab.bench import Tunable
 
-    built = PROBLEMS[problem](options)
+    built = running.built(problem, options)
     if not isinstance(built, Tunable):
         exits.stop(exits.BAD_INPUT, [f"the strategies of {problem} have no numbers of ours yet; name another problem"])
     return built
