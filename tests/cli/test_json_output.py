@@ -35,13 +35,22 @@ VERBS: dict[str, tuple[str, ...]] = {
     "replay": ("replay", "ledger.sqlite", "--strategy", "ondemand"),
     "lab check": ("lab", "check", "ondemand"),
     "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
+    "lab show": ("lab", "show", "traces.json"),
     "lab bench": (
         *("lab", "bench", "--problem", "deadline", "--traces", "traces.json", "--workers", "1", "--job-hours", "4"),
         *("--deadline-hours", "5", "--window-hours", "6", "--spot-price", "1", "--on-demand-price", "3"),
     ),
 }
-TRACE = {"pool": "zone", "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": [1, 1, 0] * 40}
+TRACE = {
+    "pool": "zone",
+    "gap_seconds": 600,
+    "start": "2026-01-01T00:00:00Z",
+    "available": [1, 1, 0] * 40,
+    "spot_price": 1,
+}
 UNSEEN = {
+    # A list where any price is known.
+    "lab show": {"pools[].spot", "pools[].on_demand[]"},
     # A problem's own figures; deadline has none.
     "lab bench": {"strategies[].figures.<figure>"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.

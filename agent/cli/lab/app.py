@@ -2,11 +2,12 @@
 
 import typer
 
-from agent.cli.lab import bench, check, report, tune, verify
+from agent.cli.lab import bench, check, report, show, tune, verify
 
 app = typer.Typer(no_args_is_help=True, help="Compare and tune strategies on recorded or rehearsed markets.")
 app.command()(bench.bench)
 app.command()(report.report)
+app.command()(show.show)
 app.command()(check.check)
 app.command()(tune.tune)
 app.command()(verify.verify)

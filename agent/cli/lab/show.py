@@ -1,0 +1,66 @@
+"""`gpubid lab show`: what a trace file, or a folder of them, holds."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli import session
+from agent.cli.lab import running
+
+if TYPE_CHECKING:
+    from agent.lab.summary import Range, Summary
+
+NONE = "-"
+
+
+def show(
+    traces: Annotated[Path, typer.Argument(help="A trace file, or a folder with one a pool.")],
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show what traces hold: span, tick, how often capacity was there and how long it stayed, and prices."""
+    from agent.lab import summary
+    from agent.lab import traces as files
+
+    with running.honest():
+        found = [summary.of(trace) for trace in files.folder(traces)]
+    if as_json:
+        session.print_json({"pools": [_document(each) for each in found]})
+        return
+    shown = session.table(
+        "pool", "from", "hours", "tick s", "up", "losses", "stays h", "away h", "spot $/h", "on demand"
+    )
+    for each in found:
+        session.add(shown, *_cells(each))
+    session.show(shown)
+    unpriced = sum(each.unpriced for each in found)
+    if unpriced:
+        session.say(f"{unpriced:,} ticks lack a price: name it to a bench with --spot-price and --on-demand-price")
+
+
+def _cells(each: "Summary") -> list[str]:
+    hours = each.ticks * each.gap_seconds / 3600
+    ends = [NONE if value is None else f"{value:.2f}" for value in (each.stays, each.gaps)]
+    return [
+        each.pool,
+        f"{each.start:%Y-%m-%d %H:%M}",
+        f"{hours:.0f}",
+        f"{each.gap_seconds}",
+        f"{each.up_share:.1%}",
+        f"{each.losses:,}",
+        *ends,
+        _price(each.spot),
+        _price(each.on_demand),
+    ]
+
+
+def _price(found: "Range") -> str:
+    if found is None:
+        return NONE
+    low, high = found
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _document(each: "Summary") -> dict[str, Any]:
+    return dataclasses.asdict(each) | {"start": each.start.isoformat(), "end": each.end.isoformat()}
