@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,13 @@ def test_what_does_not_fit_is_said_with_what_to_name(tmp_path: Path, words: list
     command = ["lab", "bench", "--problem", "deadline", "--traces", str(folder(tmp_path)), *words]
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
+def test_a_problem_that_needs_the_extra_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    command = ["lab", "bench", "--problem", "availability", "--traces", str(folder(tmp_path))]
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, "pip install 'gpubid[lab]'" in result.stderr) == (2, True)
 
 
 def on_the_yardstick(name: str, strategies: list[str]) -> None:

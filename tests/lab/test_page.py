@@ -63,7 +63,7 @@ def test_what_is_semi_synthetic_or_late_or_digested_is_said() -> None:
     assert "<strong>Semi-synthetic:</strong> an auction drawn from records." in text
     assert '<td class="number late">3</td>' in text
     assert "<dt>numbers of other</dt><dd><code>abc</code></dd>" in text
-    assert "<dt>spot price</dt><dd>the data&#39;s own</dd>" in text
+    assert "<dt>spot price</dt><dd>the data's own</dd>" in text
 
 
 def test_several_tables_stand_on_one_page_under_their_names() -> None:

@@ -68,4 +68,5 @@ def _show(made: "Table") -> None:
     session.say(f"{made.runs} runs; 95 %: paired, clustered bootstrap of {made.draws} draws, seed {made.seed}")
     for key, value in made.about.items():
         text = ", ".join(str(each) for each in value) if isinstance(value, list) else value
-        session.say(f"{key.replace('_', ' ')}: {'the data has its own' if text is None else text}")
+        missing = "the data has its own" if key.endswith("price") else "not given"
+        session.say(f"{key.replace('_', ' ')}: {missing if text is None else text}")

@@ -49,7 +49,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     from agent.lab.page import html
 
     plots = [each for each in drawn if isinstance(each, html.Plot)]
-    running.write(to, html.page(tables, plots, [each for each in drawn if isinstance(each, str)]))
+    running.write(to, html.page(tables, plots, list(dict.fromkeys(each for each in drawn if isinstance(each, str)))))
 
 
 def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":

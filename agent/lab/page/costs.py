@@ -9,7 +9,7 @@ from agent.lab.page.saved import Strategy, Table
 NEEDED = {"0", "5", "25", "50", "75", "95", "100"}
 
 
-def plot(table: Table, name: str) -> Plot | None:
+def plot(table: Table, name: str, of: str = "") -> Plot | None:
     """Return the picture, or nothing where a table has no percentiles."""
     rows = [row for row in table.strategies if row.mean_cost is not None and _shares(row).keys() >= NEEDED]
     if not rows:
@@ -23,7 +23,7 @@ def plot(table: Table, name: str) -> Plot | None:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(str(table.about.get("unit") or "dollars a run").partition(";")[0])
     return Plot(
-        title="What a run costs",
+        title=f"What a run costs{of}",
         says="; ".join(_words(row) for row in rows),
         note="Box: the middle half of the runs, with the median; line: from the 5th to the 95th percentile; small "
         "dots: the cheapest and the dearest run; diamond: the mean.",

@@ -8,7 +8,9 @@ from matplotlib.ticker import NullLocator
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
 
-TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+FINE = (0, 1, 2, 5, 10, 20, 50, 100)
+COARSE = (-100, -10, -1, 0, 1, 10, 100, 1000)
+BELOW = " What costs less than a bound did less than the bound had to: look at what it was late with or short of."
 MOST = 24
 """More settings than these cannot be read."""
 
@@ -27,8 +29,10 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
             axes.plot(values, range(len(names)), mark, color=colour, label=strategy, markersize=6, alpha=0.9)
         # Most are near the bound and one or two are far from it.
         axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)
-        axes.set_xticks([each for each in TICKS if each <= max(map(max, above.values()))])
-        axes.xaxis.set_major_formatter("{x:g}")
+        low, high = min(map(min, above.values())), max(map(max, above.values()))
+        ticks = FINE if low >= 0 and high < FINE[-1] else COARSE
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xlim(1.3 * low if low < -1 else -1, 1.3 * high + 1)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -37,7 +41,7 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
     return Plot(
         title="Where it is won and lost",
         says="; ".join(_words(strategy, names, values) for strategy, values in above.items()),
-        note="Each row is one setting; per cent by their logarithm.",
+        note="Each row is one setting; per cent by their logarithm." + (BELOW if low < 0 else ""),
         svg=sheet.svg,
     )
 

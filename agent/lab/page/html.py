@@ -77,7 +77,7 @@ def dollars(value: float | None, digits: int, *, signed: bool = False) -> str:
 def words(value: object) -> str:
     """Return a setting in words."""
     if value is None:
-        return "the data's own"
+        return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

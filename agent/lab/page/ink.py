@@ -76,8 +76,8 @@ def sheet(name: str, width: float, height: float) -> Iterator[Sheet]:
 
 
 def series(place: int) -> str:
-    """Return the colour of the n-th series."""
-    return SERIES[place % len(SERIES)]
+    """Return the colour of the n-th series; there is one fewer than marks and lines, so that no two look alike."""
+    return SERIES[place % (len(MARKS) - 1)]
 
 
 def _inlined(text: str, name: str) -> str:

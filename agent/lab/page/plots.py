@@ -14,9 +14,9 @@ NOTHING = "settings side by side: there is one setting alone, or one strategy, o
 def of_saved(tables: Sequence[saved.Table]) -> Iterator[Plot | str]:
     """Yield what tables alone can show, and a sentence for what they cannot."""
     for place, table in enumerate(tables):
-        of = f" ({table.about.get('climate')})" if len(tables) > 1 else ""
-        yield costs.plot(table, f"costs-{place}") or f"costs{of}: the file holds no percentiles; print it anew"
-        drawn = trade.plot(table, f"trade-{place}")
+        of = f": {table.about.get('climate', place + 1)}" if len(tables) > 1 else ""
+        yield costs.plot(table, f"costs-{place}", of) or f"costs{of}: the file holds no percentiles; print it anew"
+        drawn = trade.plot(table, f"trade-{place}", of)
         yield drawn or f"cost against lateness{of}: no strategy differs from another in it"
 
 

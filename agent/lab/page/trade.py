@@ -4,10 +4,12 @@ from agent.lab.page import ink
 from agent.lab.page.html import Plot
 from agent.lab.page.saved import Strategy, Table
 
+TICKS = (0, 0.1, 0.3, 1, 3, 10, 30, 100)
 
-def plot(table: Table, name: str) -> Plot | None:
+
+def plot(table: Table, name: str, of: str = "") -> Plot | None:
     """Return cost against availability, or against the share of late runs; nothing where all are alike in it."""
-    what, values = _measured(table)
+    title, what, values = _measured(table)
     rows = [row for row in table.strategies if row.strategy in values and row.mean_cost is not None]
     if len({round(value, 9) for value in values.values()}) < 2:  # noqa: PLR2004 - one value is no axis
         return None
@@ -17,25 +19,29 @@ def plot(table: Table, name: str) -> Plot | None:
             mark, colour = ink.MARKS[place % 8], ink.series(place)
             axes.plot([values[row.strategy]], [row.mean_cost or 0.0], mark, color=colour, label=row.strategy)
         axes.margins(0.12)
+        # What matters is the last per cent.
+        axes.set_xscale("symlog", linthresh=0.1, linscale=0.3)
+        axes.set_xlim(left=-0.02)
+        axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axes.set_xlim(right=2 * max(values.values()))
         axes.set_xlabel(what)
         axes.set_ylabel("mean cost")
         sheet.figure.legend(loc="outside lower center", ncols=3)
     return Plot(
-        title=f"Cost against {what}",
+        title=f"Cost against {title}{of}",
         says="; ".join(_words(row, values[row.strategy], what) for row in rows),
-        note="Lower is cheaper; "
-        + ("left is more in time." if what.startswith("late") else "right is more available."),
+        note="Lower is cheaper, farther left is better; per cent by their logarithm.",
         svg=sheet.svg,
     )
 
 
-def _measured(table: Table) -> tuple[str, dict[str, float]]:
-    """Return what is compared and its value for each strategy."""
-    for key in dict.fromkeys(key for row in table.strategies for key in row.figures):
-        if "availab" in key:
-            found = {row.strategy: row.figures.get(key) for row in table.strategies}
-            return key.replace("_", " "), {strategy: value for strategy, value in found.items() if value is not None}
-    return "late runs, %", {row.strategy: 100 * row.late / table.runs for row in table.strategies}
+def _measured(table: Table) -> tuple[str, str, dict[str, float]]:
+    """Return what is compared, how its axis is called and the value of each strategy in per cent, less is better."""
+    figures = {row.strategy: row.figures.get("availability") for row in table.strategies}
+    known = {strategy: 100 * max(1 - value, 0.0) for strategy, value in figures.items() if value is not None}
+    if known:
+        return "availability", "time not available, %", known
+    return "lateness", "late runs, %", {row.strategy: 100 * row.late / table.runs for row in table.strategies}
 
 
 def _words(row: Strategy, value: float, what: str) -> str:
