@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent.cli.lab import extra
 from agent.cli.lab.options import Options, span
 
 if TYPE_CHECKING:
