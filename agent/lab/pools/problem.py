@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.lab import traces
 from agent.lab.bench import Case, Score
-from agent.lab.pools import cut, optimum, play, rate, uniform
+from agent.lab.pools import cut, optimum, ours, play, rate, uniform
 from agent.lab.pools.terms import PoolsCase, Terms
 
 OPTIMUM, STAY = "optimum", "stay"
@@ -15,6 +15,7 @@ POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {
     "on_demand": lambda terms, _: uniform.OnDemand(terms),
     "eager": lambda terms, _: uniform.Uniform(terms),
     "rate": rate.Rate,
+    "hedged": lambda terms, _: ours.Wander(terms),
 }
 """The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
 

@@ -6,34 +6,24 @@ by price after a loss, those of the lost pool's region last (SkyPilot's eager ne
 2601.06520).
 """
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from agent.decide import wander
+from agent.domain.tenure import Tenure
+from agent.lab.pools import ours
 from agent.lab.pools.place import region
 from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
 from agent.lab.pools.terms import Terms
 
 
-def ticks_for(seconds: float, terms: Terms) -> int:
-    """Return how many ticks hold so many seconds."""
-    return math.ceil(seconds / terms.tick)
-
-
 def last_resort(sight: Sight, terms: Terms) -> Choice | None:
-    """Return what must run in this tick for the deadline's sake, or None where there is a choice.
-
-    Where another start and a fall-back after it no longer fit, only what runs may go on; where the start of a fall-back
-    just fits, only what is warmed up may.
-    """
-    todo, left = terms.work - sight.done, terms.ticks - sight.tick
-    holds = sight.runs if sight.runs.mode is Mode.INTERRUPTIBLE else None
-    if ticks_for(todo + 2 * terms.overhead, terms) < left:
+    """Return what must run in this tick for the deadline's sake, or None where there is a choice."""
+    forced = wander.must(ours.standing(sight, terms))
+    if forced is None:
         return None
-    if holds is not None and (ticks_for(todo + terms.overhead, terms) < left or sight.warm == 0):
-        return holds
-    return on_demand(sight)
+    return sight.runs if forced[0] is Tenure.INTERRUPTIBLE else on_demand(sight)
 
 
 def on_demand(sight: Sight) -> Choice:

@@ -1,0 +1,114 @@
+"""How a pool's interruptible capacity comes and goes when its weather changes: good, middling and poor spells of days.
+
+In each regime losing capacity and getting it back have a hazard while young and a lower one after; the regime turns
+now and then into a fresh one. What was seen of a pool says which regime it is in; old evidence wears off by itself,
+because the regime may have turned since.
+
+Invariants:
+1. A belief depends on what was observed alone, in order; equal observations give equal beliefs.
+2. Shares of a belief add up to one.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+MOST = 0.9
+"""No event is more likely within one look than this: a hazard says nothing of spans shorter than a tick."""
+FIRST_AGE = 1.0
+"""Hours that what is seen at the first look is taken to have lasted: it is not known to be young."""
+UP, DOWN, STATES = 0, 2, 4
+"""Of a regime's states: young and old with capacity, then young and old without."""
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """Hazards per hour by regime, each (young with capacity, old with, young without, old without).
+
+    `shares` are how often each regime is met, `young_hours` how long a spell is young, `turn_hours` how long a regime
+    lasts on average before another is drawn.
+    """
+
+    hazards: tuple[tuple[float, float, float, float], ...]
+    shares: tuple[float, ...]
+    young_hours: float = 1.0
+    turn_hours: float = 24.0
+
+    @property
+    def count(self) -> int:
+        """How many regimes there are."""
+        return len(self.shares)
+
+    @cached_property
+    def rates(self) -> Array:
+        """The hazards, (regimes, 4)."""
+        return np.array(self.hazards)
+
+    @cached_property
+    def prior(self) -> Array:
+        """The shares, (regimes,)."""
+        return np.array(self.shares) / sum(self.shares)
+
+    def turns(self, hours: float) -> Array:
+        """Return the chances of each regime after so many hours, (regimes before, regimes after)."""
+        turned = -math.expm1(-hours / self.turn_hours)
+        return (1.0 - turned) * np.eye(self.count) + turned * np.tile(self.prior, (self.count, 1))
+
+    def chances(self, state: int, hours: float) -> Array:
+        """Return for each regime how likely a spell in this state ends within so many hours, (regimes,)."""
+        ends: Array = np.minimum(self.rates[:, state] * hours, MOST)
+        return ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What is known of a pool: whether it has capacity, for how many hours, and how likely each regime is."""
+
+    is_up: bool
+    age: float
+    shares: Array
+
+    def state(self, regimes: Regimes) -> int:
+        """Return the state within a regime."""
+        return (UP if self.is_up else DOWN) + (self.age >= regimes.young_hours)
+
+    def vector(self, regimes: Regimes) -> Array:
+        """Return the chances of every regime and state, (regimes * 4,)."""
+        found = np.zeros((regimes.count, STATES))
+        found[:, self.state(regimes)] = self.shares
+        return found.reshape(-1)
+
+    def rate(self, regimes: Regimes) -> float:
+        """Return the hazard per hour of the end of the present spell."""
+        return float(self.shares @ regimes.rates[:, self.state(regimes)])
+
+
+def first(regimes: Regimes, *, is_up: bool) -> Belief:
+    """Return the belief at the first look."""
+    up_hours, down_hours = 1.0 / regimes.rates[:, UP + 1], 1.0 / regimes.rates[:, DOWN + 1]
+    likely = up_hours / (up_hours + down_hours)
+    shares = regimes.prior * (likely if is_up else 1.0 - likely)
+    return Belief(is_up, FIRST_AGE, shares / shares.sum())
+
+
+def observe(regimes: Regimes, belief: Belief, *, is_up: bool, hours: float) -> Belief:
+    """Return the belief after `hours` at whose end capacity was seen to be there or not."""
+    ends = regimes.chances(belief.state(regimes), hours)
+    has_changed = is_up is not belief.is_up
+    shares = belief.shares * (ends if has_changed else 1.0 - ends)
+    return Belief(is_up, 0.0 if has_changed else belief.age + hours, shares / shares.sum() @ regimes.turns(hours))
+
+
+SHIPPED = Regimes(
+    hazards=((0.88, 0.14, 4.21, 1.48), (0.92, 0.32, 0.65, 0.40), (3.64, 1.86, 0.89, 0.08)),
+    shares=(0.34, 0.28, 0.38),
+)
+"""Fitted by expectation maximisation (turns every 24 h) to recorded availability of AWS (8 pools of us-west-2 from
+2022-10-26, 9 zones from 2023-02-15) and GCP (16 H100 at once in 13 zones from 2025-10-03), of the artifacts of "Can't
+Be
+Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs it in
+hours."""

@@ -1,0 +1,61 @@
+"""Our own kernel on the bench: what was seen of each pool becomes a belief, and `agent.decide.wander` chooses."""
+
+from dataclasses import dataclass, field
+
+from agent.decide import regimes, wander
+from agent.domain.tenure import Tenure
+from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
+from agent.lab.pools.terms import HOUR, Terms
+
+TENURES = {Mode.NONE: None, Mode.INTERRUPTIBLE: Tenure.INTERRUPTIBLE, Mode.ON_DEMAND: Tenure.ON_DEMAND}
+
+
+def standing(sight: Sight, terms: Terms) -> wander.Standing:
+    """Return where a job stands at a tick."""
+    span = terms.ticks * terms.tick
+    return wander.Standing(
+        left=(span - sight.now) / HOUR,
+        todo=(terms.work - sight.done) / HOUR,
+        tenure=TENURES[sight.runs.mode],
+        pool=sight.runs.pool,
+        where=sight.where,
+        warming=sight.warm / HOUR,
+        overhead=terms.overhead / HOUR,
+        gap=terms.tick / HOUR,
+        span=span / HOUR,
+        room=(span - terms.work) / HOUR,
+    )
+
+
+@dataclass(slots=True)
+class Wander:
+    """Sees every pool in every tick and asks the kernel."""
+
+    terms: Terms
+    known: regimes.Regimes = regimes.SHIPPED
+    _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
+
+    def choose(self, sight: Sight) -> Choice:
+        """Return the kernel's choice."""
+        self._look(sight)
+        pools = [
+            wander.Pool(price, belief, float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0)
+            for pool, (price, belief) in enumerate(zip(sight.spot.tolist(), self._beliefs, strict=True))
+        ]
+        ask = float(sight.on_demand[sight.fallback])
+        made = wander.choose(standing(sight, self.terms), pools, ask, self.terms.egress, self.known)
+        if made.tenure is None:
+            return NOTHING
+        if made.tenure is Tenure.INTERRUPTIBLE:
+            return Choice(Mode.INTERRUPTIBLE, made.pool)
+        return sight.runs if sight.runs.mode is Mode.ON_DEMAND else Choice(Mode.ON_DEMAND, sight.fallback)
+
+    def _look(self, sight: Sight) -> None:
+        hours, seen = self.terms.tick / HOUR, sight.up.tolist()
+        if not self._beliefs:
+            self._beliefs = [regimes.first(self.known, is_up=is_up) for is_up in seen]
+            return
+        self._beliefs = [
+            regimes.observe(self.known, belief, is_up=is_up, hours=hours)
+            for belief, is_up in zip(self._beliefs, seen, strict=True)
+        ]

@@ -1,0 +1,97 @@
+"""Beliefs over regimes, and what the kernel for several pools chooses where the answer is known."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import regimes, voyage, wander
+from agent.domain.tenure import Tenure
+
+KNOWN = regimes.SHIPPED
+BID, ASK = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND
+NEVER_LOST = regimes.Regimes(((1e-9, 1e-9, 1e-9, 1e-9),), (1.0,))
+
+
+def standing(**more: float) -> wander.Standing:
+    given_ = {"left": 10.0, "todo": 4.0, "pool": -1, "where": -1, "warming": 0.0, "overhead": 0.5, "gap": 0.25}
+    given_ |= {"span": 10.0, "room": 6.0} | more
+    return wander.Standing(tenure=None, **given_)  # type: ignore[arg-type]
+
+
+def pool(price: float, *, is_up: bool = True, egress: float = 0.0, known: regimes.Regimes = KNOWN) -> wander.Pool:
+    return wander.Pool(price, regimes.first(known, is_up=is_up), egress)
+
+
+@given(st.lists(st.booleans(), max_size=60), st.sampled_from([0.05, 0.25, 1.0, 6.0]))
+def test_a_belief_is_shares_of_regimes_whatever_was_seen(seen: list[bool], hours: float) -> None:
+    belief = regimes.first(KNOWN, is_up=True)
+    for is_up in seen:
+        belief = regimes.observe(KNOWN, belief, is_up=is_up, hours=hours)
+    assert belief.shares.sum() == pytest.approx(1.0)
+    assert (belief.shares > 0).all()
+    assert belief.vector(KNOWN).sum() == pytest.approx(1.0)
+
+
+def test_long_capacity_speaks_for_the_good_regime_and_many_losses_for_the_poor_one() -> None:
+    steady = flapping = regimes.first(KNOWN, is_up=True)
+    for turn in range(48):
+        steady = regimes.observe(KNOWN, steady, is_up=True, hours=0.25)
+        flapping = regimes.observe(KNOWN, flapping, is_up=turn % 3 == 0, hours=0.25)
+    assert steady.shares[0] > 0.6
+    assert flapping.shares[2] > 0.5
+
+
+def test_evidence_wears_off() -> None:
+    belief = regimes.first(KNOWN, is_up=True)
+    assert np.allclose(belief.shares @ KNOWN.turns(1000.0), KNOWN.prior)
+
+
+def test_where_nothing_is_ever_lost_a_job_costs_its_work_and_one_start() -> None:
+    made = wander.choose(standing(), [pool(1.0, known=NEVER_LOST)], 3.0, np.zeros((1, 1)), NEVER_LOST)
+    assert (made.tenure, made.pool) == (BID, 0)
+    assert made.costs[BID, 0] == pytest.approx(4.5, rel=0.02)
+    assert made.costs[ASK, -1] == pytest.approx(5.5, rel=0.1)  # a start on demand, and soon over to what is cheap
+
+
+def test_where_nothing_is_ever_there_it_takes_on_demand_and_what_that_costs_is_known() -> None:
+    away = pool(1.0, is_up=False, known=NEVER_LOST)
+    made = wander.choose(standing(), [away], 3.0, np.zeros((1, 1)), NEVER_LOST)
+    assert made.costs[ASK, -1] == pytest.approx(13.5, rel=0.02)
+
+
+@pytest.mark.parametrize(("egress", "first"), [(0.0, 1), (50.0, 0)])
+def test_a_cheaper_pool_is_worth_a_move_or_not_by_its_egress(egress: float, first: int) -> None:
+    moves = np.array([[0.0, egress], [egress, 0.0]])
+    pools = [pool(1.0, known=NEVER_LOST), pool(0.5, egress=egress, known=NEVER_LOST)]
+    made = wander.choose(standing(where=0.0), pools, 3.0, moves, NEVER_LOST)
+    assert (made.tenure, made.pool) == (BID, first)
+
+
+def test_no_slack_is_no_choice() -> None:
+    pools = [pool(0.01)]
+    tight = standing(todo=9.5, room=0.5)
+    assert wander.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
+
+
+def test_pools_near_in_price_and_place_are_one_tier() -> None:
+    moves = np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=float)
+    assert wander.grouped([1.0, 1.0, 1.02, 2.0], moves) == [(0, 1, 2), (3,)]
+    assert wander.grouped([1.0], np.zeros((1, 1))) == [(0,)]
+
+
+def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
+    def table(price: float) -> voyage.Table:
+        tiers = (voyage.Tier(price, 0.0, 1), voyage.Tier(2.0, 0.0, 1))
+        egress = ((0.0, 1.0), (1.0, 0.0))
+        return voyage.Table(voyage.Voyage(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+
+    cheap, dear = table(1.0), table(1.5)
+    assert all((np.diff(values, axis=-1) <= 1e-3).all() for values in cheap.values)
+    assert (dear.values[-1] >= cheap.values[-1] - 1e-3).all()
+    assert math.isfinite(float(dear.values[-1].max()))
+    for chain in cheap.chains:
+        assert np.allclose(chain.free.sum(axis=1), 1.0, atol=1e-5)
+        assert np.allclose((chain.keeps + chain.loses).sum(axis=1)[chain.is_up], 1.0, atol=1e-5)
