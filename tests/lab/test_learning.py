@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from agent.decide import hazards
 from agent.lab import bench
-from agent.lab.deadline import fitting, folds, learning, problem, ticks, window
+from agent.lab.deadline import fitting, folds, learning, problem, slack, ticks, window
+from strategies.deadline import DeadlineParams
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 
@@ -39,6 +40,26 @@ def test_it_is_in_time_whatever_capacity_does(
     is_up = (up * (least + spare))[: least + spare + 24]
     setting = ticks.Setting(3 * 3600, allowed, overhead)
     lived = ticks.run(learning.rule(hazards.SHIPPED), stretch(is_up, gap), setting)
+    assert not lived.is_late(setting)
+
+
+@settings(max_examples=60)
+@given(
+    gap=st.sampled_from((195, 600)),
+    overhead=st.sampled_from((180, 720)),
+    spare=st.integers(1, 12),
+    spells=st.lists(st.integers(1, 12), min_size=1, max_size=40),
+    share=st.floats(0.0, 1.0),
+    pace=st.sampled_from((0.0, 1.0)),
+)
+def test_by_the_rules_of_slack_it_is_in_time_too(
+    gap: int, overhead: int, spare: int, spells: list[int], share: float, pace: float
+) -> None:
+    count = -(-(3 * 3600 + overhead) // gap) + spare
+    up = [place % 2 == 0 for place, length in enumerate(spells) for _ in range(length)]
+    setting = ticks.Setting(3 * 3600, count * gap, overhead)
+    params = DeadlineParams(learn=False, slack_share=share, pace=pace)
+    lived = ticks.run(slack.rule(params), stretch((up * count)[: count + 24], gap), setting)
     assert not lived.is_late(setting)
 
 

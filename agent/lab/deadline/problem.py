@@ -13,7 +13,8 @@ from agent.decide import hazards
 from agent.decide.strategy import Params
 from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
-from agent.lab.deadline import baselines, checks, folds, learning, optimum, telling, ticks, window
+from agent.lab.deadline import baselines, checks, folds, learning, optimum, slack, telling, ticks, window
+from strategies.deadline import DeadlineParams
 
 OPTIMUM = "optimum"
 LEARNER = "deadline"
@@ -98,7 +99,8 @@ class DeadlineProblem:
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that a strategy runs on."""
-        return self.numbers.get(strategy, baselines.NUMBERED.get(strategy))
+        shipped = DeadlineParams() if strategy == LEARNER else baselines.NUMBERED.get(strategy)
+        return self.numbers.get(strategy, shipped)
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
@@ -116,9 +118,10 @@ class DeadlineProblem:
         return Score(lived.dollars, lived.is_late(case.setting))
 
     def _rule(self, strategy: str, case: Run) -> ticks.Rule:
-        if strategy == LEARNER:
-            return learning.rule(self._hazards(case.window))
-        return baselines.rule(strategy, self.params(strategy))
+        params = self.params(strategy)
+        if isinstance(params, DeadlineParams):
+            return learning.rule(self._hazards(case.window)) if params.learn else slack.rule(params)
+        return baselines.rule(strategy, params)
 
     def _hazards(self, over: window.Window) -> hazards.Hazards:
         """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
