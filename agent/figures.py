@@ -26,6 +26,7 @@ class Figures:
         metrics = self._metrics
         metrics.see_fleet(done.fleet)
         metrics.see_decisions(done.news)
+        metrics.see_spares(done.fleet, done.plan.decisions)
         metrics.see_intents(done.done)
         changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
         for beside in done.beside:

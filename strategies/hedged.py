@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from agent.decide import better, bidding, hedging, keeping, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
-from agent.domain.decision import Option, Reason
+from agent.domain.decision import SPARE, Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
@@ -171,7 +171,7 @@ def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal 
     if kept.may_spare(held):
         kept.surplus -= 1
         sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs"
-        return Proposal(slot.slot, IntentKind.RELEASE, Reason("spare_not_worth", sentence), lease=held)
+        return Proposal(slot.slot, IntentKind.RELEASE, Reason(SPARE, sentence), lease=held)
     return _elsewhere(slot, held, grounds, kept)
 
 
@@ -186,7 +186,7 @@ def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Propos
     if kept.lacking:
         return Proposal(slot.slot, None, Reason("no_offer", "nothing fits that is worth its price"))
     sentence = f"a slot above {kept.needed} saves less than it costs"
-    return Proposal(slot.slot, None, Reason("spare_not_worth", sentence))
+    return Proposal(slot.slot, None, Reason(SPARE, sentence))
 
 
 def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:

@@ -9,6 +9,9 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 
+SPARE = "spare_not_worth"
+"""The code of the reason why a slot above the number is left empty, or is given up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Term:

@@ -141,6 +141,10 @@ class Families:
             "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
             registry=target,
         )  # fmt: skip
+        self.slots_spare = Gauge(
+            "gpubid_slots_spare", "Slots above the number that stay empty because they would not pay.", ("workload",),
+            registry=target,
+        )  # fmt: skip
 
     def _make_moments(self, target: CollectorRegistry) -> None:
         self.intents = Counter(
@@ -321,6 +325,7 @@ class Families:
             self.slots_ready,
             self.slots_idle,
             self.slots_held,
+            self.slots_spare,
             self.deadline_at_risk,
         ):
             gauge.labels(workload)

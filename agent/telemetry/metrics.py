@@ -132,6 +132,14 @@ class Metrics(families.Families):
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
+    def see_spares(self, fleet: Fleet, made: Iterable[decisions.Decision]) -> None:
+        """Show the slots that stay empty by choice: nobody misses them."""
+        holds = [each.slot for each in made if isinstance(each, decisions.Hold) and each.reason.code == decisions.SPARE]
+        taken = {lease.slot for lease in fleet.leases if lease.is_open}
+        for work in fleet.workloads:
+            empty = [slot for slot in holds if slot.workload == work.name and slot not in taken]
+            self.slots_spare.labels(work.name).set(len(empty))
+
     def see_shadow(
         self, workload: str, strategy: str, spent: Usd, useful_seconds: float, losses: int, kinds: Iterable[str]
     ) -> None:

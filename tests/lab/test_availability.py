@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pickle
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, traces
+from agent.lab import bench, interval, traces
 from agent.lab.availability import baselines, bound, hedged, problem, span, ticks
 from strategies.hedged import HedgedParams
 
@@ -235,3 +236,24 @@ def test_a_case_is_of_the_problem(tmp_path: Path) -> None:
     built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
     assert len({case.key for case in built.cases()}) == len(built.cases())
     assert {case.cluster for case in built.cases()} == {"us-east-1_v100_1/0", "all/0"}
+
+
+# --- recorded --------------------------------------------------------------------------------------------------------
+RECORDED = os.environ.get("GPUBID_TRACES")
+AS_OFTEN = {"spothedge_0": "hedged_3", "spothedge_1": "hedged", "spothedge_2": "hedged"}
+"""Of ours the one that is available at least as often as each published rule."""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not RECORDED, reason="GPUBID_TRACES names no folder of recorded traces")
+@pytest.mark.parametrize("name", ["aws-2022", "aws-2023", "gcp-h100-2025"])
+def test_ours_is_cheaper_than_each_published_rule_that_is_available_as_often(name: str) -> None:
+    built = problem.AvailabilityProblem(Path(RECORDED or "") / name)
+    made = bench.run(built, [*AS_OFTEN, *set(AS_OFTEN.values())], baseline="spothedge_1")
+    rows = {row.strategy: row for row in made.rows}
+    clusters = [case.cluster for case in built.cases()]
+    for theirs, ours in AS_OFTEN.items():
+        assert rows[ours].figures["availability"] >= rows[theirs].figures["availability"], (ours, theirs)
+        pairs = zip(rows[ours].costs, rows[theirs].costs, strict=True)
+        _, high = interval.clustered([mine - other for mine, other in pairs], clusters, 0)
+        assert high < 0, (ours, theirs)
