@@ -22,7 +22,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a strategy tunes: an hour short in hours of a slot on demand, spare slots, from a loss to a replacement.
+    """What a strategy tunes: an hour short in hours of all on demand, spare slots, from a loss to a replacement.
 
     What is not held yet counts as dearer by the share `least_gain`: a start for a cent less is not worth its trouble.
     """
@@ -78,7 +78,7 @@ def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence
     terms = warm.Terms(
         slots=needed,
         on_demand_price=ask.dollars,
-        short_worth=numbers.short_worth * ask.dollars,
+        short_worth=numbers.short_worth * needed * ask.dollars,
         gap_hours=numbers.cold_start / _HOUR,
         most_extra=view.workload.slots - needed,
         on_demand_held=len(on_demand),

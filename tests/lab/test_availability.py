@@ -92,8 +92,8 @@ spans = st.builds(
 
 RULES: dict[str, ticks.Maker] = {
     **baselines.RULES,
-    "hedged": partial(hedged.Hedged, worth=40.0),
-    "hedged_2": partial(hedged.Hedged, worth=2.0),
+    "hedged": partial(hedged.Hedged, worth=13.0),
+    "hedged_0.5": partial(hedged.Hedged, worth=0.5),
 }
 
 
@@ -123,7 +123,7 @@ def test_no_rule_sees_what_is_to_come(day: span.Span, turn: int, lots: Any) -> N
 def test_on_demand_is_given_up_as_soon_as_what_was_asked_for_is_granted() -> None:
     day = a_span([[9] * 12, [9] * 12], [1.0, 2.0])
     seen: list[ticks.Choice] = []
-    lived = ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    lived = ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
     assert seen[0] == ticks.Choice((3, 0), 3)
     assert set(seen[1:]) == {ticks.Choice((3, 0), 0)}
     assert lived.availability == 1.0
@@ -133,7 +133,7 @@ def test_on_demand_is_given_up_as_soon_as_what_was_asked_for_is_granted() -> Non
 def test_a_lost_pool_is_replaced_by_another_and_tried_again_only_after_it() -> None:
     day = a_span([[9] * 4 + [0] * 10, [9] * 14], [1.0, 1.5], on_demand=5.0)
     seen: list[ticks.Choice] = []
-    ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
     assert [made.spots for made in seen[:6]] == [(3, 0)] * 5 + [(0, 3)]
 
 
@@ -141,7 +141,7 @@ def test_what_is_warm_is_kept_until_what_replaces_it_is() -> None:
     prices = np.array([[1.0] * 4 + [4.0] * 10, [1.5] * 14])
     day = dataclasses.replace(a_span([[9] * 14, [9] * 14], [1.0, 1.5]), prices=prices, step_seconds=36.0)
     seen: list[ticks.Choice] = []
-    lived = ticks.run(partial(hedged.Hedged, worth=3.0), day, THREE, watch=seen.append)
+    lived = ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
     turn = next(index for index, made in enumerate(seen) if made.spots == (3, 3))
     # Two steps cold, and at the next the rule sees that it is warm.
     assert [made.spots for made in seen[turn : turn + 4]] == [(3, 3), (3, 3), (3, 3), (0, 3)]
@@ -218,11 +218,11 @@ def test_ours_runs_on_the_numbers_that_are_shipped_or_given(tmp_path: Path) -> N
     built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
     assert isinstance(built, bench.Tunable)
     assert built.params("hedged") == HedgedParams()
-    assert built.params("hedged_3") == HedgedParams(short_worth=3.0)
+    assert built.params("hedged_1") == HedgedParams(short_worth=1.0)
     assert built.params("spothedge_1") is None
-    given = built.with_params("hedged", HedgedParams(short_worth=3.0))
+    given = built.with_params("hedged", HedgedParams(short_worth=1.0))
     case = built.cases()[0]
-    assert given.score("hedged", case) == built.score("hedged_3", case)
+    assert given.score("hedged", case) == built.score("hedged_1", case)
     assert len(set(given.digests().values())) == 3
 
 
@@ -240,7 +240,7 @@ def test_a_case_is_of_the_problem(tmp_path: Path) -> None:
 
 # --- recorded --------------------------------------------------------------------------------------------------------
 RECORDED = os.environ.get("GPUBID_TRACES")
-AS_OFTEN = {"spothedge_0": "hedged_3", "spothedge_1": "hedged", "spothedge_2": "hedged"}
+AS_OFTEN = {"spothedge_0": "hedged_1", "spothedge_1": "hedged", "spothedge_2": "hedged"}
 """Of ours the one that is available at least as often as each published rule."""
 
 

@@ -18,7 +18,7 @@ ANEW_HOURS = 0.1
 class Hedged:
     """Remembers of each pool its record and when it last refused a start.
 
-    `worth` is what an hour with too few warm slots costs, in hours of one slot on demand; `spare_slots` are held above
+    `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
     the number at most.
     """
 
@@ -31,7 +31,7 @@ class Hedged:
         self._terms = warm.Terms(
             slots=setting.slots,
             on_demand_price=span.on_demand_price,
-            short_worth=worth * span.on_demand_price,
+            short_worth=worth * setting.slots * span.on_demand_price,
             # A loss is seen at the next look, and a start is warm `cold_steps` later.
             gap_hours=(span.cold_steps + 1) * span.step_hours,
             most_extra=spare_slots,
