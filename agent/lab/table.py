@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,20 +63,22 @@ class Table:
             "strategies": [_document(row) for row in self.rows],
         }
 
-    def csv(self) -> str:
-        """Return it as CSV, one line a strategy."""
-        rows = [_flat(row) for row in self.rows]
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
-
     def lines(self) -> list[list[str]]:
         """Return its cells as text, the heading first."""
         figures = list(dict.fromkeys(key for row in self.rows for key in row.figures))
         heading = ["strategy", "mean $", "/ optimum", "late", f"less {self.baseline}", "95 %", *figures, "wall s"]
         return [heading, *([*_cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows)]
+
+
+def csv_text(tables: Sequence[Table]) -> str:
+    """Return tables as one CSV, a line a strategy; what tells several tables apart stands first."""
+    apart = [key for key in tables[0].about if len({str(table.about.get(key)) for table in tables}) > 1]
+    rows = [{**{key: table.about.get(key) for key in apart}, **_flat(row)} for table in tables for row in table.rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _document(row: Row) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The bench: same figures however it is spread, intervals that mean something, and the published yardstick."""
 
+import csv
+import io
 import json
 import os
 import sys
@@ -9,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, interval
+from agent.lab import bench, interval, table
 from agent.lab.deadline import baselines, problem, ticks, window
 
 RECORDED = os.environ.get("GPUBID_TRACES")
@@ -99,6 +101,25 @@ def test_what_does_not_fit_is_said_with_what_to_name(tmp_path: Path, words: list
     command = ["lab", "bench", "--problem", "deadline", "--traces", str(folder(tmp_path)), *words]
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
+def test_hazards_that_cannot_be_fitted_are_said_before_anything_runs(tmp_path: Path) -> None:
+    alone = folder(tmp_path) / "0.json"
+    command = ["lab", "bench", "--problem", "deadline", "--traces", str(alone), "--cross-fit", "pool"]
+    job = ["--job-hours", "8", "--deadline-hours", "9", "--window-hours", "12"]
+    result = CliRunner().invoke(app, [*command, *job, "--spot-price", "1", "--on-demand-price", "3"])
+    assert (result.exit_code, "nothing to fit hazards to" in result.stderr) == (2, True), result.stderr
+
+
+def test_several_tables_are_one_csv_with_what_tells_them_apart() -> None:
+    row = table.Row("levi", 1.5, 1.0, 0, 0.0, (0.0, 0.0), 0.1, "", (1.5,), {"useful h": 2.0})
+    made = [table.Table("bids", 1, "levi", 0, 2000, {"climate": name, "hours": 3}, (row,)) for name in ("calm", "war")]
+    rows = list(csv.DictReader(io.StringIO(table.csv_text(made))))
+    assert [(each["climate"], each["mean_cost"], each["useful h"]) for each in rows] == [
+        ("calm", "1.5", "2.0"),
+        ("war", "1.5", "2.0"),
+    ]
+    assert "hours" not in rows[0]
 
 
 def test_a_problem_that_needs_the_extra_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

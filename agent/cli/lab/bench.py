@@ -52,11 +52,13 @@ def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
         name = documents[0]["problem"]
         session.print_json(documents[0] if len(made) == 1 else {"problem": name, "tables": documents})
         return
+    if as_csv:
+        from agent.lab import table
+
+        sys.stdout.write(table.csv_text(made))
+        return
     for each in made:
-        if as_csv:
-            sys.stdout.write(each.csv())
-        else:
-            _show(each)
+        _show(each)
 
 
 def _show(made: "Table") -> None:
