@@ -75,6 +75,14 @@ def offer_of(columns: Mapping[str, Any]) -> Offer | None:
         return None
 
 
+def kept(offers: Iterable[Offer]) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
+    """Return the statements that keep a search, each with its rows; none for nothing seen."""
+    rows = {(each.market, each.host_id, each.gpus): each for each in offers}
+    if not rows:
+        return []
+    return [(KNOWN, [slice_row(each) for each in rows.values()]), (SEEN, [row(each) for each in seen(rows.values())])]
+
+
 def between(since: datetime | None, until: datetime | None) -> Query:
     """Return the query for looks from `since` up to but not at `until`, the oldest first."""
     table = schema.looks

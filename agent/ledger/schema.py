@@ -61,6 +61,10 @@ def _text(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, CleanText, nullable=False) for name in names]
 
 
+def _keys(*names: str) -> list[SchemaItem]:
+    return [sa.Column(name, CleanText, primary_key=True) for name in names]
+
+
 def _times(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, UtcMicros, nullable=False) for name in names]
 
@@ -359,10 +363,7 @@ sa.Index("ix_decisions_slot", decisions.c.workload, decisions.c.slot, decisions.
 
 shadows = _table(
     "shadows",
-    [
-        sa.Column("workload", CleanText, primary_key=True),
-        sa.Column("strategy", CleanText, primary_key=True),
-    ],
+    _keys("workload", "strategy"),
     _times("since", "seen_at"),
     _amounts("spent", "live_spent"),
     _counts("paid", "useful", "lost", "live_paid", "live_useful", "live_lost", "interruptions", "starts", "rents"),
@@ -378,12 +379,8 @@ shadow_decisions = _table(
     _counts("slot"),
     autoincrement=True,
 )
-sa.Index(
-    "ix_shadow_decisions_shadow",
-    shadow_decisions.c.workload,
-    shadow_decisions.c.strategy,
-    shadow_decisions.c.decision_id,
-)
+_SHADOW = (shadow_decisions.c.workload, shadow_decisions.c.strategy, shadow_decisions.c.decision_id)
+sa.Index("ix_shadow_decisions_shadow", *_SHADOW)
 
 looks = _table(
     "looks",
@@ -394,11 +391,8 @@ looks = _table(
 
 slices = _table(
     "slices",
-    [
-        sa.Column("market", CleanText, primary_key=True),
-        sa.Column("host_id", CleanText, primary_key=True),
-        sa.Column("gpus", sa.Integer, primary_key=True),
-    ],
+    _keys("market", "host_id"),
+    [sa.Column("gpus", sa.Integer, primary_key=True)],
     _times("seen_at"),
     [sa.Column("facts", JsonText, nullable=False)],
     has_rowid=False,

@@ -4,7 +4,7 @@
 2. Decisions older than `KEPT_DAYS`, and all but the last `KEPT_DECISIONS` of a shadow, are forgotten once a day.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -68,6 +68,12 @@ def decision_of(columns: Mapping[str, Any]) -> ShadowDecision:
     names = ("at", "strategy", "kind", "code", "sentence", "host_id")
     slot = Slot(columns["workload"], columns["slot"])
     return ShadowDecision(slot=slot, **{name: columns[name] for name in names})
+
+
+def kept(account: ShadowAccount, made: Iterable[ShadowDecision]) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
+    """Return the statements that keep how a shadow stands and what it decided, each with its rows."""
+    rows = [decision_row(account.workload, each) for each in made]
+    return [(STORED, [row(account)]), *([(MADE, rows)] if rows else [])]
 
 
 def newest(workload: str | None, strategy: str | None, limit: int) -> Query:

@@ -311,10 +311,7 @@ class Transaction:
 
     def observe_offers(self, offers: Iterable[Offer]) -> None:
         """Write down which slices a search showed, and what is known of each besides its prices."""
-        rows = {(each.market, each.host_id, each.gpus): each for each in offers}
-        if rows:
-            self.work.append((looks.KNOWN, [looks.slice_row(each) for each in rows.values()]))
-            self.work.append((looks.SEEN, [looks.row(each) for each in looks.seen(rows.values())]))
+        self.work += looks.kept(offers)
 
     def bind_account(self, market: str, account_id: str) -> None:
         """Keep to which account of a market this ledger belongs; an empty id is of a market that tells nobody's.
@@ -344,10 +341,7 @@ class Transaction:
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
         """Keep how a shadow stands, in place of what was kept, and the decisions it made since."""
-        self._write(shadows.STORED, shadows.row(account))
-        rows = [shadows.decision_row(account.workload, each) for each in made]
-        if rows:
-            self.work.append((shadows.MADE, rows))
+        self.work += shadows.kept(account, made)
 
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.decide import meter, paper
+from agent.domain.account import Line
 from agent.domain.event import Event
 from agent.domain.lease import Lease
 from agent.domain.money import total
@@ -25,18 +26,20 @@ async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload
     since = min(each.since for each in accounts)
     losses = await reader.events(since=since, kinds=(INTERRUPTED,), limit=MOST_LOSSES)
     last = await reader.last_shadow_decisions()
-    live: dict[str, Counted] = {}
-    for name in {each.workload for each in accounts}:
-        mine = [line for line in lines if line.workload == name]
-        owed = meter.outstanding((held for held in leases if held.slot.workload == name), now)
-        live[name] = Counted(
-            total(line.amount for line in mine) + owed,
-            sum(line.paid for line in mine),
-            sum(line.useful for line in mine),
-            sum(line.lost for line in mine),
-        )
-    rows = [_row(each, live[each.workload], losses, last) for each in accounts]
+    rows = [_row(each, _live(each, lines, leases), losses, last) for each in accounts]
     return {"now": now.isoformat(), "shadows": rows, "rules": list(paper.RULES)}
+
+
+def _live(account: ShadowAccount, lines: Sequence[Line], leases: Sequence[Lease]) -> Counted:
+    """Return what a workload had really come to when its shadow was last seen: a ledger may be read long after."""
+    mine = [line for line in lines if line.workload == account.workload]
+    owed = meter.outstanding((held for held in leases if held.slot.workload == account.workload), account.seen_at)
+    return Counted(
+        total(line.amount for line in mine) + owed,
+        sum(line.paid for line in mine),
+        sum(line.useful for line in mine),
+        sum(line.lost for line in mine),
+    )
 
 
 def _row(

@@ -47,7 +47,7 @@ async def test_a_shadow_pays_on_paper_beside_what_really_ran(tmp_path: Path) -> 
         assert row["rents"] == 1
         assert row["paper"]["useful_hours"] == pytest.approx(0.9, abs=0.15)
         assert row["paper"]["dollars"] > spent > 0, "on demand is dearer than a bid"
-        assert row["live"]["dollars"] == pytest.approx(spent, rel=1e-6)
+        assert row["live"]["dollars"] == pytest.approx(spent, rel=0.02), "as of when the shadow was last written down"
         assert row["live"]["interruptions"] == row["paper"]["interruptions"] == 0
         assert [made["strategy"] for made in row["last"]] == ["ondemand"]
         assert len(world.contracts()) == 1, "nothing was rented for it"

@@ -1,0 +1,93 @@
+"""`gpubid lab import`: records of others, and our own, as trace files that a bench runs on."""
+
+import json
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from agent.lab.traces import Trace
+
+
+class Kind(StrEnum):
+    """What a file is."""
+
+    CSV = "csv"
+    AWS = "aws"
+    VAST = "vast"
+    LEDGER = "ledger"
+
+
+SAID = {
+    Kind.AWS: "AWS tells prices, not capacity: it is taken to be there from the first price on",
+    Kind.VAST: "a search shows a sample of the market: counts are least counts",
+    Kind.LEDGER: "only what a search asked for was looked at: counts are least counts",
+}
+
+
+def bring(
+    kind: Annotated[Kind, typer.Argument(help="csv, aws (describe-spot-price-history), vast (search offers), ledger.")],
+    files: Annotated[list[Path], typer.Argument(help="Files, of vast also folders of them.")],
+    out: Annotated[Path, typer.Option(help="The folder to write to, one file a pool.")],
+    gap_seconds: Annotated[int | None, typer.Option(min=1, max=86_400, help="Length of a tick.")] = None,
+    at: Annotated[str | None, typer.Option(help="When one search was saved; by default as named.")] = None,
+) -> None:
+    """Turn records of a market into trace files."""
+    from agent.config.problems import ConfigError
+    from agent.lab.importers import aws, ledger, table, vast
+
+    if at is not None and (kind is not Kind.VAST or len(files) != 1 or files[0].is_dir()):
+        exits.stop(exits.BAD_INPUT, ["--at goes with one file of kind vast; name it, or leave --at out"])
+    try:
+        if kind is Kind.VAST:
+            found = vast.read(files, gap_seconds, _instant(at))
+        else:
+            read = {Kind.CSV: table.read, Kind.AWS: aws.read, Kind.LEDGER: ledger.read}[kind]
+            found = read(files, gap_seconds)
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    _write(found, out)
+    if kind in SAID:
+        session.say(SAID[kind])
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        exits.stop(exits.BAD_INPUT, [f"--at {text}: is no instant; write such as 2026-11-20T18:00:00Z"])
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def _write(found: "list[Trace]", out: Path) -> None:
+    """Write every trace, or none where one is there already."""
+    from agent.lab import traces
+
+    named = {out / f"{_stem(each.pool)}.json": each for each in found}
+    if len(named) < len(found):
+        exits.stop(exits.BAD_INPUT, ["two pools would have one file name; import them apart"])
+    for file in named:
+        if file.exists():
+            exits.stop(exits.BAD_INPUT, [f"--out: {file} exists already; name another folder"])
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for file, each in named.items():
+            file.write_text(json.dumps(traces.document(each)) + "\n", encoding="ascii")
+    except OSError as error:
+        exits.stop(exits.BAD_INPUT, [f"--out {out}: cannot be written ({error.strerror}); name another folder"])
+    for file, each in named.items():
+        span = f"{each.start:%Y-%m-%d %H:%M} to {each.end:%Y-%m-%d %H:%M} UTC"
+        up = float((each.available > 0).mean())
+        session.say(f"{file}: {each.ticks} ticks of {each.gap_seconds} s, {span}, something there in {up:.0%}")
+
+
+def _stem(pool: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", pool).strip("-.")[:100] or "pool"

@@ -1,0 +1,77 @@
+"""`gpubid lab record`: our own recorded market, anonymised, as a file for other boxes and people."""
+
+import asyncio
+import secrets
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli import exits, session
+
+if TYPE_CHECKING:
+    from agent.lab.export import Names
+
+DAY = "%Y-%m-%d"
+SALT = ".export-salt"
+SALT_BYTES = 32
+
+
+def record(
+    ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
+    out: Annotated[Path | None, typer.Option(help="The file to write; standard output by default.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Keep the names of hosts and owners.")] = False,
+    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only from this UTC day on.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only up to this UTC day, left out.")] = None,
+) -> None:
+    """Export prices, searches, and what became of our own leases; hosts and owners are hashed."""
+    from agent.lab import export
+
+    if out is not None and out.exists():
+        exits.stop(exits.BAD_INPUT, [f"--out {out}: exists already; name a file that does not"])
+    span = [None if day is None else day.replace(tzinfo=UTC) for day in (since, until)]
+    told = asyncio.run(_lines(ledger, export.Names(None if plain else _salt(ledger)), span[0], span[1]))
+    text = "\n".join(told) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        out.write_text(text, encoding="ascii")
+    except OSError as error:
+        exits.stop(exits.BAD_INPUT, [f"--out {out}: cannot be written ({error.strerror}); name another file"])
+    session.say(f"{len(told)} lines were written to {out}")
+
+
+async def _lines(path: Path, names: "Names", since: datetime | None, until: datetime | None) -> list[str]:
+    from agent.lab import export, history
+    from agent.ledger.errors import LedgerError
+    from agent.ledger.reader import open_reader
+
+    try:
+        reader = await open_reader(path)
+        try:
+            return list(export.lines(await history.read(reader, since, until), names))
+        finally:
+            await reader.close()
+    except LedgerError as error:
+        exits.refused(error)
+
+
+def _salt(ledger: Path) -> bytes:
+    """Return the salt beside a ledger, made at the first export; one that cannot be kept serves this export alone."""
+    from agent.ledger import beside
+    from agent.ledger.errors import LedgerError
+
+    file = beside.sibling(ledger, SALT)
+    try:
+        return bytes.fromhex(file.read_text("ascii").strip())
+    except (OSError, ValueError):
+        made = secrets.token_bytes(SALT_BYTES)
+    try:
+        if ledger.exists():
+            beside.write_whole(file, made.hex() + "\n")
+    except LedgerError:
+        sys.stderr.write(f"gpubid: {file} cannot be kept; hosts have other names in the next export\n")
+    return made
