@@ -153,7 +153,7 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
     if held is None:
         return _fill(slot, grounds)
     if slot.down is not None:
-        return _fall_back(slot, held, grounds) or _recover(slot, held, grounds)
+        return (None if grounds.kept else _fall_back(slot, held, grounds)) or _recover(slot, held, grounds)
     if recovery.ends_soon(held, view.now):
         leaving = recovery.leave(slot, view.workload, grounds.bid(slot) or grounds.ask(slot), view.now)
         if leaving is not None:
@@ -181,12 +181,12 @@ def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Propos
     if to is not None:
         kept.lacking -= 1
         return recovery.go(slot, to, _chosen(to, kept))
-    if slot.lease is not None:
-        return None
     if kept.lacking:
-        return Proposal(slot.slot, None, Reason("no_offer", "nothing fits that is worth its price"))
-    sentence = f"a slot above {kept.needed} saves less than it costs"
-    return Proposal(slot.slot, None, Reason(SPARE, sentence))
+        why = Reason("no_offer", "nothing fits that is worth its price")
+        return Proposal(slot.slot, None, why) if slot.lease is None else None
+    why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs")
+    is_left = slot.lease is not None and recovery.may_leave(slot.lease, grounds.view.workload)
+    return Proposal(slot.slot, IntentKind.RELEASE if is_left else None, why, lease=slot.lease if is_left else None)
 
 
 def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:

@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent.decide import limits, plan
 from agent.domain.decision import Decision, Hold, Release, Rent
@@ -105,6 +107,28 @@ def test_a_lost_slot_is_replaced_where_the_market_has_room() -> None:
     assert (rent.slot.index, rent.tenure) == (0, Tenure.INTERRUPTIBLE)
 
 
+def test_a_lost_spare_slot_is_given_up_and_not_put_on_demand() -> None:
+    held = leases(4)
+    gone = dataclasses.replace(held[3], state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1))
+    (made,) = [
+        each for each in decided(seen(offers(1), [*held[:3], gone], hosts=rough(0.001))) if not isinstance(each, Hold)
+    ]
+    assert isinstance(made, Release)
+    assert made.lease.slot.index == 3
+
+
+def test_a_lost_slot_waits_where_on_demand_is_dearer_than_the_lack() -> None:
+    held = leases(3)
+    gone = [
+        dataclasses.replace(each, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1))
+        for each in held
+    ]
+    made = decided(seen(offers(6, floor=None), gone, slots=3), spare_slots=0, short_worth=0.5)
+    assert Tenure.ON_DEMAND not in rents(made)
+    again = decided(seen(offers(6, floor=None), gone, slots=3), spare_slots=0)
+    assert not all(isinstance(each, Hold) for each in again)
+
+
 def test_on_demand_is_left_for_a_bid_that_is_safe_enough() -> None:
     held = leases(3, tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"))
     calm = decided(seen(offers(3), held, hosts=rough(0.001)))
@@ -117,3 +141,32 @@ def test_on_demand_is_left_for_a_bid_that_is_safe_enough() -> None:
 def test_what_runs_and_is_enough_is_left_alone(worth: float) -> None:
     made = decided(seen(offers(1), leases(3), hosts=rough(0.001)), short_worth=worth)
     assert all(isinstance(each, Hold) for each in made)
+
+
+STATES: dict[str, dict[str, Any]] = {
+    "running": {},
+    "starting": {"state": LeaseState.STARTING, "run_since": None},
+    "lost": {"state": LeaseState.PAUSED, "interrupted_by": Cause.OUTBID, "state_since": AGO(minutes=2)},
+    "on_demand": {"tenure": Tenure.ON_DEMAND, "gpu_rate": builders.per_hour("0.40")},
+}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from([*STATES, "empty"]), min_size=4, max_size=4),
+    st.integers(0, 5),
+    st.floats(0.0, 5.0),
+    st.floats(0.0, 200.0),
+    st.integers(0, 3),
+)
+def test_nothing_that_runs_is_given_up_before_enough_others_run(
+    states: list[str], count: int, losses: float, worth: float, spare: int
+) -> None:
+    each = [(lease, state) for lease, state in zip(leases(4), states, strict=True) if state != "empty"]
+    held = [dataclasses.replace(lease, **STATES[state]) for lease, state in each]
+    made = decided(seen(offers(count), held, hosts=rough(losses)), short_worth=worth, spare_slots=spare)
+    gone = {one.lease.lease_id for one in made if isinstance(one, Release)}
+    running = [lease for lease in held if lease.state is LeaseState.RUNNING]
+    if any(lease.lease_id in gone for lease in running):
+        assert len([lease for lease in running if lease.lease_id not in gone]) >= 4 - spare
+    assert len([one for one in made if isinstance(one, Rent)]) <= 4
