@@ -91,10 +91,7 @@ class Meaning:
             tx.update_lease(self.adopted)
         if self.progress is not None:
             record.tell_progress(tx, self.progress)
-        for market, pool in self.pools:
-            tx.forget_capacity(market, pool)
-        for market, host_id in self.hosts:
-            tx.forget_host(market, host_id)
+        tx.forget_learned(self.pools, self.hosts)
         workload, _, index = self.key.partition(":")[2].partition("/")
         is_place = self.key.startswith(("workload:", "slot:"))
         tx.append_event(

@@ -111,8 +111,8 @@ async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: M
         async with ledger.transaction() as tx:
             for known in made:
                 tx.keep_capacity(known)
-            for known in watching.surplus(ledger.recollection().capacity, made):
-                tx.forget_capacity(known.market, known.pool)
+            gone = watching.surplus(ledger.recollection().capacity, made)
+            tx.forget_learned((each.market, each.pool) for each in gone)
 
 
 def _sample(offer: Offer) -> PriceSample:

@@ -79,6 +79,11 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
     return dataclasses.replace(known.plus(added), owner_id=more.owner_id or record.owner_id, updated_at=at)
 
 
+def named(place: tuple[str, str]) -> dict[str, str]:
+    """Return what names a host, by market and id."""
+    return {"this_market": place[0], "this_host": place[1]}
+
+
 def host_row(record: HostRecord) -> dict[str, Any]:
     """Return the columns of a host's record."""
     return dataclasses.asdict(record)

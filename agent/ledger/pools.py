@@ -21,6 +21,11 @@ def row(known: Capacity) -> dict[str, Any]:
     return dataclasses.asdict(known)
 
 
+def named(place: tuple[str, str]) -> dict[str, str]:
+    """Return what names a pool, by market and name."""
+    return {"this_market": place[0], "this_pool": place[1]}
+
+
 def capacity_of(columns: Mapping[str, Any]) -> Capacity:
     """Return what is known of the pool of a row."""
     counts = {name: _counts(columns[name]) for name in ("there", "away")}

@@ -136,6 +136,17 @@ class Memory:
             kept = {key: record for key, record in self.hosts.get(market, {}).items() if (market, key) not in gone}
             self.hosts[market] = kept
 
+    def put_cooldowns(self, lifted: Iterable[tuple[str, str]], more: Mapping[tuple[str, str], Cooldown]) -> None:
+        """Remember rests, after forgetting those that were lifted."""
+        for key in lifted:
+            self.cooldowns.pop(key, None)
+        self.cooldowns.update(more)
+
+    def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
+        """Count money that was spent, in its day, its month and over all."""
+        self.add_spend(day, payer, amount)
+        self.totals[payer] = self.totals.get(payer, ZERO) + amount
+
     def put_start(self, start: Start) -> None:
         """Remember how long a first start took; a later start of the same lease says nothing of loading."""
         if start.lease_id in self.starts:

@@ -278,16 +278,14 @@ class Transaction:
         self._capacity[known.market, known.pool] = known
         self._write(pools.SEEN, pools.row(known))
 
-    def forget_capacity(self, market: str, pool: str) -> None:
-        """Forget what is known of a pool."""
-        self._capacity[market, pool] = None
-        self._write(pools.FORGOTTEN, {"this_market": market, "this_pool": pool})
-
-    def forget_host(self, market: str, host_id: str) -> None:
-        """Forget our record of a host."""
-        self._hosts.pop((market, host_id), None)
-        self._forgotten.append((market, host_id))
-        self._write(hosts.HOST_FORGOTTEN, {"this_market": market, "this_host": host_id})
+    def forget_learned(self, of_pools: Iterable[tuple[str, str]], of_hosts: Iterable[tuple[str, str]] = ()) -> None:
+        """Forget what was learned of these pools and hosts, each by market and name."""
+        for place in of_pools:
+            self._capacity[place] = None
+            self._write(pools.FORGOTTEN, pools.named(place))
+        for place in of_hosts:
+            self._forgotten.append(place)
+            self._write(hosts.HOST_FORGOTTEN, hosts.named(place))
 
     def record_decision(self, made: RecordedDecision) -> bool:
         """Write down a decision if it is another than the slot's last one; return whether it was."""
@@ -358,14 +356,10 @@ class Transaction:
         for record in self._hosts.values():
             memory.put_host(record)
         for entry in self._spend:
-            payer = (entry.workload, entry.market)
-            memory.add_spend(entry.day, payer, entry.amount)
-            memory.totals[payer] = memory.totals.get(payer, ZERO) + entry.amount
+            memory.pay(entry.day, (entry.workload, entry.market), entry.amount)
         for key, pair in self._prices.items():
             memory.put_price(key, pair)
-        for key_ in self._lifted:
-            memory.cooldowns.pop(key_, None)
-        memory.cooldowns.update(self._cooldowns)
+        memory.put_cooldowns(self._lifted, self._cooldowns)
         memory.put_capacity(self._capacity)
         memory.forget_hosts(self._forgotten)
         memory.accounts.update(self._accounts)
