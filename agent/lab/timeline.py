@@ -10,21 +10,33 @@ from agent.lab.bench import Case
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One strategy's run: the tenure of each tick, hours of work done at the beginning of each and at the end."""
+    """One strategy's run: the tenure of each tick, hours of work done at the beginning of each and at the end.
+
+    `moves` are the ticks in which it went to another pool than the one before.
+    """
 
     strategy: str
     tenures: tuple[Tenure | None, ...]
     done: tuple[float, ...]
     dollars: float
+    moves: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A pool, and whether it had interruptible capacity in each tick."""
+
+    pool: str
+    is_up: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A case under several strategies: hours of a tick, whether capacity was there, hours of work and allowed."""
+    """A case under several strategies: hours of a tick, the pools, hours of work and allowed."""
 
     case: str
     gap: float
-    is_up: tuple[bool, ...]
+    bands: tuple[Band, ...]
     work: float
     allowed: float
     lanes: tuple[Lane, ...]

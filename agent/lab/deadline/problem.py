@@ -154,7 +154,7 @@ class DeadlineProblem:
         return timeline.Timeline(
             case=case.key,
             gap=over.gap_seconds / 3600,
-            is_up=over.is_up[: -(-job.allowed // over.gap_seconds)],
+            bands=(timeline.Band(over.pool, over.is_up[: -(-job.allowed // over.gap_seconds)]),),
             work=job.work / 3600,
             allowed=job.allowed / 3600,
             lanes=tuple(lane for lane in lanes if lane is not None),

@@ -11,6 +11,7 @@ from agent.lab.page.html import Plot
 FINE = (0, 1, 2, 5, 10, 20, 50, 100)
 COARSE = (-100, -10, -1, 0, 1, 10, 100, 1000)
 BELOW = " What costs less than a bound did less than the bound had to: look at what it was late with or short of."
+LONG = 26
 MOST = 24
 """More settings than these cannot be read."""
 
@@ -22,7 +23,7 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
         return None
     means = {strategy: _means(groups, names, each) for strategy, each in costs.items()}
     above = {name: 100 * (each / means[against] - 1) for name, each in means.items() if name != against}
-    with ink.sheet(name, ink.NARROW, 1.3 + 0.42 * len(names) + 0.09 * len(above)) as sheet:
+    with ink.sheet(name, ink.NARROW, 1.3 + 0.45 * len(names) + 0.09 * len(above)) as sheet:
         axes = sheet.axes()
         for place, (strategy, values) in enumerate(above.items()):
             mark, colour = ink.MARKS[place % 8], ink.series(place)
@@ -30,13 +31,13 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
         # Most are near the bound and one or two are far from it.
         axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)
         low, high = min(map(min, above.values())), max(map(max, above.values()))
-        ticks = FINE if low >= 0 and high < FINE[-1] else COARSE
+        ticks = FINE if low >= 0 and high < FINE[-1] else [tick for tick in COARSE if tick >= min(low, 0.0)]
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.set_xlim(1.3 * low if low < -1 else -1, 1.3 * high + 1)
+        axes.set_xlim(1.3 * low if low < -1 else min(low, 0.0) - 0.2, 1.3 * high + 1)
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), [_short(each) for each in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(f"mean cost, per cent above {against}")
+        axes.set_xlabel(f"per cent above {against}")
         sheet.figure.legend(loc="outside lower center", ncols=3)
     return Plot(
         title="Where it is won and lost",
@@ -44,6 +45,11 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
         note="Each row is one setting; per cent by their logarithm." + (BELOW if low < 0 else ""),
         svg=sheet.svg,
     )
+
+
+def _short(group: str) -> str:
+    """Return a setting's name over two lines where it is long."""
+    return group.replace(", ", "\n", 1) if len(group) > LONG else group
 
 
 def _means(groups: Sequence[str], names: Sequence[str], costs: Sequence[float]) -> np.ndarray:

@@ -14,9 +14,9 @@ HELD = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "interruptible"), Tenure.ON_DEMAND
 
 def plot(told: Timeline, name: str) -> Plot:
     """Return the picture."""
-    count = len(told.lanes)
-    with ink.sheet(name, ink.WIDE, 3.6 + 0.28 * count) as sheet:
-        bands, lines = sheet.figure.subplots(2, 1, sharex=True, height_ratios=(0.28 * (count + 1.6), 2.8))
+    count = len(told.lanes) + len(told.bands)
+    with ink.sheet(name, ink.WIDE, 3.3 + 0.28 * count) as sheet:
+        bands, lines = sheet.figure.subplots(2, 1, sharex=True, height_ratios=(0.28 * (count + 0.6), 2.8))
         _bands(bands, told)
         _lines(lines, told)
         lines.set_xlim(0, told.allowed * 1.01)
@@ -26,19 +26,24 @@ def plot(told: Timeline, name: str) -> Plot:
         says="; ".join(_words(told, lane) for lane in told.lanes),
         note=f"Run {told.case}: {told.work:g} hours of work, {told.allowed:g} allowed. Above, where interruptible "
         "capacity was there and what each strategy held; below, how far it was against the deadline: it loses "
-        "slack while it waits or starts; on the deadline line what is left is done in time if nothing more is lost.",
+        "slack while it waits or starts; on the deadline line what is left is done in time if nothing more is lost."
+        + (" An upright line is a move to another pool." if len(told.bands) > 1 else ""),
         svg=sheet.svg,
         is_wide=True,
     )
 
 
 def _bands(axes: Axes, told: Timeline) -> None:
-    names = ["capacity", *(lane.strategy for lane in told.lanes)]
-    axes.broken_barh(_spans(told.is_up, told.gap).get(True, []), (-0.3, 0.6), color=ink.QUIET, alpha=0.6)
-    for place, lane in enumerate(told.lanes, 1):
+    names = [*(band.pool for band in told.bands), *(lane.strategy for lane in told.lanes)]
+    for place, band in enumerate(told.bands):
+        there = _spans(band.is_up, told.gap).get(True, [])
+        axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
+    for place, lane in enumerate(told.lanes, len(told.bands)):
         for held, spans in _spans(lane.tenures, told.gap).items():
             if isinstance(held, Tenure):
                 axes.broken_barh(spans, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
+        moves = [tick * told.gap for tick in lane.moves]
+        axes.vlines(moves, place - 0.48, place + 0.48, color=ink.INK, linewidth=1.2)
     for colour, word in HELD.values():
         axes.barh(0, 0, color=colour, label=word)
     axes.set_yticks(range(len(names)), names)
@@ -75,4 +80,5 @@ def _spans(values: tuple[object, ...], gap: float) -> dict[object, list[tuple[fl
 def _words(told: Timeline, lane: Lane) -> str:
     hours = {held: sum(each is held for each in lane.tenures) * told.gap for held in HELD}
     parts = ", ".join(f"{hours[held]:.1f} h {word}" for held, (_, word) in HELD.items())
-    return f"{lane.strategy}: {lane.dollars:.2f} dollars, {parts}"
+    moves = f", {len(lane.moves)} moves" if len(told.bands) > 1 else ""
+    return f"{lane.strategy}: {lane.dollars:.2f} dollars, {parts}{moves}"

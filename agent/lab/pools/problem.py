@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from agent.lab import traces
+from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
-from agent.lab.pools import cut, optimum, ours, play, rate, uniform
+from agent.lab.pools import cut, optimum, ours, play, rate, telling, uniform
 from agent.lab.pools.terms import PoolsCase, Terms
 
 OPTIMUM, STAY = "optimum", "stay"
@@ -62,6 +62,14 @@ class PoolsProblem:
             runs = [play.play(case, policy) for policy in uniform.alone(case.terms)]
             return _score(min(runs, key=lambda run: (play.is_late(run, case.terms), run.cost)), case)
         return _score(play.play(case, POLICIES[strategy](case.terms, gigabytes)), case)
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> timeline.Timeline:
+        """Return what became of a run; the bound knows its costs alone, and `stay` is many runs."""
+        if not isinstance(case, PoolsCase):
+            raise TypeError("deadline-pools runs windows of pools")
+        gigabytes = self.jobs[0].gigabytes
+        named = {name: POLICIES[name](case.terms, gigabytes) for name in strategies if name in POLICIES}
+        return telling.timeline_of(case, named)
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""

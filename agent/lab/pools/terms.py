@@ -11,6 +11,7 @@ import numpy.typing as npt
 Grid = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 HOUR = 3600
+MOST_NAMED = 2
 EXTRA_TICKS = 24
 """A window is so much longer than its deadline: what is late is paid for until it is done."""
 
@@ -53,3 +54,11 @@ class PoolsCase:
     cluster: str
     terms: Terms
     course: Course
+
+    @property
+    def group(self) -> str:
+        """Its pools, hours allowed and hours of overhead: what decides how much there is to win."""
+        terms = self.terms
+        zones = [pool.partition("_")[0] for pool in terms.pools]
+        named = " + ".join(zones) if len(zones) <= MOST_NAMED else f"{len(zones)} pools"
+        return f"{named}, {terms.deadline / HOUR:g} h allowed, {terms.overhead / HOUR:g} h a start"

@@ -1,0 +1,56 @@
+"""A run told tick by tick is the run that was scored, over one pool and over several."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.domain.tenure import Tenure
+from agent.lab import timeline
+from agent.lab.deadline import problem as deadline
+from agent.lab.deadline import ticks, window
+from agent.lab.pools import cut
+from agent.lab.pools import problem as pools
+
+
+def folder(tmp_path: Path) -> Path:
+    for number in range(2):
+        up = [int((tick % 20 < 10) is (number == 0)) for tick in range(300)]
+        prices = {"spot_price": 1.0 + number / 10, "on_demand_price": 3.0}
+        row = {"pool": f"us-east-1{'ab'[number]}", "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": up}
+        (tmp_path / f"{number}.json").write_text(json.dumps(row | prices))
+    return tmp_path
+
+
+def is_whole(told: timeline.Timeline, lane: timeline.Lane) -> None:
+    assert len(lane.done) == len(lane.tenures) + 1
+    assert list(lane.done) == sorted(lane.done)
+    assert lane.done[-1] == pytest.approx(told.work)
+
+
+def test_one_pool(tmp_path: Path) -> None:
+    setting = ticks.Setting.of_hours(8, 12, 0.2)
+    made = deadline.DeadlineProblem(folder(tmp_path), 12, 12, (setting,), window.OWN)
+    case = made.cases()[0]
+    told = made.timeline(made.strategies(), case)
+    assert [lane.strategy for lane in told.lanes] == list(made.strategies())
+    for lane in told.lanes:
+        assert lane.dollars == pytest.approx(made.score(lane.strategy, case).cost)
+        is_whole(told, lane)
+        held = zip(told.bands[0].is_up, lane.tenures, strict=False)
+        assert all(is_up for is_up, tenure in held if tenure is Tenure.INTERRUPTIBLE)
+
+
+def test_several_pools_with_moves(tmp_path: Path) -> None:
+    job = cut.Job(8, 12, 0.2)
+    made = pools.PoolsProblem(folder(tmp_path), ((),), (job,), cut.Windows(12, 12))
+    case = made.cases()[0]
+    assert case.group == "us-east-1a + us-east-1b, 12 h allowed, 0.2 h a start"
+    told = made.timeline(["eager", "stay", "rate", "optimum"], case)
+    assert [lane.strategy for lane in told.lanes] == ["eager", "rate"]
+    assert [band.pool for band in told.bands] == ["us-east-1a", "us-east-1b"]
+    for lane in told.lanes:
+        assert lane.dollars == pytest.approx(made.score(lane.strategy, case).cost)
+        is_whole(told, lane)
+    # Capacity goes from one pool to the other every ten ticks.
+    assert told.lanes[0].moves[:2] == (10, 20)
