@@ -112,3 +112,15 @@ def test_a_day_without_useful_work_is_late_and_not_free() -> None:
     score = made.score("on_demand", made.cases()[0])
     assert score.is_late
     assert score.cost == pytest.approx(1000 * 0.45 / 98.3)
+
+
+@pytest.mark.parametrize(("strategy", "climate", "seed"), [("patient", "bidding_war", 3), ("hedged", "price_spike", 1)])
+def test_a_poll_that_is_left_out_changes_no_decision(strategy: str, climate: str, seed: int) -> None:
+    setting = day.Setting(climate, seed, 24.0)
+    lived = [day.Day(setting, strategy, TUNED) for _ in range(2)]
+    lived[1].may_skip = False
+    told = [each.live() for each in lived]
+    decisions = [[f"{at} {type(each).__name__} {each.reason}" for at, each in one.engine.decisions] for one in lived]
+    assert len(decisions[0]) > 5
+    assert decisions[0] == decisions[1]
+    assert told[0].split == told[1].split

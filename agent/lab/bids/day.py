@@ -1,18 +1,24 @@
-"""A rehearsed day of the auction under one strategy, in memory: the daemon's own cycle without a ledger."""
+"""A rehearsed day of the auction under one strategy, in memory: the daemon's own cycle without a ledger.
+
+A poll is left out where the daemon would see what it saw the last two times and search for nothing: one lease runs and
+nothing was due for it on the market. `tests/lab/test_bids_day.py` holds that to the same decisions at the same times.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from agent.clock import SteadyClock, SteppedClock
+from agent.decide import reconcile
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
+from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.lab.bids import waste
 from agent.lab.bids.market import WorldMarket
 from agent.lab.engine import Engine
 from agent.markets import port
-from agent.observe.poller import Poller
+from agent.observe import poller
 from agent.simulator import climate
 from agent.simulator.world import World
 
@@ -23,6 +29,10 @@ MODELS = ("RTX 4090", "RTX 3090")
 CHECKPOINT = Checkpoint(timedelta(minutes=15), timedelta(seconds=60), 2.0, CheckpointPlace.REMOTE)
 BUSY = timedelta(seconds=2)
 """After a write the next look follows so soon, as in the daemon."""
+LOOK_AROUND = timedelta(seconds=min(poller.SURVEY_OF_DEAR_EVERY, poller.SURVEY_EVERY))
+"""A search without a need comes at whole multiples of this after the last search."""
+ENDS_SOON = timedelta(hours=3)
+"""A lease whose host leaves the market sooner may be moved for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +104,11 @@ class Day:
         self.market = WorldMarket(self.world)
         self.clock = SteppedClock(START) if clock is None else clock
         seen = self.market if through is None else through
-        poller = Poller(seen, SteadyClock(self.clock), "", lambda _: "")
-        self.engine = Engine(seen, (workload(strategy),), tuned, START, poller=poller)
+        eyes = poller.Poller(seen, SteadyClock(self.clock), "", lambda _: "")
+        self.may_skip = through is None
+        self._asked_at = self._looked_at = START
+        self._seen, self._was_quiet = (0, 0, 0, 0), False
+        self.engine = Engine(seen, (workload(strategy),), tuned, START, poller=eyes)
 
     def live(self) -> Lived:
         """Let it pass and return what became of it."""
@@ -104,13 +117,35 @@ class Day:
         return self.told()
 
     def step(self) -> None:
-        """Look once, then let time pass until the next look."""
+        """Look once, unless it would be in vain, then let time pass until the next look."""
         now = self.clock.now()
         before = len(self.engine.decisions)
-        self.engine.cycle(now)
+        if not self._is_quiet(now):
+            self._look(now)
         wait = BUSY if len(self.engine.decisions) > before else self.setting.poll
         self.clock.advance(min(wait, self.setting.end - now).total_seconds())
         self.world.advance_to(self.clock.time())
+
+    def _look(self, now: datetime) -> None:
+        asked, seen = self.market.searches, self._mark()
+        self.engine.cycle(now)
+        if self.market.searches > asked:
+            self._asked_at = now
+        self._was_quiet = self._seen == seen == self._mark()
+        self._seen, self._looked_at = self._mark(), now
+
+    def _mark(self) -> tuple[int, int, int, int]:
+        """Return what grows with everything that happens to us, that we do, and that we ask."""
+        world = self.world
+        return len(world.turns()), len(world.inbox), len(self.engine.decisions), self.market.searches
+
+    def _is_quiet(self, now: datetime) -> bool:
+        if not (self.may_skip and self._was_quiet and self._seen == self._mark()):
+            return False
+        if (now - self._asked_at) // LOOK_AROUND > (self._looked_at - self._asked_at) // LOOK_AROUND:
+            return False
+        leases = self.engine.book.leases
+        return len(leases) == 1 and all(_is_settled(held, now) for held in leases.values())
 
     def told(self) -> Lived:
         """Return what has become of it so far."""
@@ -127,3 +162,10 @@ class Day:
             on_demand_hours=sum(each.worked + world.running_seconds(each) for each in contracts if not each.is_bid)
             / 3600,
         )
+
+
+def _is_settled(held: Lease, now: datetime) -> bool:
+    """Tell whether a lease runs at a bid that nobody forced up, on a host that stays, and is not to be metered."""
+    is_calm = held.state is LeaseState.RUNNING and held.rival_floor is None
+    is_metered = now - held.accrued_until < reconcile.METER_EVERY
+    return is_calm and is_metered and (held.ends_at is None or held.ends_at - now > ENDS_SOON)

@@ -40,17 +40,17 @@ class WorldMarket:
         self.name = name
         self.world = world
         self._fitting: dict[tuple[Requirements, float], tuple[Slice, ...]] = {}
-        self._asked = 0
+        self.searches = 0
         self.stops: set[tuple[int, float]] = set()
         """Contracts that we ourselves stopped or ended, and when."""
 
     # --- looking ------------------------------------------------------------------------------------------------------
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
         """Return offers with floor and ask; more than `max_rows` are a sample, as the market's own answers are."""
-        self._asked += 1
+        self.searches += 1
         found = [(slice_, floor) for slice_, floor in self._quoted(query) if self._is_affordable(slice_, floor, query)]
         if len(found) > query.max_rows:
-            dice = random.Random(f"{self.world.seed}/search/{self._asked}")
+            dice = random.Random(f"{self.world.seed}/search/{self.searches}")
             found = [found[place] for place in sorted(dice.sample(range(len(found)), query.max_rows))]
         world = self.world
         return [rows.offer(world, self.name, slice_, floor, world.ask(slice_)) for slice_, floor in found]
