@@ -117,9 +117,9 @@ class Hedged:
         if not isinstance(params, HedgedParams):
             raise TypeError("hedged runs on HedgedParams")
         work = view.workload
-        bidding_ways = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+        bidding_ways = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest)
         bids = tuple(islice(view.ranking(bidding_ways), LOOK_AT))
-        asks = tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
+        asks = tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT))
         is_kept = params.keep_warm and work.kind is WorkloadKind.SERVICE and view.has_offers
         numbers = keeping.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
         grounds = _Grounds(
@@ -284,6 +284,7 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
+        fastest=view.fastest,
     )
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
     return recovery.recover(slot, view.workload, [] if best is None else [best], here, numbers, view.now)
@@ -300,7 +301,8 @@ def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     resting = hedging.lost_hosts(view, params.host_rest)
     rested = [candidate for candidate in grounds.bids if candidate.offer.host_id not in resting]
     best = grounds.spread.first(slot.slot, rested, may_crowd=False)
-    return better.go_back(slot, view.workload, best, params.return_gain, params.return_horizon_hours)
+    gain, hours = params.return_gain, params.return_horizon_hours
+    return better.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:

@@ -82,11 +82,11 @@ def _ways(view: View, params: PatientParams) -> ways.Ways:
     """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
     work = view.workload
     asks = _asks(view, params) if params.on_demand_if_cheaper else None
-    return ways.Ways(ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling), asks)
+    return ways.Ways(ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest), asks)
 
 
 def _asks(view: View, params: PatientParams) -> ways.Asks:
-    return ways.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb)
+    return ways.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
@@ -120,12 +120,14 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
 
 
 def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers:
+    most = view.workload.max_price.scaled(ways.speed(held.dlperf, view.fastest))
     return recovery.Numbers(
-        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        ceiling=bidding.ceiling(most, held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
+        fastest=view.fastest,
     )
 
 
@@ -139,7 +141,9 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
     if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
-    return better.go_back(slot, view.workload, shortlist.best, gain, market_loss_rate=here)
+    return better.go_back(
+        slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
+    )
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:

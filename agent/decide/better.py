@@ -32,6 +32,8 @@ def go_back(
     least_gain: float,
     horizon_hours: float = RETURN_HOURS,
     market_loss_rate: float = 0.0,
+    *,
+    is_by_speed: bool = False,
 ) -> Proposal | None:
     """Return the way from a healthy lease to a cheaper offer, or None when staying is as good.
 
@@ -39,7 +41,7 @@ def go_back(
     checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
     to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
     need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
-    is lost at where it is.
+    is lost at where it is. `is_by_speed` counts the work on a slower card as less too, not only on a faster as more.
     """
     held = slot.lease
     if held is None or best is None or not recovery.may_leave(held, work) or not _may_better(slot, held, best):
@@ -51,7 +53,8 @@ def go_back(
     once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
     moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
     once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
-    scale = min(held.dlperf / best.offer.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0
+    scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
+    scale = scale if is_by_speed else min(scale, 1.0)
     move = (hours * best.reckoning.per_useful_hour + once) * scale
     if stay - move <= least_gain * stay:
         return None

@@ -143,6 +143,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
         task=task.of(fleet, work),
         learned=watching.learned(fleet.capacity.get(work.name)),
+        fastest=task.fastest(fleet.typical, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}

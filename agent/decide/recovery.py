@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from agent.decide import bidding, price
 from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.decide.ways import speed
 from agent.domain.decision import Option, Reason, Term
 from agent.domain.host import is_pool
 from agent.domain.intent import IntentKind
@@ -75,6 +76,8 @@ class Numbers:
     least_gain: float
     may_move: bool
     may_raise: bool
+    fastest: float = 0.0
+    """DLPerf by which hours are worth what they do; 0 counts an hour on the lost lease's card as a whole one."""
 
 
 def recover(
@@ -102,7 +105,7 @@ def recover(
         return _hold(slot, "cool_off", sentence)
     if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
         return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
-    ways = [_stay(slot, held, work, now)]
+    ways = [_stay(slot, held, work, numbers, now)]
     ways += _raise(slot, held, work, market_loss_rate, numbers)
     for best in elsewhere:
         ways += _move(slot, held, work, best, numbers)
@@ -130,16 +133,16 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it
     )
 
 
-def _stay(slot: SlotView, held: Lease, work: Workload, now: datetime) -> tuple[Option, Proposal]:
+def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: datetime) -> tuple[Option, Proposal]:
     """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
-    idle = _idle_hours(held, now - held.state_since)
+    idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
-        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, 1.0, start, 0.0)
+        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, own, start, 0.0)
         reason = Reason("resume", "start it again where it stands")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, 1.0, idle, 0.0)
+    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, own, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
 
 
@@ -206,19 +209,26 @@ def _raise(
     least = max(beat, held.host_floor or beat) + bidding.LEAST_STEP
     bids = {bidding.opening(least, share, numbers.ceiling) for share in bidding.ladder(numbers.raise_headroom)}
     return [
-        _raised_to(slot, held, work, bid, beat, market_loss_rate)
+        _raised_to(slot, held, work, bid, beat, market_loss_rate, numbers)
         for bid in sorted(bid for bid in bids if bid is not None)
         if bid > held.gpu_rate
     ]
 
 
 def _raised_to(
-    slot: SlotView, held: Lease, work: Workload, bid: UsdPerHour, beat: UsdPerHour, market_loss_rate: float
+    slot: SlotView,
+    held: Lease,
+    work: Workload,
+    bid: UsdPerHour,
+    beat: UsdPerHour,
+    market_loss_rate: float,
+    numbers: Numbers,
 ) -> tuple[Option, Proposal]:
     """A higher bid costs more every hour and is lost less often."""
     floor = held.host_floor or beat
     hazard = market_loss_rate * bidding.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
-    option = _over_horizon("raise", work, bid, held.disk_rate, 1.0, _raised_hours(held, work), hazard)
+    own = speed(held.dlperf, numbers.fastest)
+    option = _over_horizon("raise", work, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
 
@@ -234,7 +244,7 @@ def _move(
         work,
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
-        min(best.offer.dlperf / held.dlperf, 1.0) if held.dlperf and best.offer.dlperf else 1.0,
+        speed(best.offer.dlperf, numbers.fastest or held.dlperf),
         reckoning.loading_hours,
         reckoning.hazard,
         moved=reckoning.traffic_dollars,
@@ -314,8 +324,8 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     """Price one way over the horizon; `moved` dollars are paid for the data that the new host fetches.
 
     After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
-    Useful hours count by `speed`, the DLPerf over that of the lease that was lost, at most 1: an hour on a slower card
-    is worth less, and one on a faster card no more than the operator said an hour is worth.
+    Useful hours count by `speed`, the DLPerf over that of the fastest card the workload names, or else of the lease
+    that was lost, at most 1: an hour on a slower card is worth less, none more than the operator said an hour is worth.
     """
     left = max(HORIZON_HOURS - start_hours, 0.0)
     losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)

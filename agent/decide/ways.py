@@ -9,36 +9,45 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
 
+def speed(dlperf: float, fastest: float) -> float:
+    """Return what share of an hour's work on the fastest card an hour on this one does; 1 where either is unknown."""
+    return min(dlperf / fastest, 1.0) if dlperf > 0 and fastest > 0 else 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """On demand at the listed price."""
+    """On demand at the listed price; an hour on a card slower than `fastest` is worth less in proportion, if given."""
 
     max_price: UsdPerHour
     disk_gb: float
+    fastest: float = 0.0
 
     def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
         """Return the ask where GPU and disk are within the price."""
         ask = candidate.ask
-        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.max_price:
+        most = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > most:
             return ()
         return (price.Way(Tenure.ON_DEMAND, ask),)
 
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Bids from the floor up to `headroom` over it, never above the share `ceiling` of the ask."""
+    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks."""
 
     max_price: UsdPerHour
     disk_gb: float
     headroom: float
     ceiling: float
+    fastest: float = 0.0
 
     def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
         """Return the bids worth reckoning: which is cheapest depends on what an interruption costs there."""
         if candidate.floor is None:
             return ()
         disk = candidate.disk_rate(self.disk_gb)
-        most = bidding.ceiling(self.max_price, disk, candidate.ask, self.ceiling)
+        worth = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
         return list(_rising(candidate.floor, most, self.headroom))
 
 

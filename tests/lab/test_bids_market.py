@@ -97,7 +97,8 @@ def about(decision: Decision) -> str:
 @pytest.mark.parametrize(("climate", "seed"), [("bidding_war", 2), ("price_spike", 6)])
 def test_both_show_the_same_offers_instances_and_events(over_http: Build, climate: str, seed: int) -> None:
     setting = day.Setting(climate, seed, 5.0)
-    there, here = over_http(setting, "patient"), day.Day(setting, "patient", TUNED)
+    # A baseline, whose decisions no tuning of ours changes.
+    there, here = over_http(setting, "ladder"), day.Day(setting, "ladder", TUNED)
     states = set()
     while here.clock.now() < setting.end:
         there.step()

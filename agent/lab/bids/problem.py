@@ -1,5 +1,6 @@
 """The problem `bids`: rehearsed days of the auction, a climate at a time, under our strategies and what clients do."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -74,7 +75,7 @@ class BidsProblem:
         if not isinstance(case, Seeded):
             raise TypeError("bids runs seeds")
         setting = day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
-        best = self._bound(setting)
+        best = _bound(setting)
         if strategy == OPTIMUM:
             return Score(_per(best.dollars(best.work), best.work), is_late=best.work <= 0)
         lived = day.Day(setting, strategy, self._tuned).live()
@@ -89,11 +90,6 @@ class BidsProblem:
             "/ bound of so much work": paid.bill / least if least > 0 else 0.0,
         }
         return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
-
-    def _bound(self, setting: day.Setting) -> hindsight.Bound:
-        work = day.workload(OPTIMUM)
-        query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
-        return hindsight.bound(setting.world, query, setting.hours, setting.poll)
 
     def about(self) -> Mapping[str, object]:
         """Return what the rehearsed market is, and that it is one."""
@@ -112,6 +108,14 @@ class BidsProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digests of our numbers."""
         return {name: self._tuned[name].digest for name in OURS}
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound(setting: day.Setting) -> hindsight.Bound:
+    """Return the bound of a day, reckoned once in a process for all strategies."""
+    work = day.workload(OPTIMUM)
+    query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
+    return hindsight.bound(setting.world, query, setting.hours, setting.poll)
 
 
 def _per(dollars: float, work: float) -> float:
