@@ -280,6 +280,22 @@ async def run(*order: str) -> str:
     return out.decode("utf-8", "replace")
 
 
+def credentials(config: "Config") -> list[Line]:
+    """Look whether every other credential that the configuration names can be had; nothing of it is shown."""
+    from agent.systemd import CredentialError
+
+    named = {config.listen.credential, config.listen.webhook_credential, *config.notify.credentials}
+    named |= {name for work in config.workloads for name in work.credentials}
+    lines = []
+    for name in sorted(named - {""}):
+        try:
+            session.named(name)
+        except CredentialError as error:
+            lines.append(Line(f"credential {name}", Verdict.FAIL, str(error), "give the daemon the credential"))
+    count = len(named - {""})
+    return lines or ([Line("credentials", Verdict.OK, f"all {count} that are named can be had")] if count else [])
+
+
 async def webhook(notify: "Notify") -> list[Line]:
     """Look whether the webhook's host takes connections; nothing is sent."""
     import yarl

@@ -70,7 +70,7 @@ async def _look(config: "Config") -> list[checks.Line]:
     outside = Outside(SystemClock(), session.secret, {})
     bound = await _accounts(config)
     lines = [line for one in config.markets for line in await checks.market(one, outside, bound)]
-    lines += checks.disk(config)
+    lines += [*checks.credentials(config), *checks.disk(config)]
     lines += await asyncio.to_thread(checks.ledger, config, outside.clock.now())
     lines += await checks.daemon(config)
     if session.is_service(config.file):

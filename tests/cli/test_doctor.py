@@ -49,7 +49,8 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
     async with programs.running(tmp_path, config=config) as (market, daemon):
         await until(market.billing, "a rent")
         assert (await gpubid(tmp_path, "ledger", "backup", tmp_path / "copy.sqlite")).code == 0
-        await market.advance(programs.BEHIND_SECONDS)
+        # However long the two took to start, from here on the market's clock is right.
+        await market.advance(max(0.0, clocks.SystemClock().now().timestamp() - (await market.truth())["now"]))
         writes = await market.writes()
         well = await gpubid(tmp_path, "doctor", "--json")
         assert (well.code, well.json["is_good"]) == (0, True), well
@@ -82,6 +83,15 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
     assert all(line["mend"] for line in found.values() if line["verdict"] != "ok")
     told = await gpubid(tmp_path, "doctor")
     assert (told.code, "FAIL  ledger: lease without an instance" in told.out) == (1, True), told
+
+
+async def test_a_credential_that_is_named_and_missing_is_said(tmp_path: Path) -> None:
+    config = LIVE.format(url="http://127.0.0.1:1").replace("[web]", '[web]\nwebhook_credential = "of_webhooks"')
+    (tmp_path / "agent.toml").write_text(config)
+    missing = lines(await gpubid(tmp_path, "doctor", "--json"))["credential of_webhooks"]
+    assert (missing["verdict"], MARKED in missing["sentence"]) == ("fail", False)
+    there = lines(await gpubid(tmp_path, "doctor", "--json", OF_WEBHOOKS=MARKED))
+    assert there["credentials"]["sentence"] == "all 1 that are named can be had"
 
 
 async def test_a_configuration_that_is_wrong_is_said_and_nothing_else(tmp_path: Path) -> None:

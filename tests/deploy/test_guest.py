@@ -186,7 +186,8 @@ def test_no_secret_is_anywhere_but_where_it_was_put(box: Box) -> None:
         assert found == "", f"{secret} stands in {found}"
         assert secret not in box.out("journalctl --no-pager --all --output=json")
         assert secret not in box.out("ps axww -o args")
-        assert secret not in box.page("/metrics")
+        for path in ("/metrics", "/", "/events", "/services"):
+            assert secret not in box.page(path), path
         assert secret not in box.out("gpubid fleet --json; gpubid explain; gpubid doctor; gpubid ledger events --json")
     assert box.out("find / -xdev -name 'core*' -type f -size +100k -newer /etc/gpubid/agent.toml") == ""
 
