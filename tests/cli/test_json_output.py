@@ -36,6 +36,23 @@ VERBS: dict[str, tuple[str, ...]] = {
     "lab check": ("lab", "check", "ondemand"),
     "lab verify": ("lab", "verify", "ledger.sqlite.recordings"),
     "lab show": ("lab", "show", "traces.json"),
+    "lab fit": ("lab", "fit", "traces.json"),
+    "lab tune": (
+        *(
+            "lab",
+            "tune",
+            "levi",
+            "--problem",
+            "deadline",
+            "--traces",
+            "traces.json",
+            "--job-hours",
+            "4",
+            "--trials",
+            "2",
+        ),
+        *("--deadline-hours", "5", "--window-hours", "6", "--on-demand-price", "3", "--folds", "1"),
+    ),
     "lab bench": (
         *("lab", "bench", "--problem", "deadline", "--traces", "traces.json", "--workers", "1", "--job-hours", "4"),
         *("--deadline-hours", "5", "--window-hours", "6", "--spot-price", "1", "--on-demand-price", "3"),
@@ -45,12 +62,15 @@ TRACE = {
     "pool": "zone",
     "gap_seconds": 600,
     "start": "2026-01-01T00:00:00Z",
-    "available": [1, 1, 0] * 40,
+    "available": [1, 1, 0] * 100,
     "spot_price": 1,
 }
 UNSEEN = {
     # A list where any price is known.
     "lab show": {"pools[].spot", "pools[].on_demand[]"},
+    # Rivals need a ledger with outbids; tests/lab/test_fit.py has one.
+    "lab fit": {key.path for key in SECTIONS["lab fit"] if key.path.startswith("rivals.")} | {"fits[].later_half"},
+    "lab tune": {"without_effect[]"},
     # A problem's own figures; deadline has none.
     "lab bench": {"strategies[].figures.<figure>"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
