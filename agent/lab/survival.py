@@ -4,7 +4,7 @@ Source: Kaplan and Meier, Journal of the American Statistical Association 53(282
 A spell whose beginning was not seen is left out, one whose end was not seen is censored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,13 +34,19 @@ class Survival:
     spells: int
 
 
+def stretches(is_up: npt.NDArray[np.bool_]) -> Iterator[tuple[bool, int, int]]:
+    """Yield (is_up, first tick, tick after the last) of each spell that was seen to begin."""
+    edges = [*(np.flatnonzero(np.diff(is_up)) + 1).tolist(), len(is_up)]
+    for begin, end in pairwise(edges):
+        yield bool(is_up[begin]), begin, end
+
+
 def spells(is_up: npt.NDArray[np.bool_], gap_hours: float, *, of_capacity: bool) -> list[Spell]:
     """Return the spells of capacity, or of its absence, whose beginning was seen."""
-    edges = [*(np.flatnonzero(np.diff(is_up)) + 1).tolist(), len(is_up)]
     return [
         Spell((end - begin) * gap_hours, end < len(is_up))
-        for begin, end in pairwise(edges)
-        if bool(is_up[begin]) is of_capacity
+        for is_there, begin, end in stretches(is_up)
+        if is_there is of_capacity
     ]
 
 

@@ -4,14 +4,15 @@ Expectation and maximisation over stretches of a pool: each stretch is of one of
 that all share. What is not seen to its beginning has no age and is left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from agent.decide.hazards import Hazards
+from agent.lab import survival
 
 Array = npt.NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def _stretches(sight: Sight, stretch_hours: float) -> list[tuple[_Counts, _Count
     per_stretch = max(int(stretch_hours / gap), 1)
     shape = (2, -(-ticks // per_stretch), len(EDGES))
     events, hours = np.zeros(shape), np.zeros(shape)
-    for is_up, begin, end in _spells(sight.is_up):
+    for is_up, begin, end in survival.stretches(sight.is_up):
         ages = np.arange(end - begin) * gap
         bins = np.searchsorted(EDGES, ages + 1e-9, "right") - 1
         places = np.arange(begin, end) // per_stretch
@@ -111,13 +112,6 @@ def _stretches(sight: Sight, stretch_hours: float) -> list[tuple[_Counts, _Count
         (_Counts(events[0, place], hours[0, place]), _Counts(events[1, place], hours[1, place]))
         for place in np.flatnonzero(seen)
     ]
-
-
-def _spells(is_up: npt.NDArray[np.bool_]) -> Iterator[tuple[bool, int, int]]:
-    """Yield (is_up, first tick, tick after the last) of each spell that was seen to begin."""
-    edges = [*(np.flatnonzero(np.diff(is_up)) + 1).tolist(), len(is_up)]
-    for begin, end in pairwise(edges):
-        yield bool(is_up[begin]), begin, end
 
 
 def _rounded(values: Array) -> tuple[float, ...]:
