@@ -9,7 +9,20 @@ import structlog
 from agent.act import protect, record, shadows, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import credit, crossings, limits, needs, plan, probing, progress, reconcile, risk, task, watching
+from agent.decide import (
+    apart,
+    credit,
+    crossings,
+    limits,
+    needs,
+    plan,
+    probing,
+    progress,
+    reconcile,
+    risk,
+    task,
+    watching,
+)
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
@@ -140,7 +153,7 @@ class Cycle:
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
-        seen = watching.watched(fleet.capacity, fleet)
+        seen = watching.watched(fleet.capacity, fleet) | apart.watched(fleet.capacity, fleet)
         await record.keep_capacity(self._ledger, fleet.capacity, seen)
         fleet = replace(fleet, typical=self._typical, capacity=seen)
         planned = self._plan(fleet, rules, found.faulty)

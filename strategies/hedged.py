@@ -1,14 +1,14 @@
 """Slots spread over hosts, owners and markets; on demand by rule when interruptible capacity fails, and back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, hedging, keeping, price, recovery, ways
+from agent.decide import better, bidding, faring, hedging, keeping, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import SPARE, Option, Reason
 from agent.domain.intent import IntentKind
@@ -75,6 +75,12 @@ class HedgedParams(Params):
     """So many of the workload's slots are spare: held only while they pay."""
     cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
     """How long it takes from a loss until a replacement serves."""
+    weigh_markets: bool = True
+    """Work with a deadline on several markets: hold what finishing in time is expected to cost least on."""
+    reserve: Duration = duration("10m")
+    """With `weigh_markets`: time kept free before the last instant."""
+    start_delay: Duration = duration("20m")
+    """With `weigh_markets`: time kept free for a start of on-demand."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
@@ -133,7 +139,7 @@ class Hedged:
             loss_rate=hedging.loss_rate(view, params.pool_window),
             kept=keeping.keep(view, numbers, bids, asks) if is_kept else None,
         )
-        return [_placed(_decide(slot, grounds), grounds.spread) for slot in view.slots]
+        return [_placed(_fare(slot, grounds) or _decide(slot, grounds), grounds.spread) for slot in view.slots]
 
 
 def _placed(proposal: Proposal, spread: hedging.Spread) -> Proposal:
@@ -159,6 +165,39 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
         if leaving is not None:
             return leaving
     return (None if grounds.kept else _go_back(slot, held, grounds)) or _calm(slot, held, grounds)
+
+
+def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
+    """Hold what finishing a deadline on several markets is expected to cost least on; None where that is not asked."""
+    params, view, held = grounds.params, grounds.view, slot.lease
+    numbers = faring.Numbers(params.reserve, params.start_delay)
+    is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
+    made = faring.fare(view, slot, numbers, grounds.bids, grounds.asks) if is_asked else None
+    if made is None:
+        return None
+    if faring.holds(slot, made):
+        return None if held is None else _told(_calm(slot, held, grounds), made)
+    if made.tenure is None:
+        if held is None or slot.down is not None or not recovery.may_leave(held, view.workload):
+            return Proposal(slot.slot, None, Reason("waits_for_capacity", made.sentence, made.options))
+        return Proposal(
+            slot.slot, IntentKind.RELEASE, Reason("waits_for_capacity", made.sentence, made.options), lease=held
+        )
+    to = made.candidate
+    if to is None or not recovery.may_go(slot, view.workload, to):
+        return _told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
+    sentence = (
+        f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}; {made.sentence}"
+    )
+    code = "fallback" if made.tenure is Tenure.ON_DEMAND else "best_offer"
+    return recovery.go(slot, to, Reason(code, sentence, made.options))
+
+
+def _told(proposal: Proposal, made: faring.Faring) -> Proposal:
+    """Return a proposal that also says what each choice is expected to cost."""
+    why = proposal.reason
+    reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
+    return replace(proposal, reason=reason)
 
 
 def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:

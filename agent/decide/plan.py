@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide import (
+    apart,
     breaking,
     capping,
     cooldown,
@@ -144,6 +145,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         task=task.of(fleet, work),
         learned=watching.learned(fleet.capacity.get(work.name)),
         fastest=task.fastest(fleet.typical, work),
+        by_market=apart.known(fleet, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 
 import pydantic
 
-from agent.decide import hazards, price
+from agent.decide import apart, hazards, price
 from agent.decide.task import Task
 from agent.domain.decision import Reason
 from agent.domain.host import HostRecord
@@ -86,7 +86,8 @@ class View:
     losses to the market per hour over the fleet's own record, `hosts` what each host is judged by. `markets` are those
     it may be rented on now, `leases` all open ones of the workload, also of slots not for the strategy now; `losses`
     its interruptions of the last day. `task` is the work of its deadline, where it has one; `learned` is what its looks
-    taught of interruptible capacity. `fastest` is the DLPerf of the fastest slice among the models that it names, 0
+    taught of interruptible capacity, `by_market` what they taught of each market where the work may use several.
+    `fastest` is the DLPerf of the fastest slice among the models that it names, 0
     where it names fewer than two or none was seen yet.
     """
 
@@ -103,6 +104,7 @@ class View:
     task: Task | None = None
     learned: hazards.Learned = hazards.UNSEEN
     fastest: float = 0.0
+    by_market: Mapping[str, apart.Known] = field(default_factory=dict)
 
 
 class Pricing(Protocol):

@@ -110,7 +110,7 @@ def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
 
 
 def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
-    price = min((each for work in works if (each := _price(fleet, work)) is not None), default=None)
+    price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
     if price is None and not any(view.offers for view in fleet.markets.values()):
         return known  # the market was not asked: no answer is not a no
     if known is None:
@@ -180,7 +180,7 @@ def _was_lost(fleet: Fleet, work: Workload, known: Capacity) -> bool:
     return any(loss.slot.workload == work.name and loss.at > known.seen_at for loss in fleet.losses)
 
 
-def _price(fleet: Fleet, work: Workload) -> UsdPerHour | None:
+def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
     """Return what an hour of interruptible capacity costs, held or to be had; None where there is none."""
     mine = (held for place in work.places for held in fleet.leases_of(place))
     held = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]

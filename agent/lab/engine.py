@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.decide import limits, needs, outcomes, plan, progress, reconcile, resting, task, watching
+from agent.decide import apart, limits, needs, outcomes, plan, progress, reconcile, resting, task, watching
 from agent.decide.book import Book
 from agent.decide.facts import LeaseChanged
 from agent.decide.memory import Memory
@@ -98,7 +98,8 @@ class Engine:
             fleet = self._fleet(view)
             view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
         self._typical = task.typical(self._typical, self._fleet(view))
-        self._capacity = watching.watched(self._capacity, self._fleet(view))
+        fleet = self._fleet(view)
+        self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
         made = plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
         return sum([self._carry_out(decision) for decision in made.decisions]) > 0
 

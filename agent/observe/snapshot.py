@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import watching
+from agent.decide import apart, watching
 from agent.domain import budget
 from agent.domain.budget import Scope
 from agent.domain.fleet import Fleet, MarketView, Spend
@@ -70,7 +70,8 @@ def fleet(
         known_since=instant.known_since,
         typical=instant.typical,
     )
-    return replace(made, capacity=watching.by_workload(known.capacity, made))
+    seen = watching.by_workload(known.capacity, made) | apart.by_workload(known.capacity, made)
+    return replace(made, capacity=seen)
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:

@@ -1,0 +1,66 @@
+"""What looks teach of each market apart: only where it is needed, by the hours between, kept in the ledger's rows."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import apart, regimes, watching
+from agent.domain.capacity import Capacity
+from agent.domain.deadline import Deadline
+from agent.domain.fleet import Fleet
+from tests.support import builders
+
+BY = builders.NOW + timedelta(hours=20)
+WORK = builders.workload(deadline=Deadline(8.0, BY))
+
+
+def seen(minutes: float, *, has_floor: bool = True, **changes: Any) -> Fleet:
+    now = builders.NOW + timedelta(minutes=minutes)
+    floor = builders.per_hour("0.20") if has_floor else None
+    markets = {
+        "vast": builders.view(offers=(builders.offer(floor=floor),), listed_at=now),
+        "runpod": builders.view(market="runpod", offers=(builders.offer(2, market="runpod"),), listed_at=now),
+    }
+    return builders.fleet(**{"now": now, "workloads": (WORK,), "markets": markets, **changes})
+
+
+def test_each_market_is_watched_apart_and_found_again_in_what_the_ledger_kept() -> None:
+    known: dict[str, Capacity] = {}
+    for minutes in (0, 10, 20):
+        known = apart.watched(known, seen(minutes, has_floor=minutes != 20))
+    told = apart.known(seen(20, capacity=known), WORK)
+    assert {name: each.belief.is_up for name, each in told.items()} == {"vast": False, "runpod": True}
+    assert told["vast"].price == builders.per_hour("0.20")
+    assert apart.by_workload(known.values(), seen(20)) == known
+    assert set(watching.by_workload(known.values(), seen(20))) == set()
+
+
+def test_looks_that_say_the_same_count_by_the_hours_between() -> None:
+    begun = apart.watched({}, seen(0))
+    belief = regimes.first(regimes.SHIPPED, is_up=True)
+    for minutes in (10, 11, 20):
+        begun = apart.watched(begun, seen(minutes))
+    for _ in range(2):
+        belief = regimes.observe(regimes.SHIPPED, belief, is_up=True, hours=1 / 6)
+    assert begun["train@vast"].evidence == pytest.approx(tuple(belief.shares))
+
+
+def test_one_market_or_no_deadline_is_not_watched_apart() -> None:
+    fleet = seen(0)
+    assert apart.watched({}, replace(fleet, workloads=(builders.workload(),))) == {}
+    assert apart.watched({}, replace(fleet, markets={"vast": fleet.markets["vast"]})) == {}
+
+
+def test_a_stretch_that_nobody_watched_turns_regimes_and_begins_a_spell() -> None:
+    begun = apart.watched({}, seen(0))
+    after = apart.watched(begun, seen(60 * 200))["train@vast"]
+    assert after.evidence == pytest.approx(tuple(regimes.SHIPPED.prior), abs=1e-3)
+    assert (after.seen_at - after.since) / timedelta(hours=1) == regimes.FIRST_AGE
+
+
+def test_evidence_of_other_regimes_is_dropped() -> None:
+    old = {key: replace(each, version="older") for key, each in apart.watched({}, seen(0)).items()}
+    belief = apart.known(seen(0, capacity=old), WORK)["vast"].belief
+    assert belief.shares == pytest.approx(regimes.first(regimes.SHIPPED, is_up=True).shares)

@@ -1,0 +1,115 @@
+"""The same case tick by tick through the whole plan() under `hedged` and through the kernel: the same choices."""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent.decide import apart, limits, plan, watching
+from agent.domain.capacity import Capacity
+from agent.domain.deadline import Deadline as By
+from agent.domain.deadline import Progress
+from agent.domain.decision import Release, Rent
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.lab.pools import ours, play
+from agent.lab.pools.terms import HOUR, Course, PoolsCase, Terms
+from strategies.hedged import Hedged, HedgedParams
+from tests.support import builders
+
+GAP, OVERHEAD = 600, 185
+NOTHING = timedelta(0)
+PARAMS = HedgedParams(
+    reserve=timedelta(seconds=GAP), start_delay=timedelta(seconds=OVERHEAD), headroom=0.0, share_of_market=1.0
+)
+TUNED = {"hedged": builders.tuned(Hedged(), PARAMS, "hedged")}
+MARKETS = ("runpod", "vast")
+ASK = 0.40
+
+
+class Planned:
+    """A policy that asks the whole plan(): it builds the fleet that stands where the job stands."""
+
+    def __init__(self, terms: Terms) -> None:
+        """Begin with nothing seen."""
+        self._terms = terms
+        self._capacity: dict[str, Capacity] = {}
+
+    def choose(self, sight: play.Sight) -> play.Choice:
+        """Return what the decision of the only slot comes to."""
+        fleet = self._fleet(sight)
+        self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
+        (made,) = plan.plan(self._fleet(sight), TUNED, limits.Limits()).decisions
+        if isinstance(made, Release):
+            return play.NOTHING
+        if not isinstance(made, Rent):
+            return sight.runs
+        if made.tenure is Tenure.ON_DEMAND:
+            return play.Choice(play.Mode.ON_DEMAND, sight.fallback)
+        return play.Choice(play.Mode.INTERRUPTIBLE, MARKETS.index(made.offer.market))
+
+    def _fleet(self, sight: play.Sight) -> Fleet:
+        now = builders.NOW + timedelta(seconds=sight.now)
+        return builders.fleet(
+            now=now,
+            workloads=(self._workload(),),
+            markets={name: _view(name, sight, now) for name in MARKETS},
+            leases=_leases(sight),
+            progress={"train": Progress("train", sight.done / HOUR, now, builders.NOW)},
+            capacity=self._capacity,
+        )
+
+    def _workload(self) -> Any:
+        by = builders.NOW + timedelta(seconds=self._terms.deadline)
+        return builders.workload(
+            strategy="hedged",
+            deadline=By(self._terms.work / HOUR, by, restart=NOTHING),
+            checkpoint=Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE),
+            max_price=builders.per_hour("0.45"),
+        )
+
+
+def _view(name: str, sight: play.Sight, now: Any) -> Any:
+    pool = MARKETS.index(name)
+    floor = builders.per_hour(float(sight.spot[pool])) if sight.up[pool] else None
+    offers = tuple(
+        builders.offer(number, market=name, host_id=f"{name}{number}", owner_id=f"{name}{number}", floor=floor)
+        for number in (1, 2, 3)
+    )
+    return builders.view(market=name, offers=offers, listed_at=now)
+
+
+def _leases(sight: play.Sight) -> tuple[Lease, ...]:
+    if sight.runs.mode is play.Mode.NONE:
+        return ()
+    name = MARKETS[sight.runs.pool]
+    is_bid = sight.runs.mode is play.Mode.INTERRUPTIBLE
+    rate = builders.per_hour(float(sight.spot[sight.runs.pool]) if is_bid else ASK)
+    tenure = Tenure.INTERRUPTIBLE if is_bid else Tenure.ON_DEMAND
+    return (builders.lease(9, market=name, lease_id=f"{name}-9", host_id=f"{name}9", tenure=tenure, gpu_rate=rate),)
+
+
+def drawn(seed: int) -> PoolsCase:
+    lots = np.random.default_rng(seed)
+    columns = []
+    for _ in MARKETS:
+        hours = lots.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
+        columns.append([bool(at % 2) for at, length in enumerate(hours) for _ in range(max(int(length * 6), 1))][:96])
+    up = np.array(columns).T
+    up[0] = True  # the bench knows the price of a pool that is away, a market tells it once it was there
+    spot = np.tile([0.25, 0.20], (len(up), 1))
+    terms = Terms(MARKETS, GAP, 8 * HOUR, 10 * HOUR, OVERHEAD, np.zeros((2, 2)))
+    return PoolsCase(f"{seed}", "cluster", terms, Course(up, spot, np.full(up.shape, ASK)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
+    case = drawn(seed)
+    by_plan = play.play(case, Planned(case.terms))
+    by_kernel = play.play(case, ours.Wander(case.terms))
+    assert by_plan.choices == by_kernel.choices
+    assert {choice.mode for choice in by_kernel.choices} >= {play.Mode.INTERRUPTIBLE, play.Mode.ON_DEMAND}
+    assert not play.is_late(by_plan, case.terms)
