@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, interval, traces
+from agent.lab import bench, interval, table, traces
 from agent.lab.availability import baselines, bound, hedged, problem, span, ticks
 from strategies.hedged import HedgedParams
 
@@ -223,7 +223,7 @@ def test_ours_runs_on_the_numbers_that_are_shipped_or_given(tmp_path: Path) -> N
     given = built.with_params("hedged", HedgedParams(short_worth=1.0))
     case = built.cases()[0]
     assert given.score("hedged", case) == built.score("hedged_1", case)
-    assert len(set(given.digests().values())) == 3
+    assert len(set(given.digests().values())) == len(given.digests()) - 1
 
 
 def test_a_problem_that_was_asked_goes_to_other_processes(tmp_path: Path) -> None:
@@ -240,20 +240,25 @@ def test_a_case_is_of_the_problem(tmp_path: Path) -> None:
 
 # --- recorded --------------------------------------------------------------------------------------------------------
 RECORDED = os.environ.get("GPUBID_TRACES")
-AS_OFTEN = {"spothedge_0": "hedged_1", "spothedge_1": "hedged", "spothedge_2": "hedged"}
-"""Of ours the one that is available at least as often as each published rule."""
+PUBLISHED = ("spothedge_0", "spothedge_1", "spothedge_2")
+OURS = ("hedged_1", "hedged_8", "hedged")
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not RECORDED, reason="GPUBID_TRACES names no folder of recorded traces")
 @pytest.mark.parametrize("name", ["aws-2022", "aws-2023", "gcp-h100-2025"])
-def test_ours_is_cheaper_than_each_published_rule_that_is_available_as_often(name: str) -> None:
+def test_one_of_ours_is_cheaper_than_each_published_rule_and_available_as_often(name: str) -> None:
     built = problem.AvailabilityProblem(Path(RECORDED or "") / name)
-    made = bench.run(built, [*AS_OFTEN, *set(AS_OFTEN.values())], baseline="spothedge_1")
+    made = bench.run(built, [*PUBLISHED, *OURS], baseline="spothedge_1")
     rows = {row.strategy: row for row in made.rows}
     clusters = [case.cluster for case in built.cases()]
-    for theirs, ours in AS_OFTEN.items():
-        assert rows[ours].figures["availability"] >= rows[theirs].figures["availability"], (ours, theirs)
-        pairs = zip(rows[ours].costs, rows[theirs].costs, strict=True)
-        _, high = interval.clustered([mine - other for mine, other in pairs], clusters, 0)
-        assert high < 0, (ours, theirs)
+    for theirs in PUBLISHED:
+        often = rows[theirs].figures["availability"]
+        mine = min((rows[ours] for ours in OURS if rows[ours].figures["availability"] >= often), key=_mean_cost)
+        pairs = zip(mine.costs, rows[theirs].costs, strict=True)
+        _, high = interval.clustered([one - other for one, other in pairs], clusters, 0)
+        assert high < 0, (mine.strategy, theirs)
+
+
+def _mean_cost(row: table.Row) -> float:
+    return row.mean_cost

@@ -18,7 +18,13 @@ from agent.lab.bench import Case, Score
 from strategies.hedged import HedgedParams
 
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
-OURS: Mapping[str, float | None] = {"hedged": None, "hedged_0.5": 0.5, "hedged_1": 1.0, "hedged_33": 33.0}
+OURS: Mapping[str, float | None] = {
+    "hedged": None,
+    "hedged_0.5": 0.5,
+    "hedged_1": 1.0,
+    "hedged_8": 8.0,
+    "hedged_33": 33.0,
+}
 """Ours by name, with what an hour with a slot too few is worth in hours of all slots on demand; None as shipped.
 
 SpotHedge's numbers are slots above, ours are dollars: each is compared with the rule that is available as often.
