@@ -1,7 +1,6 @@
 """The problem `deadline`: windows of a folder of traces, each with every setting, under published rules and our own."""
 
 import copy
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -183,7 +182,4 @@ class DeadlineProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each strategy that has any."""
         found = {name: self.params(name) for name in self.strategies()}
-        made = {name: tuning.digest(name, params) for name, params in found.items() if params is not None}
-        if self.cross_fit is folds.CrossFit.NONE:
-            made[LEARNER] = hashlib.sha256(repr(hazards.SHIPPED).encode()).hexdigest()[:16]
-        return made
+        return {name: tuning.digest(name, params) for name, params in found.items() if params is not None}
