@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from agent.decide import checkpointing
 from agent.domain.decision import Rent
 from agent.domain.workload import Workload
 from agent.markets import errors, port
@@ -13,6 +14,13 @@ Credential = Callable[[str], str]
 def none(name: str) -> str:
     """Refuse: nobody has credentials here."""
     raise errors.Rejected("no_credential", f"There is no credential {name!r} here; give it to the daemon.")
+
+
+def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
+    """Return the workload's environment and, where it does not say so itself, how often to make a checkpoint."""
+    own = {name for name, _ in (*work.environment, *work.env_from)}
+    told = checkpointing.environment(decision.advice)
+    return (*work.environment, *((name, value) for name, value in told if name not in own))
 
 
 def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
@@ -29,7 +37,7 @@ def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
         image=work.image,
         command=work.command,
         onstart=work.onstart,
-        environment=(*work.environment, *((name, credential(key)) for name, key in work.env_from)),
+        environment=(*_advised(decision, work), *((name, credential(key)) for name, key in work.env_from)),
         ports=work.ports,
         runtype=work.runtype,
         ssh_keys=work.ssh_keys,

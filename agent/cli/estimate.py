@@ -12,6 +12,8 @@ import typer
 from agent.cli import exits, session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent.cli.estimating import Found
     from agent.config.job import JobTable
     from agent.decide.estimate.job import Reruns
@@ -146,6 +148,7 @@ def _times(dollars: float | None, factor: float | None) -> float | None:
 def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
     """Return an option as JSON: money to six decimals, hours to four."""
     row = asdict(one) | {"tenure": one.tenure.value, "cited": list(one.cited), "unknown": list(one.unknown)}
+    row["by_age"] = [{"age": age, "interval": interval} for age, interval in one.by_age]
     for key, value in row.items():
         if isinstance(value, float):
             row[key] = round(value, 6 if "dollars" in key else 4)
@@ -201,12 +204,19 @@ def _say(table: "JobTable", found: list["Found"]) -> None:
             session.say(f"  {number}. {note}")
         for missing in one.missing:
             session.say(f"not estimated: {missing.name}: {missing.sentence}")
-        for option in one.options:
-            if option.young is not None and option.daly is not None:
-                best = f"{option.young * 60:.1f} min (Young), {option.daly * 60:.1f} min (Daly)"
-                session.say(f"best time between checkpoints, {option.name}: {best}")
+        _say_checkpoints(one.options)
     for line in FORMULAS:
         session.say(line)
+
+
+def _say_checkpoints(options: "Sequence[Estimate]") -> None:
+    for option in options:
+        if option.young is not None and option.daly is not None:
+            best = f"{option.young * 60:.1f} min (Young), {option.daly * 60:.1f} min (Daly)"
+            session.say(f"best time between checkpoints, {option.name}: {best}")
+        if option.by_age:
+            steps = ", ".join(f"{interval * 60:.1f} from {age * 60:.0f} on" for age, interval in option.by_age)
+            session.say(f"  by the age of the lease, in minutes: {steps}")
 
 
 def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
             "restore_seconds": checkpoint.restore.total_seconds(),
             "size_gb": checkpoint.size_gb,
             "at": checkpoint.place.value,
+            **({"takes": checkpoint.takes} if checkpoint.takes else {}),
         },
     }
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}

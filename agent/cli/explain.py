@@ -95,6 +95,12 @@ def _print_now(one: dict[str, Any]) -> None:
             session.show(_options(made["options"]))
     if one["candidates"]:
         session.show(_candidates(one["candidates"]))
+    for row in one["checkpoints"]:
+        by_age = ", ".join(f"{each['seconds']} s from {each['age_seconds'] / 60:.0f} min on" for each in row["by_age"])
+        session.say(
+            f"  checkpoints of {row['slot']} on host {row['host']}: every {row['seconds']} s at "
+            f"{row['losses_per_hour']:.3f} losses an hour; by its age {by_age}"
+        )
     for refused in one["refused"][:MOST_REFUSED]:
         session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
     if len(one["refused"]) > MOST_REFUSED:

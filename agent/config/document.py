@@ -183,6 +183,8 @@ class CheckpointTable(Table):
 
     interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
     """Time between two checkpoints: what an interruption loses at most."""
+    takes: Annotated[Span, Field(examples=["30s"])] | None = None
+    """How long the workload stands still to make one; with it the best interval is advised."""
     restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
     """Seconds from the start of the container to useful work."""
     size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0

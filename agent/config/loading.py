@@ -285,6 +285,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
             restore=timedelta(seconds=table.checkpoint.restore_seconds),
             size_gb=table.checkpoint.size_gb,
             place=CheckpointPlace(table.checkpoint.at),
+            takes=table.checkpoint.takes,
         ),
         may_lose_disk=table.may_lose_disk,
         env_from=tuple(table.env_from.items()),

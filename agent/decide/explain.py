@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from agent.decide import cooldown, learning, match, price, ranking
+from agent.decide import checkpointing, cooldown, learning, match, price, ranking
 from agent.decide.plan import Plan
 from agent.decide.strategy import Candidate, Pricing
-from agent.domain.decision import Decision, Hold, Option, Rebid, Rent, slot_of
+from agent.domain.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
 from agent.domain.fleet import Fleet
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
@@ -34,6 +34,8 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
     offers: int
+    advised: tuple[tuple[str, str, Advice], ...] = ()
+    """How often to make a checkpoint: (slot, host, advice) of what runs and of what is to be rented."""
 
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
@@ -51,7 +53,18 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
         refused=_refused(book, work, fleet, taken),
         offers=len(book.offers),
+        advised=tuple(_advised(fleet, made, work)),
     )
+
+
+def _advised(fleet: Fleet, made: Plan, work: Workload) -> Iterator[tuple[str, str, Advice]]:
+    for held in (held for place in work.places for held in fleet.leases_of(place)):
+        given = checkpointing.of_lease(fleet, held, work)
+        if given is not None:
+            yield str(held.slot), held.host_id, given
+    for decision in made.decisions:
+        if isinstance(decision, Rent) and decision.slot.workload == work.name and decision.advice is not None:
+            yield str(decision.slot), decision.offer.host_id, decision.advice
 
 
 def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
@@ -127,6 +140,16 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "candidates": [_candidate(candidate) for candidate in explained.candidates],
         "refused": [
             _offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused
+        ],
+        "checkpoints": [
+            {
+                "slot": slot,
+                "host": host,
+                "losses_per_hour": given.hazard,
+                "seconds": given.interval,
+                "by_age": [{"age_seconds": age, "seconds": seconds} for age, seconds in given.by_age],
+            }
+            for slot, host, given in explained.advised
         ],
     }
 

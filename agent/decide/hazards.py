@@ -53,6 +53,18 @@ class Hazards:
         return np.outer(self.returns, [factor for _, factor in self.factors])
 
     @cached_property
+    def shape(self) -> tuple[tuple[float, float], ...]:
+        """Ages in hours, and how many times its mean over a day's stay the hazard of loss is from there on."""
+        ends = [*self.edges[1:], _DAY]
+        lasting, hours = 1.0, 0.0
+        for rate, begin, end in zip(self.losses, self.edges, ends, strict=True):
+            kept = math.exp(-rate * (end - begin))
+            hours += lasting * (1 - kept) / rate
+            lasting *= kept
+        mean = (1 - lasting) / hours
+        return tuple((age, rate / mean) for age, rate in zip(self.edges, self.losses, strict=True))
+
+    @cached_property
     def prior(self) -> Array:
         """Logarithms of the weights, (models,)."""
         return np.log(np.asarray(self.weights) / sum(self.weights))
@@ -124,5 +136,6 @@ UNSEEN = Learned(SHIPPED)
 FIRST_AGE_HOURS = 1.0
 """How long capacity is thought to have been as it is first found: nobody saw it begin."""
 
+_DAY = 24.0
 _ROUNDING = 1e-9
 """Ages are sums of spans: one that should be the edge of a bin is in the bin that begins there."""

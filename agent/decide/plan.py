@@ -17,6 +17,7 @@ from agent.decide import (
     apart,
     breaking,
     capping,
+    checkpointing,
     cooldown,
     endings,
     halt,
@@ -207,7 +208,8 @@ def _decision(proposal: Proposal, work: Workload) -> Decision:
 def _rent(slot: Slot, candidate: Candidate, work: Workload, reason: Reason) -> Rent:
     offer, way = candidate.offer, candidate.way
     bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.rate
-    return Rent(slot, offer, way.tenure, bid, way.rate + offer.disk_rate(work.disk_gb), reason)
+    advice = checkpointing.advice(work, way.tenure, candidate.reckoning.hazard)
+    return Rent(slot, offer, way.tenure, bid, way.rate + offer.disk_rate(work.disk_gb), reason, advice)
 
 
 def _of_lease(proposal: Proposal) -> Decision:

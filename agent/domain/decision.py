@@ -42,8 +42,23 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """How often to make a checkpoint, in seconds: all the time, and from each age of the lease on, as (age, interval).
+
+    `hazard` is the losses an hour that it rests on.
+    """
+
+    interval: int
+    by_age: tuple[tuple[int, int], ...]
+    hazard: float
+
+
+@dataclass(frozen=True, slots=True)
 class Rent:
-    """Rent `offer` for `slot`; `bid` is None for on-demand. `rate` is the most it will cost per hour, disk included."""
+    """Rent `offer` for `slot`; `bid` is None for on-demand. `rate` is the most it will cost per hour, disk included.
+
+    `advice` goes along into the container, where any can be given.
+    """
 
     slot: Slot
     offer: Offer
@@ -51,6 +66,7 @@ class Rent:
     bid: UsdPerHour | None
     rate: UsdPerHour
     reason: Reason
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,12 +70,14 @@ class Checkpoint:
     """The workload's promise about its checkpoints.
 
     `interval` between two checkpoints, `restore` from container start to useful work, `size_gb` fetched on a new host.
+    `takes` is how long the workload stands still to make one, where that is known.
     """
 
     interval: timedelta = timedelta(minutes=15)
     restore: timedelta = timedelta(seconds=60)
     size_gb: float = 0.0
     place: CheckpointPlace = CheckpointPlace.DISK
+    takes: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

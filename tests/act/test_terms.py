@@ -1,9 +1,11 @@
 """On what terms a rent leaves: secrets are looked up last, and a missing one sends nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.act import terms
-from agent.domain.decision import Reason, Rent
+from agent.domain.decision import Advice, Reason, Rent
 from agent.domain.tenure import Tenure
 from agent.domain.workload import ImageLogin
 from agent.markets import errors
@@ -42,3 +44,11 @@ def test_what_needs_no_secret_asks_for_none() -> None:
 def test_a_secret_that_is_not_there_refuses_before_anything_is_sent() -> None:
     with pytest.raises(errors.Rejected, match="hub_token"):
         terms.of(RENT, builders.workload(env_from=(("TOKEN", "hub_token"),)), terms.none)
+
+
+def test_a_container_is_told_how_often_to_make_a_checkpoint_unless_its_owner_says_so() -> None:
+    advised = replace(RENT, advice=Advice(360, ((0, 200), (600, 240)), 0.2))
+    told = dict(terms.of(advised, builders.workload(), terms.none).environment)
+    assert told == {"GPUBID_CHECKPOINT_SECONDS": "360", "GPUBID_CHECKPOINT_BY_AGE": "0:200 600:240"}
+    own = builders.workload(environment=(("GPUBID_CHECKPOINT_SECONDS", "60"),))
+    assert dict(terms.of(advised, own, terms.none).environment)["GPUBID_CHECKPOINT_SECONDS"] == "60"

@@ -82,6 +82,8 @@ UNSEEN = {
         "last[].options[].name",
         "last[].options[].dollars",
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),
+        # Only a workload that says how long a checkpoint takes has advice; tests/decide/test_checkpointing.py has one.
+        *(key.path for key in SECTIONS["explain"] if key.path.startswith("now[].checkpoints[]")),
     },
     # What differs is in tests/lab.
     "lab check": {key.path for key in SECTIONS["lab check"] if key.path.startswith("findings[]")},

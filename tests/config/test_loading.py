@@ -91,7 +91,7 @@ def test_a_workload_in_full(tmp_path: Path) -> None:
         "query = 'cuda_vers >= 12.4'",
         "may_lose_disk = true",
         "env = { B = '2', A = '1' }",
-        "checkpoint = { interval = '1h30m', restore_seconds = 90, size_gb = 2, at = 'remote' }",
+        "checkpoint = { interval = '1h30m', restore_seconds = 90, size_gb = 2, at = 'remote', takes = '30s' }",
     )
     (work,) = load(tmp_path, text).workloads
     wants = work.requirements
@@ -101,6 +101,7 @@ def test_a_workload_in_full(tmp_path: Path) -> None:
     assert work.checkpoint.interval == timedelta(minutes=90)
     assert work.checkpoint.restore == timedelta(seconds=90)
     assert work.checkpoint.place is CheckpointPlace.REMOTE
+    assert work.checkpoint.takes == timedelta(seconds=30)
     assert (wants.gpus, wants.gpu_models) == (4, ("RTX 4090", "H100 SXM"))
     assert (wants.min_vram_mb, wants.min_reliability, wants.verified_only) == (24_000, 0.98, False)
     assert (wants.regions, wants.min_inet_down_mbps, wants.query) == (("SE", "US"), 200.0, "cuda_vers >= 12.4")

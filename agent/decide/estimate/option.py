@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.decide import hazards
 from agent.decide.estimate import checkpoints, spread
 from agent.decide.estimate.gamma import Gamma
 from agent.decide.estimate.job import Job
@@ -81,6 +82,7 @@ class Estimate:
     """What an option would cost: dollars and hours; None where it is not known or has no end.
 
     `dollars_least` is the run without an interruption at the mean price. Storage and transfer are part of the dollars.
+    `by_age` is the best time between checkpoints from each age of a lease on: both in hours.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Estimate:
     interval: float | None
     young: float | None
     daly: float | None
+    by_age: tuple[tuple[float, float], ...]
     storage_dollars: float | None
     transfer_dollars: float | None
     late: float | None
@@ -139,6 +142,7 @@ def estimate(job: Job, option: Option) -> Estimate:
         interval=None if job.place is CheckpointPlace.NONE else run.interval,
         young=checkpoints.young(write, 1 / between) if write and knows else None,
         daly=checkpoints.daly(write, 1 / between) if write and knows else None,
+        by_age=_by_age(write, between) if write and knows and option.tenure is Tenure.INTERRUPTIBLE else (),
         storage_dollars=_times(option.storage, hours_mean),
         transfer_dollars=_times(option.per_gb, None if number is None else job.first_gb + number * job.moved_gb),
         late=None if job.deadline is None else 1.0 - spread.at_most(hours, job.deadline),
@@ -178,6 +182,7 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
         interval=None,
         young=None,
         daly=None,
+        by_age=(),
         storage_dollars=None,
         transfer_dollars=None,
         late=float(hours > job.deadline) if is_held and job.deadline is not None else None,
@@ -185,6 +190,12 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
         cited=(quote.cited,),
         unknown=tuple(unknown),
     )
+
+
+def _by_age(write: float, between: float) -> tuple[tuple[float, float], ...]:
+    """Return the best interval by Young from each age of a lease on, as (age, interval) in hours."""
+    shape = hazards.SHIPPED.shape
+    return tuple((age, checkpoints.young(write, 1 / (between * times))) for age, times in shape)
 
 
 def _run(job: Job, hazard: Hazard) -> tuple[Run, tuple[str, ...]]:
