@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.baselines import loading
+from agent.decide import hazards
 from agent.decide.estimate import option
 from agent.decide.estimate.gamma import Gamma
 from agent.decide.estimate.job import Job, Reruns, by_odds
@@ -109,6 +110,12 @@ def test_the_best_interval_is_used_where_none_is_given() -> None:
     # M = 1 / 0.1 = 10 h: sqrt(2 x 0.02 x 10) = 0.6325; r = 0.02 / 20; 0.6325 (1 + sqrt(r)/3 + r/9) - 0.02 = 0.6192.
     assert found.interval == found.daly == pytest.approx(0.6192, abs=1e-4)
     assert found.young == pytest.approx(math.sqrt(2 * 0.02 / 0.1))
+    assert found.young is not None
+    assert found.daly is not None
+    # What is bid for is lost by its age: times 0.1 an hour, from the fitted shape.
+    assert found.by_age[0][0] == 0.0
+    assert found.by_age[0][1] == pytest.approx(found.young / math.sqrt(hazards.SHIPPED.shape[0][1]))
+    assert found.by_age[-1][1] > found.daly > found.by_age[0][1]
     worse = option.estimate(dataclasses.replace(work, interval=5.0), bid(1.0, 0.1))
     assert (worse.dollars or 0) > (found.dollars or 0)
 
