@@ -86,29 +86,46 @@ class Engine:
             if not self._pass():
                 return
 
+    def see(self, view: MarketView, now: datetime) -> plan.Plan:
+        """Do one pass over a view that was recorded, and return its plan."""
+        self.now, self._view = now, view
+        found = self._reconciled(view)
+        self._learn(found)
+        made = self._planned(view, found)
+        for decision in made.decisions:
+            self._carry_out(decision)
+        return made
+
     def _pass(self) -> bool:
         found = self._found() if self.poller is None else self._polled(self.poller)
-        self._memory = found.memory
-        for fact in found.facts:
-            self.book.learn(fact, self.now, self._image_gb)
+        self._learn(found)
         view = self._view
-        for told in progress.told(self._fleet(view)):
-            self.book.hear(told)
         if self.poller is not None:
             fleet = self._fleet(view)
             view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
+        made = self._planned(view, found)
+        return sum([self._carry_out(decision) for decision in made.decisions]) > 0
+
+    def _learn(self, found: reconcile.Reconciliation) -> None:
+        self._memory = found.memory
+        for fact in found.facts:
+            self.book.learn(fact, self.now, self._image_gb)
+        for told in progress.told(self._fleet(self._view)):
+            self.book.hear(told)
+
+    def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
         self._typical = task.typical(self._typical, self._fleet(view))
         fleet = self._fleet(view)
         self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
-        made = plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
-        return sum([self._carry_out(decision) for decision in made.decisions]) > 0
+        return plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
 
     def _found(self) -> reconcile.Reconciliation:
         self._view = self._look()
-        found = reconcile.reconcile(self._fleet(self._view), self._memory)
-        if found.suspects:
-            found = reconcile.reconcile(self._fleet(self._view), found.memory)
-        return found
+        return self._reconciled(self._view)
+
+    def _reconciled(self, view: MarketView) -> reconcile.Reconciliation:
+        found = reconcile.reconcile(self._fleet(view), self._memory)
+        return reconcile.reconcile(self._fleet(view), found.memory) if found.suspects else found
 
     def _polled(self, poller: Poller) -> reconcile.Reconciliation:
         """Look as the daemon does: again, and closer, before a loss or a disappearance is believed."""

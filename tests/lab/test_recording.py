@@ -16,7 +16,7 @@ from agent.cli.main import app
 from agent.decide import frame, plan
 from agent.decide.limits import Limits
 from agent.domain.money import per_hour
-from agent.lab import recording
+from agent.lab import recorded, recording
 from agent.lab.recording import RecordingError
 from agent.tuning import installed
 from tests.support import builders
@@ -36,15 +36,43 @@ async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_pat
         world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 3)
         await world.cycle(minutes=15)
         live, folder = world.plans, folder_of(world.config.ledger)
-    recorded = [one for file in recording.files(folder) for one in recording.frames(file)]
-    assert [one.fleet.now for one in recorded] == [made.now for made in live]
-    assert recording.verify(recorded, REGISTRY) == (len(live), None)
-    for one, made in zip(recorded, live, strict=True):
+    frames = [one for file in recording.files(folder) for one in recording.frames(file)]
+    assert [one.fleet.now for one in frames] == [made.now for made in live]
+    assert recording.verify(frames, REGISTRY) == (len(live), None)
+    for one, made in zip(frames, live, strict=True):
         assert recording.again(one, REGISTRY) == frame.answer(made.decisions, made.standing)
-    kinds = [kind for one in recorded for kind, _ in frame.told(one.answer)]
+    kinds = [kind for one in frames for kind, _ in frame.told(one.answer)]
     assert {"Rent", "Pause", "Release", "Hold"} <= set(kinds), "a story in which nothing happens proves nothing"
-    assert all(not item.environment for one in recorded for item in one.fleet.workloads)
-    assert all(SECRET.encode() not in part for one in recorded for part in frame.parts(one).values())
+    assert all(not item.environment for one in frames for item in one.fleet.workloads)
+    assert all(SECRET.encode() not in part for one in frames for part in frame.parts(one).values())
+
+
+async def test_an_engine_that_sees_only_the_recorded_views_decides_the_same(tmp_path: Path) -> None:
+    """What the ledger remembered is not given to it: leases, rests, losses and hosts it keeps for itself."""
+    async with rehearsed(tmp_path, recording_bytes=10**7) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=10)
+        world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 3)
+        await world.cycle(minutes=25)
+        live, folder = world.plans, folder_of(world.config.ledger)
+    frames = [one for file in recording.files(folder) for one in recording.frames(file)]
+    made = recorded.lived(frames, REGISTRY)
+    assert [_gist(one) for one in made] == [_gist(one) for one in live]
+    assert {"Rent", "Pause", "Release"} <= {kind for one in live for kind, *_ in _gist(one)}
+
+
+def _gist(made: plan.Plan) -> list[tuple[object, ...]]:
+    """Return what each decision would do and why, to the figure; an intent's number is drawn, and is left out."""
+    return [
+        (
+            type(each).__name__,
+            getattr(getattr(each, "offer", None), "host_id", None),
+            getattr(getattr(each, "lease", None), "lease_id", None),
+            getattr(each, "bid", None),
+            each.reason,
+        )
+        for each in made.decisions
+    ]
 
 
 def _recorder(folder: Path, most_bytes: int = 10**6) -> Recorder:

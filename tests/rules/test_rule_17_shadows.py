@@ -57,9 +57,9 @@ def _told(world: Rehearsed) -> dict[str, Any]:
     return {"calls": list(world.simulator.api.calls), "orders": list(world.orders), "rows": rows}
 
 
-async def _lived(seed: int, weather: str, shadow: tuple[str, ...], slots: int) -> tuple[dict[str, Any], int]:
+async def _lived(seed: int, weather: str, shadow: tuple[str, ...]) -> tuple[dict[str, Any], int]:
     tuned = {**strategies(), "wild": Tuned("wild", Wild(), Numbers(), "w")}
-    workloads = (work(slots=slots, shadow=shadow),)
+    workloads = (work(shadow=shadow),)
     with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as place:
         async with rehearsed(
             Path(place), seed=seed, climate=climate.named(weather), workloads=workloads, tuned=tuned
@@ -69,11 +69,13 @@ async def _lived(seed: int, weather: str, shadow: tuple[str, ...], slots: int) -
             return _told(world), len(await reader.shadow_decisions())
 
 
-@given(seed=seeds, weather=st.sampled_from(["bidding_war", "host_death", "calm"]), slots=st.integers(1, 2))
-def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int, weather: str, slots: int) -> None:
+@given(seed=seeds, weather=st.sampled_from(["bidding_war", "host_death", "calm"]))
+def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int, weather: str) -> None:
+    """One slot: two that rent in one cycle race for the market's pace, with shadows or without."""
+
     async def both() -> None:
-        bare, none = await _lived(seed, weather, (), slots)
-        shadowed, decisions = await _lived(seed, weather, ("ondemand", "patient", "wild"), slots)
+        bare, none = await _lived(seed, weather, ())
+        shadowed, decisions = await _lived(seed, weather, ("ondemand", "patient", "wild"))
         assert none == 0
         assert decisions > 0, "shadows that decide nothing prove nothing"
         for kind, told in bare.items():
