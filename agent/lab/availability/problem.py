@@ -23,7 +23,7 @@ OURS: Mapping[str, float | None] = {
     "hedged_0.5": 0.5,
     "hedged_1": 1.0,
     "hedged_8": 8.0,
-    "hedged_33": 33.0,
+    "hedged_24": 24.0,
 }
 """Ours by name, with what an hour with a slot too few is worth in hours of all slots on demand; None as shipped.
 
