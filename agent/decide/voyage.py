@@ -208,7 +208,7 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
     return expected
 
 
-@functools.lru_cache(maxsize=24)
+@functools.lru_cache(maxsize=12)
 def table(voyage: Voyage) -> Table:
-    """Return the table of a voyage; the last ones are kept, each of some 5 to 50 MB."""
+    """Return the table of a voyage; the last ones are kept, each of some 5 to 40 MB."""
     return Table(voyage)
