@@ -184,17 +184,21 @@ def _searched(
     axes = space.axes(shipped, order.keys)
     every = max(1, len(first.fit) // PROBES)
     places = first.fit[::every][:PROBES]
-    usual = _scores(problem, strategy, places)
+
+    def cost(changed: Mapping[str, space.Value]) -> list[Score] | None:
+        try:
+            params = space.applied(shipped, changed)
+        except pydantic.ValidationError:
+            return None
+        return _scores(problem.with_params(strategy, params), strategy, places)
+
+    # A number may count only under another setting of a switch: each is tried both ways.
+    switches = [{axis.key: axis.value(1 - axis.shipped)} for axis in axes if axis.of is bool]
+    usual = [(given, cost(given)) for given in ({}, *switches)]
 
     def changes(axis: space.Axis) -> bool:
-        for end in (0.0, 1.0):
-            try:
-                params = space.applied(shipped, {axis.key: axis.value(end)})
-            except pydantic.ValidationError:
-                return True
-            if _scores(problem.with_params(strategy, params), strategy, places) != usual:
-                return True
-        return False
+        tries = ((given, base, end) for given, base in usual if axis.key not in given for end in (0.0, 1.0))
+        return any(cost({**given, axis.key: axis.value(end)}) != base for given, base, end in tries)
 
     kept = tuple(axis for axis in axes if changes(axis))
     if not kept:

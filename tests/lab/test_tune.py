@@ -117,6 +117,54 @@ def test_nothing_is_fitted_on_that_ends_after_what_is_held_out_begins(
         assert max(cases[place].span[1] for place in fold.fit) <= min(cases[place].span[0] for place in fold.held)
 
 
+class Switched(Params):
+    """One number that counts only while a switch is off, and one that never does."""
+
+    is_on: bool = True
+    share: float = Field(default=0.5, ge=0, le=1)
+    idle: float = Field(default=0.5, ge=0, le=1)
+
+
+class Toy:
+    """Cases that cost what the numbers say."""
+
+    name, baseline, optimum = "toy", "mine", "mine"
+
+    def __init__(self, numbers: Switched) -> None:
+        self.numbers = numbers
+
+    def cases(self) -> list[When]:
+        return [When(hour, hour + 1) for hour in range(12)]
+
+    def strategies(self) -> list[str]:
+        return ["mine"]
+
+    def params(self, _: str) -> Switched:
+        return self.numbers
+
+    def with_params(self, _: str, params: Params) -> "Toy":
+        assert isinstance(params, Switched)
+        return Toy(params)
+
+    def score(self, _: str, case: When) -> Score:
+        return Score(float(case.key) + (2.0 if self.numbers.is_on else 1.0 + self.numbers.share))
+
+    def about(self) -> dict:
+        return {}
+
+    def digests(self) -> dict:
+        return {}
+
+
+def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never_does_is_not(tmp_path: Path) -> None:
+    ends = study.Ends(25, 25)
+    found = tune.tune(Toy(Switched()), "mine", tune.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1))  # type: ignore[arg-type]
+    assert found.inert == ("idle",)
+    assert found.changed["is_on"] is False
+    assert found.held.tuned.mean < found.held.shipped.mean - 0.7
+    assert found.held.interval[1] < 0
+
+
 def test_a_late_run_is_never_the_better_one() -> None:
     assert tune._loss(Score(10.0, is_late=True)) > tune._loss(Score(50.0))
 
