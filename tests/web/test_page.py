@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.domain.event import Event
+from agent.domain.shadow import ShadowDecision
+from agent.domain.workload import Slot
 from agent.web import board
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
@@ -66,6 +68,23 @@ async def test_what_a_market_wrote_is_shown_and_never_run(tmp_path: Path) -> Non
         assert "&lt;script&gt;" in text
         assert "<script>document" not in text
         assert "<img" not in text
+
+
+async def test_a_shadow_stands_beside_the_live_strategy_and_is_called_paper(tmp_path: Path) -> None:
+    async with served(tmp_path, workloads=(work(shadow=("ondemand",)),)) as page:
+        await page.world.cycle(minutes=10)
+        now = page.world.clock.now()
+        hostile = ShadowDecision(now, "ondemand", Slot("train", 0), "hold", "code", HOSTILE)
+        async with page.world.app.ledger.transaction() as tx:
+            (account,) = await (await page.world.app.ledger.reader()).shadows()
+            tx.keep_shadow(account, [hostile])
+        status, text = await page.get("/")
+    assert status == 200
+    assert "Beside the live strategies, on paper" in text
+    assert "Nothing was rented for these" in text
+    assert re.search(r"<td>ondemand</td>.*<td>live</td>", text, re.DOTALL)
+    assert HOSTILE not in text
+    assert "&lt;script&gt;" in text
 
 
 async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path) -> None:
