@@ -58,9 +58,13 @@ def place(fleet: Fleet, work: Workload) -> tuple[str, str]:
 
 def pool_of(work: Workload) -> str:
     """Return the pool that a workload asks for: models, GPUs, the most it may cost, a digest of what else it asks."""
-    asked = work.requirements
+    return _pool(work.requirements, work.max_price)
+
+
+@functools.lru_cache(1024)
+def _pool(asked: Requirements, most: UsdPerHour) -> str:
     wants = replace(asked, gpu_models=tuple(sorted(asked.gpu_models)))
-    text = f"{' or '.join(wants.gpu_models) or 'any GPU'} x{asked.gpus} up to {work.max_price}"
+    text = f"{' or '.join(wants.gpu_models) or 'any GPU'} x{asked.gpus} up to {most}"
     if wants == Requirements(gpus=asked.gpus, gpu_models=wants.gpu_models):
         return text
     return f"{text} #{hashlib.sha256(repr(wants).encode()).hexdigest()[:6]}"
