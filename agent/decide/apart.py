@@ -54,7 +54,7 @@ def markets(fleet: Fleet, work: Workload) -> tuple[str, ...]:
 def known(fleet: Fleet, work: Workload) -> dict[str, Known]:
     """Return what a strategy is told, by market; markets that were never looked at are left out."""
     kept = {market: fleet.capacity.get(_key(work, market)) for market in markets(fleet, work)}
-    return {market: Known(_belief(each), each.price) for market, each in kept.items() if each is not None}
+    return {market: Known(belief(each), each.price) for market, each in kept.items() if each is not None}
 
 
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
@@ -100,7 +100,7 @@ def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) 
     if passed <= timedelta(0) or (is_there is before.is_there and passed < watching.SAME_EVERY):
         return before
     if passed > watching.UNWATCHED:
-        shares = _belief(before).shares @ regimes.SHIPPED.turns(passed / _HOUR)
+        shares = belief(before).shares @ regimes.SHIPPED.turns(passed / _HOUR)
         begun = _first(fleet, work, market, price)
         return replace(
             begun,
@@ -109,7 +109,7 @@ def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) 
             is_there=is_there,
             looks=before.looks + 1,
         )
-    after = regimes.observe(regimes.SHIPPED, _belief(before), is_up=is_there, hours=passed / _HOUR)
+    after = regimes.observe(regimes.SHIPPED, belief(before), is_up=is_there, hours=passed / _HOUR)
     has_changed = is_there is not before.is_there
     return replace(
         before,
@@ -138,9 +138,15 @@ def _first(fleet: Fleet, work: Workload, market: str, price: UsdPerHour | None) 
     )
 
 
-def _belief(kept: Capacity) -> regimes.Belief:
+def is_of(kept: Capacity) -> bool:
+    """Tell whether what was kept are shares of the regimes in use."""
+    return kept.version == version(regimes.SHIPPED) and len(kept.evidence) == regimes.SHIPPED.count
+
+
+def belief(kept: Capacity) -> regimes.Belief:
+    """Return what is believed of a market as it was last looked at."""
     used = regimes.SHIPPED
     age = (kept.seen_at - kept.since) / _HOUR
-    if kept.version != version(used) or len(kept.evidence) != used.count:
+    if not is_of(kept):
         return replace(regimes.first(used, is_up=kept.is_there), age=age)
     return regimes.Belief(kept.is_there, age, np.array(kept.evidence))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent.decide import hazards, learning, price, watching
+from agent.decide import apart, hazards, learning, price, regimes, watching
 from agent.domain.capacity import Capacity, Counts
 from agent.domain.host import HALF_LIFE, HostRecord, decayed
 
@@ -42,12 +42,6 @@ def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, An
 
 def _pool(known: Capacity) -> dict[str, Any]:
     """Return one pool: how it stands, the posterior of how good it is, and the counts that a fit would use."""
-    told = watching.learned(known)
-    belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
-    weights = belief.weights(hazards.SHIPPED)
-    rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
-    turns = float(rates[hazards.SHIPPED.bin(belief.age)] @ weights)
-    losses, returns = (float(weights @ [pair[side] for pair in hazards.SHIPPED.factors]) for side in (0, 1))
     return {
         "pool": known.pool,
         "is_there": known.is_there,
@@ -56,17 +50,45 @@ def _pool(known: Capacity) -> dict[str, Any]:
         "seen_at": known.seen_at.isoformat(),
         "looks": known.looks,
         "price": known.price.dollars if known.price is not None else None,
-        "turns_per_hour": turns,
-        "loss_factor": losses,
-        "return_factor": returns,
+        **(_by_regimes(known) if apart.is_of(known) else _by_models(known)),
         "version": known.version,
-        "models": [
-            {"losses": loss, "returns": back, "weight": float(weight)}
-            for (loss, back), weight in zip(hazards.SHIPPED.factors, weights, strict=True)
-        ],
         "ages": list(hazards.SHIPPED.edges),
         "there": _counts(known.there),
         "away": _counts(known.away),
+    }
+
+
+def _by_models(known: Capacity) -> dict[str, Any]:
+    told = watching.learned(known)
+    belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
+    weights = belief.weights(hazards.SHIPPED)
+    rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
+    factors = hazards.SHIPPED.factors
+    return {
+        "turns_per_hour": float(rates[hazards.SHIPPED.bin(belief.age)] @ weights),
+        "loss_factor": float(weights @ [loss for loss, _ in factors]),
+        "return_factor": float(weights @ [back for _, back in factors]),
+        "models": [
+            {"losses": loss, "returns": back, "weight": float(weight)}
+            for (loss, back), weight in zip(factors, weights, strict=True)
+        ],
+    }
+
+
+def _by_regimes(known: Capacity) -> dict[str, Any]:
+    """Return the same of a market watched apart; factors are those of old spells, to the average over all regimes."""
+    used, belief = regimes.SHIPPED, apart.belief(known)
+    lost, back = (
+        used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
+    )
+    return {
+        "turns_per_hour": belief.rate(used),
+        "loss_factor": float(belief.shares @ lost),
+        "return_factor": float(belief.shares @ back),
+        "models": [
+            {"losses": float(loss), "returns": float(returned), "weight": float(weight)}
+            for loss, returned, weight in zip(lost, back, belief.shares, strict=True)
+        ],
     }
 
 

@@ -10,6 +10,7 @@ from agent.decide import apart, regimes, watching
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline
 from agent.domain.fleet import Fleet
+from agent.web import learned
 from tests.support import builders
 
 BY = builders.NOW + timedelta(hours=20)
@@ -64,3 +65,14 @@ def test_evidence_of_other_regimes_is_dropped() -> None:
     old = {key: replace(each, version="older") for key, each in apart.watched({}, seen(0)).items()}
     belief = apart.known(seen(0, capacity=old), WORK)["vast"].belief
     assert belief.shares == pytest.approx(regimes.first(regimes.SHIPPED, is_up=True).shares)
+
+
+def test_what_is_shown_of_a_market_watched_apart_are_its_regimes() -> None:
+    known = apart.watched({}, seen(0))
+    for minutes in range(10, 600, 10):
+        known = apart.watched(known, seen(minutes))
+    (market,) = (row for row in learned.learned([], known.values(), builders.NOW)["markets"] if row["market"] == "vast")
+    (pool,) = market["pools"]
+    assert sum(model["weight"] for model in pool["models"]) == pytest.approx(1.0)
+    assert pool["loss_factor"] < 0.5
+    assert pool["turns_per_hour"] == pytest.approx(apart.belief(known["train@vast"]).rate(regimes.SHIPPED))
