@@ -2,7 +2,7 @@
 
 Invariants:
 1. A frame that is read back is equal to the one that was written, to the microsecond and the micro-dollar.
-2. What a plan is not made on (commands, environments, keys, logins) is left out: a recording may be shown around.
+2. What a plan is not made on (commands, environments, keys, logins) is left out; ids and addresses stay: it is private.
 3. Of two frames in a row only the parts that differ are written.
 """
 
