@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli import exits, orders, session, wire
+from agent.cli import exits, lastgood, orders, session, wire
 
 UNTIL_WATCHED = 0.5
 """Hours watched before a rate is shown instead of what other pools would say."""
@@ -22,9 +22,9 @@ def learned(
     """Show what our own record says: pools that come and go, hosts, their owners, the market."""
     from agent.ledger.errors import LedgerError
 
-    settings, _ = session.read(config)
+    read = lastgood.read(config)
     try:
-        shown = asyncio.run(_learned(settings))
+        shown = read.asked("/learned") if isinstance(read, lastgood.Broken) else asyncio.run(_learned(read[0]))
     except LedgerError as error:
         exits.refused(error)
     if export is not None:

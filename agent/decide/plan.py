@@ -238,8 +238,14 @@ def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
 def _allowed(
     decision: Decision, fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits, faulty: frozenset[str]
 ) -> Decision:
-    struck = limits.strike(decision, fleet, now_standing, caps, faulty)
+    struck = limits.strike(decision, fleet, now_standing, caps, faulty) or _for_good(decision, fleet)
     if struck is None or isinstance(decision, Hold):
         return decision
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
     return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))
+
+
+def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
+    """Forbid a strategy to give up a lease while nothing may be paid for: it could not be rented again."""
+    view = fleet.markets.get(decision.lease.market) if isinstance(decision, Release) else None
+    return limits.Strike("no_spend", view.no_spend_because) if view is not None and view.no_spend_because else None

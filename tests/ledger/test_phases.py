@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.clock import SteppedClock
 from agent.domain.phases import Phases
 from agent.domain.tenure import Tenure
-from agent.ledger import migrate
+from agent.ledger import migrate, schema
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW
 
@@ -68,7 +68,7 @@ async def test_a_ledger_of_the_release_before_is_split_as_well_as_it_can_be(path
             )
     ledger = await Ledger.open(path, clock=clock)
     await ledger.close()
-    assert migrate.stored_revision(path) == "0004"
+    assert migrate.stored_revision(path) == schema.REVISION
     assert rows(path) == [
         (3_600_500_000, 0, 0, 3_000_250_000, 600_250_000),
         (3_600_500_000, 0, 0, 3_600_500_000, 0),

@@ -112,15 +112,16 @@ async def test_a_second_daemon_starts_on_another_box(tmp_path: Path) -> None:
             await stage.looks(4)
             assert await stage.ids() == [held["instance"]]
             assert (await here.gpubid("release", "train")).code == 0
-            again = await here.running()
+            await here.running()
             await there.until_noticed("nothing more is written")
             told = await there.told()
             assert "daemon: nothing more is written" in told
             assert "another daemon runs on this fleet" in told
             assert "look which is right" in told
             await stage.looks(6)
-            assert await stage.ids() == [again["instance"]]
-            assert await stage.rents() == 2
+            # The first goes on as if alone; meanwhile it may have moved.
+            assert await stage.ids() == [(await here.running())["instance"]]
+            assert (await there.fleet())["notices"] != []
             assert (await here.fleet())["notices"] == []
 
 
