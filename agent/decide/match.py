@@ -97,6 +97,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
 
     def fits(row: offer.Offer) -> bool:
+        """Tell whether an offer meets every requirement."""
         return (
             row.is_rentable
             and row.gpus == gpus

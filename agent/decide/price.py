@@ -23,8 +23,8 @@ HORIZON_HOURS = 6.0
 """How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is a lease's workday."""
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
-"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between the
-field's .1 and .5 an hour (reference of bidding theory, Vast section). It weighs half a day: a bad first hour on one
+"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between .1
+and .5 an hour, what users of such markets tell. It weighs half a day: a bad first hour on one
 host must not speak for the market, or on-demand would be paid for and nothing more be learned."""
 
 CONTEST_PRIOR_HOURS = 2.0
@@ -202,6 +202,7 @@ def reckoner(
     dlperf = max(candidate.dlperf, LEAST_DLPERF)
 
     def reckoned(way: Way) -> Reckoning:
+        """Return what a stay held this way is expected to cost and yield."""
         is_contested = way.tenure is tenure.Tenure.INTERRUPTIBLE
         hazard = own_hazard + contested * way.hazard_scale if is_contested else own_hazard
         hours, loss = stay(hazard, HORIZON_HOURS)

@@ -70,8 +70,11 @@ def test_a_module_opens_with_a_sentence(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())) or not path.read_text()
 
 
-def test_workplace_words_and_registries_stay_out() -> None:
-    words = re.compile(r"\.\./shared|/work/|pypi\.org|pythonhosted|registry\.npmjs")
+def test_folders_of_one_machine_and_registries_stay_out() -> None:
+    # A folder of one machine, a checkout in a temporary folder, and what lies beside the project.
+    folders = r"(?<![\w.])/(?:home|Users|work\w*|tmp/\w+/\w+)/|(?<![\w/])\.\./(?!deploy/schema/)\w+(?![\w ])"
+    words = re.compile(folders + r"|pypi\.org|pythonhosted|registry\.npmjs")
     tracked = [*FILES, *ROOT.glob("*.toml"), *ROOT.glob("*.md"), ROOT / "Makefile", ROOT / "requirements.lock"]
+    tracked += [*ROOT.glob("strategies/*.toml"), *ROOT.glob("tests/**/*.sql"), *ROOT.glob("deploy/**/*.md")]
     here = Path(__file__).resolve()
     assert [name(path) for path in tracked if path.resolve() != here and words.search(path.read_text())] == []

@@ -30,7 +30,8 @@ def test_a_schema_is_current(name: str) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_a_shipped_file_satisfies_the_schema_it_names(path: Path) -> None:
-    jsonschema.validate(tomllib.loads(path.read_text()), schema_of(path), cls=jsonschema.Draft7Validator)
+    validator = jsonschema.Draft7Validator(schema_of(path))
+    assert list(validator.iter_errors(tomllib.loads(path.read_text()))) == []
 
 
 @pytest.mark.parametrize(

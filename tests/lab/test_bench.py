@@ -129,29 +129,28 @@ def test_a_problem_that_needs_the_extra_says_so(tmp_path: Path, monkeypatch: pyt
     assert (result.exit_code, "pip install 'gpubid[lab]'" in result.stderr) == (2, True)
 
 
-def on_the_yardstick(name: str, strategies: list[str]) -> None:
+def off_the_yardstick(name: str, strategies: list[str]) -> list[str]:
+    """Return the strategies whose mean is more than 0.5 % off, or that are late."""
     settings = tuple(ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
     built = problem.DeadlineProblem(
         Path(RECORDED or "") / name, 70, STRIDES[name], settings, window.Prices(0.9731, 3.06)
     )
-    cases = built.cases()
-    for strategy in strategies:
-        scores = [built.score(strategy, case) for case in cases]
-        mean = sum(score.cost for score in scores) / len(scores)
-        assert mean == pytest.approx(YARDSTICK[name][strategy], rel=0.005), strategy
-        assert not any(score.is_late for score in scores)
+    scores = {each: [built.score(each, case) for case in built.cases()] for each in strategies}
+    means = {each: sum(score.cost for score in found) / len(found) for each, found in scores.items()}
+    late = [each for each, found in scores.items() if any(score.is_late for score in found)]
+    return late + [each for each in strategies if means[each] != pytest.approx(YARDSTICK[name][each], rel=0.005)]
 
 
 @pytest.mark.skipif(RECORDED is None, reason="GPUBID_TRACES names no folder of recorded traces")
 @pytest.mark.parametrize("name", sorted(YARDSTICK))
 def test_published_rules_land_on_the_yardstick(name: str) -> None:
-    on_the_yardstick(name, ["on_demand", "greedy", "uniform_progress", "levi"])
+    assert off_the_yardstick(name, ["on_demand", "greedy", "uniform_progress", "levi"]) == []
 
 
 @pytest.mark.skipif(RECORDED is None, reason="GPUBID_TRACES names no folder of recorded traces")
 @pytest.mark.parametrize("name", ["aws-2022", pytest.param("aws-2023", marks=pytest.mark.nightly)])
 def test_the_bound_lands_on_the_yardstick(name: str) -> None:
-    on_the_yardstick(name, ["optimum"])
+    assert off_the_yardstick(name, ["optimum"]) == []
 
 
 def test_a_strategy_on_other_numbers_runs_the_same_cases(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def test_what_is_searched_is_read_off_the_declared_bounds() -> None:
 @given(place=st.floats(0, 1))
 def test_every_place_is_a_number_that_the_params_take(place: float) -> None:
     for axis in space.axes(Odd()):
-        space.applied(Odd(), {axis.key: axis.value(place)})
+        value = axis.value(place)
+        assert getattr(space.applied(Odd(), {axis.key: value}), axis.key) == value
 
 
 @pytest.mark.parametrize("shipped", SHIPPED)

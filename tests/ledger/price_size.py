@@ -22,7 +22,7 @@ from agent.ledger import prices
 from agent.ledger.store import Ledger
 
 QUOTA = 20_000
-"""Search rows a day the market lets us read (vast-api.md)."""
+"""Search rows a day the market lets us read."""
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 _MODELS = ("RTX 4090", "RTX 5090", "RTX 3090 TI", "H100 SXM", "RTX PRO 6000 WS", "RTX 6000ADA", "A100 PCIE", "L40S")
 _SIZES = (1, 2, 4, 8)

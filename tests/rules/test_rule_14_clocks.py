@@ -120,6 +120,6 @@ def test_a_market_whose_date_is_off_is_not_paid(seed: int, skew: float) -> None:
 def test_a_minute_is_near_enough(skew: float) -> None:
     async def story(world: Rehearsed) -> None:
         world.weather("clock_skew", skew=skew)
-        await world.until_running(minutes=60)
+        assert (await world.until_running(minutes=60)).state is LeaseState.RUNNING
 
     play(story, seed=1)
