@@ -175,14 +175,15 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     made = faring.fare(view, slot, numbers, grounds.bids, grounds.asks) if is_asked else None
     if made is None:
         return None
+    if held is not None and recovery.ends_soon(held, view.now):
+        best = made.candidate or grounds.bid(slot) or grounds.ask(slot)
+        leaving = recovery.leave(slot, view.workload, best, view.now)
+        if leaving is not None:
+            return _told(leaving, made)
     if faring.holds(slot, made):
         return None if held is None else _told(_calm(slot, held, grounds), made)
     if made.tenure is None:
-        if held is None or slot.down is not None or not recovery.may_leave(held, view.workload):
-            return Proposal(slot.slot, None, Reason("waits_for_capacity", made.sentence, made.options))
-        return Proposal(
-            slot.slot, IntentKind.RELEASE, Reason("waits_for_capacity", made.sentence, made.options), lease=held
-        )
+        return _wait(slot, made, grounds)
     to = made.candidate
     if to is None or not recovery.may_go(slot, view.workload, to):
         return _told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
@@ -191,6 +192,17 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     )
     code = "fallback" if made.tenure is Tenure.ON_DEMAND else "best_offer"
     return recovery.go(slot, to, Reason(code, sentence, made.options))
+
+
+def _wait(slot: SlotView, made: faring.Faring, grounds: _Grounds) -> Proposal:
+    """Hold nothing for now; what runs is let go for that only as often as for a cheaper offer."""
+    held, why = slot.lease, Reason("waits_for_capacity", made.sentence, made.options)
+    if held is None or slot.down is not None:
+        return Proposal(slot.slot, None, why)
+    is_kept = held.state is not LeaseState.RUNNING or slot.runs >= better.MOST_LEAVES
+    if is_kept or not recovery.may_leave(held, grounds.view.workload):
+        return _told(_calm(slot, held, grounds), made)
+    return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
 
 
 def _told(proposal: Proposal, made: faring.Faring) -> Proposal:

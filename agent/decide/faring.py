@@ -60,7 +60,7 @@ def fare(
     held = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
     outlook = _outlook(view, task, ask, numbers)
     best = {name: next((each for each in bids if each.offer.market == name), None) for name in names}
-    rate = ask.way.rate.dollars
+    rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
     where = names.index(slot.lease.market) if slot.lease is not None and slot.lease.market in names else -1
@@ -80,6 +80,13 @@ def holds(slot: SlotView, made: Faring) -> bool:
     if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
         return False
     return made.tenure is Tenure.ON_DEMAND or held.market == made.market
+
+
+def _on_demand(task: tasks.Task, outlook: pacing.Outlook, ask: Candidate, held: Lease | None) -> float:
+    """Return $/h on demand: of what runs so, at its speed, as the offer of its own host is gone; else of the offer."""
+    if held is None or held.tenure is not Tenure.ON_DEMAND:
+        return ask.way.rate.dollars
+    return held.gpu_rate.dollars * outlook.speed / task.of_lease(held)
 
 
 def _outlook(view: View, task: tasks.Task, ask: Candidate, numbers: Numbers) -> pacing.Outlook:

@@ -1,0 +1,87 @@
+"""hedged for a deadline on several markets: what runs is priced at what it costs, and no choice is made for ever."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from agent.decide import apart, better, cooldown, limits, plan, regimes
+from agent.domain.capacity import Capacity
+from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Deadline
+from agent.domain.decision import Decision, Hold, Release, Rent
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import WorkloadKind
+from strategies.hedged import Hedged, HedgedParams
+from tests.support import builders
+
+NOW = builders.NOW
+WORK = builders.workload(strategy="hedged", kind=WorkloadKind.BATCH, deadline=Deadline(12.0, NOW + timedelta(hours=40)))
+
+
+def known(market: str, *, is_there: bool) -> Capacity:
+    """What an hour of looking at a market showed."""
+    shares = tuple(regimes.first(regimes.SHIPPED, is_up=is_there).shares.tolist())
+    told = Capacity(is_there, builders.ago(hours=1), NOW, shares, builders.per_hour("0.20"), market)
+    return replace(told, pool=f"{market}, by market", version=apart.version(regimes.SHIPPED))
+
+
+def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), **changes: Any) -> Fleet:
+    names = ("vast", "runpod")
+    views = {name: builders.view(market=name, offers=tuple(o for o in offers if o.market == name)) for name in names}
+    there = {o.market for o in offers if o.floor is not None}
+    capacity = {f"train@{name}": known(name, is_there=name in there) for name in names}
+    values = {"workloads": (WORK,), "markets": views, "leases": tuple(leases), "capacity": capacity, **changes}
+    return builders.fleet(known_since={"train": NOW}, **values)
+
+
+def decided(fleet: Fleet) -> Decision:
+    tuned = builders.tuned(Hedged(), HedgedParams(), "hedged")
+    (made,) = plan.plan(fleet, {"hedged": tuned}, limits.Limits()).decisions
+    return made
+
+
+def on_demand(rate: str, **changes: Any) -> Lease:
+    return builders.lease(1, tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour(rate), **changes)
+
+
+def offer(number: int, ask: str, floor: str | None = None, **changes: Any) -> Offer:
+    values = {"ask": builders.per_hour(ask), "floor": None if floor is None else builders.per_hour(floor), **changes}
+    return builders.offer(number, **values)
+
+
+def test_what_runs_on_demand_is_priced_at_its_own_rate_and_not_at_that_of_the_next_offer() -> None:
+    """The host of a lease is no offer while it is held: by the next one's price it was left, and rented at once."""
+    dearer = [offer(22, "0.64"), offer(20, "0.90", "0.45", market="runpod")]
+    rented = decided(seen([offer(21, "0.15"), *dearer]))
+    assert isinstance(rented, Rent)
+    assert (rented.offer.host_id, rented.tenure) == ("h21", Tenure.ON_DEMAND)
+    assert isinstance(decided(seen(dearer, [on_demand("0.15")])), Hold)
+
+
+def test_a_host_that_leaves_the_market_is_left_while_it_runs() -> None:
+    """What is held and goes on being the best choice goes nowhere when its host does."""
+    held = builders.lease(1, gpu_rate=builders.per_hour("0.20"), state_since=builders.ago(minutes=50))
+    offers = [offer(22, "0.80", "0.22"), offer(20, "0.90", "0.45", market="runpod")]
+    assert isinstance(decided(seen(offers, [held])), Hold)
+    made = decided(seen(offers, [replace(held, ends_at=NOW + timedelta(minutes=40))]))
+    assert isinstance(made, Rent)
+    assert (made.reason.code, made.offer.host_id) == ("end_date", "h22")
+
+
+def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None:
+    """An empty slot has no count of its own: without this bound, what is let go could be rented again for ever."""
+    held = builders.lease(1, gpu_rate=builders.per_hour("0.60"), state_since=builders.ago(minutes=50))
+    short = (replace(WORK, deadline=Deadline(4.0, NOW + timedelta(hours=40))),)
+    offers = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
+    ran = [
+        Cooldown(cooldown.RAN, f"train/0@vast-{number}", NOW + timedelta(hours=number), "ran")
+        for number in range(1, better.MOST_LEAVES + 1)
+    ]
+    made = decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran[1:])))
+    assert isinstance(made, Release)
+    assert made.reason.code == "waits_for_capacity"
+    assert isinstance(decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran))), Hold)
