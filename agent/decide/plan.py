@@ -33,7 +33,7 @@ from agent.decide import (
     words,
 )
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
-from agent.domain import money
+from agent.domain import money, usefulness
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
 from agent.domain.host import HostRecord, is_pool
@@ -246,6 +246,14 @@ def _allowed(
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Forbid a strategy to give up a lease while nothing may be paid for: it could not be rented again."""
-    view = fleet.markets.get(decision.lease.market) if isinstance(decision, Release) else None
-    return limits.Strike("no_spend", view.no_spend_because) if view is not None and view.no_spend_because else None
+    """Forbid a strategy to leave a slot without use while nothing may be paid for: nothing could be rented again."""
+    if not isinstance(decision, Release):
+        return None
+    given_up, place = decision.lease, decision.lease.slot
+    view = fleet.markets.get(given_up.market)
+    if view is None or not view.no_spend_because:
+        return None
+    others = (held for held in fleet.leases_of(place) if held.lease_id != given_up.lease_id)
+    if any(usefulness.is_useful(held, fleet.workload(place.workload)) for held in others):
+        return None
+    return limits.Strike("no_spend", view.no_spend_because)

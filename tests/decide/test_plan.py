@@ -143,6 +143,38 @@ def test_past_a_budget_what_we_paused_is_not_started_again() -> None:
     assert made.reason.limit == "per_day"
 
 
+@pytest.mark.parametrize(
+    ("leases", "caps", "rests", "code"),
+    [
+        ([builders.lease(1)], Limits(), ["fleet:all"], "ordered"),
+        ([builders.lease(1)], Limits(), ["done:slot:train/0"], "done"),
+        ([builders.lease(1)], Limits(), ["kill:workload:train"], "killed"),
+        ([builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True)], Limits(per_day=Usd(0)), [], "over_budget"),
+        ([builders.lease(1, has_failed=True)], Limits(), [], "start_failed"),
+        ([builders.lease(1, state=LeaseState.RELEASING)], Limits(), [], "release_again"),
+        ([builders.lease(1), builders.lease(2, opened_at=builders.ago(minutes=9))], Limits(), [], "moved"),
+    ],
+)
+def test_what_has_to_end_ends_also_while_nothing_may_be_paid_for(
+    leases: list[Any], caps: Limits, rests: list[str], code: str
+) -> None:
+    """Only what a strategy would give up is kept then; a person, a cap and a finished move are obeyed as ever."""
+    scoped = [each.partition(":") for each in rests]
+    cooldowns = tuple(Cooldown(scope, key, NOW + timedelta(hours=1), "a person") for scope, _, key in scoped)
+    markets = market(no_spend_because="spend = false")
+    made = planned(caps, markets=markets, leases=tuple(leases), cooldowns=cooldowns)
+    assert [each.reason.code for each in made.decisions if isinstance(each, Release)] == [code]
+
+
+def test_a_strategy_gives_up_nothing_that_could_not_be_rented_again() -> None:
+    given_up = obstinate(Proposal(builders.slot(), IntentKind.RELEASE, WHY, lease=builders.lease()))
+    free = planned(tuned=given_up, markets=market(), leases=(builders.lease(),))
+    assert isinstance(only(free), Release)
+    held = only(planned(tuned=given_up, markets=market(no_spend_because="spend = false"), leases=(builders.lease(),)))
+    assert isinstance(held, Hold)
+    assert held.reason.limit == "no_spend"
+
+
 def test_a_veto_says_what_it_vetoed() -> None:
     made = only(planned(Limits(instances=0), markets=market()))
     assert isinstance(made, Hold)

@@ -48,7 +48,7 @@ def seen(
     told = Progress("train", done, NOW, AGO(hours=changes.pop("asked_hours", 0)))
     return builders.fleet(
         workloads=(work,),
-        markets={"vast": builders.view(offers=tuple(offers))},
+        markets=changes.pop("markets", {"vast": builders.view(offers=tuple(offers))}),
         leases=tuple(leases),
         progress={"train": told},
         **changes,
@@ -151,6 +151,22 @@ def test_a_move_for_which_there_is_no_time_left_is_given_up_for_on_demand() -> N
     assert made.lease == arriving
     waits = decided(seen([builders.offer()], [lost(paused_by_us=True), arriving], left=50.0))
     assert isinstance(waits, Hold)
+
+
+def test_a_move_that_would_miss_the_deadline_is_given_up_also_while_nothing_may_be_paid_for() -> None:
+    """Held on to, it would be ready in a while and the on-demand lease would go; that could not be rented again."""
+    arriving = builders.lease(8, state=LeaseState.STARTING, opened_at=AGO(minutes=1), state_since=AGO(minutes=1))
+
+    def unpaid(held: Lease) -> Decision:
+        view = builders.view(offers=(builders.offer(),), no_spend_because="spend = false")
+        return decided(seen(leases=[held, arriving], left=HOURS + 0.5, markets={"vast": view}))
+
+    made = unpaid(on_demand())
+    assert isinstance(made, Release)
+    assert made.lease == arriving
+    kept = unpaid(lost(paused_by_us=True))
+    assert isinstance(kept, Hold), "nothing else runs and nothing else can be rented"
+    assert kept.reason.limit == "no_spend"
 
 
 def test_a_slower_gpu_needs_more_time_and_a_measured_one_what_was_measured() -> None:
