@@ -74,20 +74,22 @@ class _Grounds:
     outlook: pacing.Outlook
 
     @property
-    def is_short(self) -> bool:
-        """Whether waiting for interruptible capacity is no longer worth the slack."""
-        return self.is_behind or self.outlook.is_short(self.params.slack_share)
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether less is done than the straight line asks."""
-        return pacing.is_behind(self.task.done, self.task.deadline.hours, self.task.line, self.params.pace)
+    def start(self) -> float:
+        """Hours that a start of interruptible capacity takes."""
+        loading = self.bid.reckoning.loading_hours if self.bid is not None else 0.0
+        return max(self.outlook.start, loading)
 
     @property
     def may_try(self) -> bool:
         """Whether there is time for an attempt at interruptible capacity that comes to nothing."""
-        loading = self.bid.reckoning.loading_hours if self.bid is not None else 0.0
-        return self.outlook.may_try(max(self.outlook.start, loading))
+        return self.outlook.may_try(self.start)
+
+    def by_slack(self, tenure: Tenure | None) -> Tenure | None:
+        """Return what the rules of slack hold next beside this."""
+        task, params = self.task, self.params
+        is_behind = pacing.is_behind(task.done, task.deadline.hours, task.line, params.pace)
+        look = pacing.Look(tenure, self.bid is not None, is_behind, self.start)
+        return pacing.choose(self.outlook, look, params.slack_share, params.return_slack / _HOUR)
 
     def foresight(self, slot: SlotView) -> foresight.Foresight | None:
         """Return what to hold by expected cost; None where that is not asked for, or on-demand is not to be had."""
@@ -213,15 +215,11 @@ def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
 
 def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
     """A slot that runs nothing: on demand when it must, interruptible when there is time for it, else wait."""
-    if grounds.outlook.is_last_call:
-        switch = _switch(slot, grounds)
-        if switch is not None:
-            return switch
     bid = grounds.bid if grounds.may_try or grounds.ask is None else None
     expected = grounds.foresight(slot)
     if expected is not None:
         return _expected(slot, bid, expected, grounds)
-    if bid is None and (grounds.is_short or not grounds.may_try):
+    if grounds.by_slack(None) is Tenure.ON_DEMAND:
         switch = _switch(slot, grounds)
         if switch is not None:
             return switch
@@ -295,13 +293,12 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     if leaving is not None:
         return leaving
     is_settled = held.state is LeaseState.RUNNING and view.now - held.state_since >= params.return_after
-    spare = params.return_slack / _HOUR + max(grounds.outlook.start, 0.0) + grounds.outlook.restart
     rest = grounds.task.todo / grounds.task.of_lease(held)
-    expected = grounds.foresight(slot)
-    if is_settled and rest > 0 and grounds.outlook.slack > spare and not grounds.is_behind and _is_back(expected):
+    if is_settled and rest > 0 and grounds.by_slack(held.tenure) is Tenure.INTERRUPTIBLE:
         horizon = min(rest, better.RETURN_HOURS)
         back = better.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
-        if back is not None:
+        expected = grounds.foresight(slot) if back is not None else None
+        if back is not None and _is_back(expected):
             why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
             return _told(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")

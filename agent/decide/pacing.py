@@ -13,6 +13,8 @@ Invariants:
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from agent.domain.tenure import Tenure
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -67,3 +69,35 @@ def running_on_demand(outlook: Outlook) -> Outlook:
 def is_behind(done: float, hours: float, line: float, pace: float) -> bool:
     """Tell whether less is done than `pace` of what the straight line asks."""
     return done < pace * hours * line
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is seen at one instant: what runs, whether interruptible capacity is there, whether the line is kept.
+
+    `start` is what a start of interruptible capacity takes, in hours.
+    """
+
+    tenure: Tenure | None
+    is_up: bool
+    is_behind: bool
+    start: float
+
+
+def choose(outlook: Outlook, look: Look, share: float, spare: float) -> Tenure | None:
+    """Return what the two rules of slack hold until the next look.
+
+    On-demand is paid for when slack is below `share` of the remaining work, and left for capacity that is back while a
+    way back that fails leaves `spare` hours of slack.
+    """
+    if outlook.is_last_call:
+        return Tenure.ON_DEMAND
+    if look.tenure is Tenure.INTERRUPTIBLE:
+        return look.tenure
+    if look.tenure is Tenure.ON_DEMAND:
+        is_back = look.is_up and not look.is_behind and outlook.may_try(spare + outlook.start)
+        return Tenure.INTERRUPTIBLE if is_back else look.tenure
+    may_try = outlook.may_try(look.start)
+    if look.is_up and may_try:
+        return Tenure.INTERRUPTIBLE
+    return Tenure.ON_DEMAND if look.is_behind or outlook.is_short(share) or not may_try else None

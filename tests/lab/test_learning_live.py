@@ -1,11 +1,14 @@
-"""The same case tick by tick through the whole plan() and through the bench's kernel: the same choices."""
+"""The same case tick by tick through the whole plan() and through the bench's rules: the same choices."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
 from agent.decide import hazards, limits, plan, price, watching
+from agent.decide.strategy import Tuned
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline as By
 from agent.domain.deadline import Progress
@@ -15,34 +18,34 @@ from agent.domain.lease import Lease
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
-from agent.lab.deadline import learning, ticks, window
+from agent.lab.deadline import learning, slack, ticks, window
 from strategies.deadline import Deadline, DeadlineParams
 from tests.support import builders
 
 GAP = 600
 OVERHEAD = 185
 """Seconds; no sum of ticks and starts makes slack equal to two starts, where the net's `<` and the kernel's meet."""
-NOTHING = timedelta(0)
+NOTHING, LATER = timedelta(0), timedelta(minutes=20)
 PARAMS = DeadlineParams(
     reserve=NOTHING, start_delay=NOTHING, return_after=NOTHING, return_gain=0.0, return_slack=NOTHING, headroom=0.0
 )
 LOADING = timedelta(hours=price.loading_hours(builders.workload().image_gb, 800.0))
-TUNED = {"deadline": builders.tuned(Deadline(), PARAMS, "deadline")}
 CHECKPOINT = Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE)
 
 
 class Planned:
     """A rule that asks the whole plan(): it builds the fleet that stands where the job stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, params: DeadlineParams) -> None:
         """Begin with nothing seen."""
+        self._tuned: Mapping[str, Tuned] = {"deadline": builders.tuned(Deadline(), params, "deadline")}
         self._capacity: dict[str, Capacity] = {}
 
     def choose(self, at: ticks.Standing) -> Tenure | None:
         """Return what the decision of the only slot comes to."""
         fleet = _fleet(at, self._capacity)
         self._capacity = watching.watched(self._capacity, fleet)
-        (made,) = plan.plan(_fleet(at, self._capacity), TUNED, limits.Limits()).decisions
+        (made,) = plan.plan(_fleet(at, self._capacity), self._tuned, limits.Limits()).decisions
         return made.tenure if isinstance(made, Rent) else at.tenure
 
 
@@ -79,17 +82,33 @@ def _leases(at: ticks.Standing) -> tuple[Lease, ...]:
     return (builders.lease(9, tenure=at.tenure, gpu_rate=rate),)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
+def case(seed: int) -> tuple[window.Window, ticks.Setting]:
     rng = np.random.default_rng(seed)
     hours = rng.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
     up = [bool(place % 2) for place, length in enumerate(hours) for _ in range(max(int(length * 3600 / GAP), 1))]
     count = len(up)
-    over = window.Window("pool", 0, GAP, tuple(up), (0.2,) * count, (0.4,) * count)
     setting = ticks.Setting.of_hours(8, 10, 0)
-    setting = ticks.Setting(setting.work, setting.allowed, OVERHEAD)
-    by_plan = ticks.run(Planned().choose, over, setting)
-    by_kernel = ticks.run(learning.rule(hazards.SHIPPED), over, setting)
-    assert by_plan.tenures == by_kernel.tenures
-    assert len({*by_kernel.tenures}) == 3, "the case must ask for every choice"
+    over = window.Window("pool", 0, GAP, tuple(up), (0.2,) * count, (0.4,) * count)
+    return over, ticks.Setting(setting.work, setting.allowed, OVERHEAD)
+
+
+def chooses_alike(params: DeadlineParams, rule: ticks.Rule, seed: int) -> None:
+    over, setting = case(seed)
+    by_plan = ticks.run(Planned(params).choose, over, setting)
+    by_rule = ticks.run(rule, over, setting)
+    assert by_plan.tenures == by_rule.tenures
+    assert len({*by_rule.tenures}) == 3, "the case must ask for every choice"
     assert not by_plan.is_late(setting)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
+    chooses_alike(PARAMS, learning.rule(hazards.SHIPPED), seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("numbers", [{"slack_share": 0.1}, {"pace": 0.9}, {"slack_share": 0.15, "return_slack": LATER}])
+def test_the_whole_plan_chooses_by_slack_as_the_bench_does_tick_by_tick(numbers: dict[str, Any], seed: int) -> None:
+    # The bench's reserve is the time to the next look.
+    params = PARAMS.model_copy(update={"learn": False, "reserve": timedelta(seconds=GAP), **numbers})
+    chooses_alike(params, slack.rule(params), seed)

@@ -16,23 +16,12 @@ _HOUR = timedelta(hours=1)
 
 
 def rule(params: DeadlineParams) -> Rule:
-    """Return the rules of slack on these numbers."""
-    back = params.return_slack / _HOUR
+    """Return the rules of slack on these numbers, as `strategies.deadline` asks them live."""
+    spare = params.return_slack / _HOUR
 
     def choose(at: Standing) -> Tenure | None:
-        outlook = _outlook(at)
-        if outlook.is_last_call:
-            return Tenure.ON_DEMAND
-        if at.tenure is Tenure.INTERRUPTIBLE:
-            return at.tenure
         is_behind = pacing.is_behind(at.done, at.setting.work, at.now / at.setting.allowed, params.pace)
-        if at.tenure is Tenure.ON_DEMAND:
-            is_back = at.is_up and outlook.slack > back + outlook.restart and not is_behind
-            return Tenure.INTERRUPTIBLE if is_back else at.tenure
-        if at.is_up and outlook.may_try(0.0):
-            return Tenure.INTERRUPTIBLE
-        is_short = is_behind or outlook.is_short(params.slack_share) or not outlook.may_try(0.0)
-        return Tenure.ON_DEMAND if is_short else None
+        return pacing.choose(_outlook(at), pacing.Look(at.tenure, at.is_up, is_behind, 0.0), params.slack_share, spare)
 
     return choose
 
