@@ -158,7 +158,7 @@ class Toy:
 
 
 def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never_does_is_not(tmp_path: Path) -> None:
-    ends = study.Ends(25, 25)
+    ends = study.Ends(12, 12)
     found = tune.tune(Toy(Switched()), "mine", tune.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1))  # type: ignore[arg-type]
     assert found.inert == ("idle",)
     assert found.changed["is_on"] is False
