@@ -216,7 +216,9 @@ def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal 
     """Return what keeping enough slots warm asks of one; None leaves a lease to what is done with any."""
     held = slot.lease
     if held is None or slot.down is not None:
-        return _replace(slot, grounds, kept)
+        # What ended by itself or by hand would end so elsewhere too: recovery lets it cool off where it stands.
+        is_left = held is not None and held.interrupted_by in recovery.NOT_OF_THE_MARKET
+        return None if is_left else _replace(slot, grounds, kept)
     if kept.stands(held) or not recovery.may_leave(held, grounds.view.workload):
         return None
     if kept.may_spare(held):

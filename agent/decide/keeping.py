@@ -2,7 +2,7 @@
 
 Invariants:
 1. What runs and is part of the choice is left alone.
-2. Nothing is given up before enough others run.
+2. Nothing is given up before enough others run and, where the workload tells, are ready.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,10 @@ from datetime import timedelta
 
 from agent.decide import losing, price, warm
 from agent.decide.strategy import Candidate, View
-from agent.domain import host
-from agent.domain.lease import Lease, LeaseState
+from agent.domain import host, usefulness
+from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
 
 LOOK_AT = 12
 """So many offers beside what is held are weighed; `warm` looks at the best of them."""
@@ -47,7 +48,7 @@ class Keeping:
     """What `warm` chose for a view, less what stands already: `spots` to be rented yet, and how many `on_demand`.
 
     `lacking` slots are to be held beyond those that are, `surplus` are held beyond those that are to be; `running` is
-    how many of the choice run.
+    how many of the choice are of use.
     """
 
     needed: int
@@ -86,10 +87,12 @@ def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence
     choice = warm.choose([spot.place for spot in spots], terms)
     above = sum(choice.spots) + choice.on_demand - len(held)
     made = Keeping(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
-    return _less_standing(made, spots, held, terms)
+    return _less_standing(made, spots, held, terms, view.workload)
 
 
-def _less_standing(made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms) -> Keeping:
+def _less_standing(
+    made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms, work: Workload
+) -> Keeping:
     left = {spot.host_id: count for spot, count in zip(spots, made.choice.spots, strict=True)}
     on_demand, standing = made.choice.on_demand, set()
     for lease in held:
@@ -100,7 +103,7 @@ def _less_standing(made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease],
         else:
             continue
         standing.add(lease.lease_id)
-        made.running += lease.state is LeaseState.RUNNING
+        made.running += usefulness.is_useful(lease, work)
     for spot in spots:
         if spot.candidate is not None:
             made.spots.extend([spot.candidate] * left[spot.host_id])

@@ -16,6 +16,7 @@ from agent.domain.host import HostRecord
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
+from agent.domain.readiness import Readiness, ReadySign
 from agent.domain.tenure import Tenure
 from agent.domain.workload import WorkloadKind
 from strategies.hedged import Hedged, HedgedParams
@@ -32,7 +33,8 @@ def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
 
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), *, slots: int = 4, **changes: Any) -> Fleet:
-    work = builders.workload(strategy="hedged", slots=slots, kind=changes.pop("kind", WorkloadKind.SERVICE))
+    kind, ready = changes.pop("kind", WorkloadKind.SERVICE), changes.pop("ready", Readiness())
+    work = builders.workload(strategy="hedged", slots=slots, kind=kind, ready=ready)
     views = {"vast": builders.view(offers=tuple(offers))}
     known = {work.name: NOW}
     return builders.fleet(workloads=(work,), markets=views, leases=tuple(leases), known_since=known, **changes)
@@ -83,6 +85,31 @@ def test_a_spare_slot_stays_while_the_others_only_start() -> None:
     starting = [dataclasses.replace(each, state=LeaseState.STARTING, run_since=None) for each in held[:2]]
     made = decided(seen(offers(1), [*starting, *held[2:]], hosts=rough(0.001)))
     assert not any(isinstance(each, Release) for each in made)
+
+
+def test_a_spare_slot_that_serves_stays_while_others_that_run_are_not_ready() -> None:
+    ready = Readiness(ReadySign.PORT, port=8000)
+    held = leases(4)
+    loading = [dataclasses.replace(each, run_since=AGO(minutes=3)) for each in held[:2]]
+    serving = [dataclasses.replace(each, ready_since=AGO(hours=8)) for each in held[2:]]
+    made = decided(seen(offers(1), [*loading, *serving], hosts=rough(0.001), ready=ready))
+    assert not any(isinstance(each, Release) for each in made)
+    done = [dataclasses.replace(each, ready_since=AGO(minutes=1)) for each in loading]
+    made = decided(seen(offers(1), [*done, *serving], hosts=rough(0.001), ready=ready))
+    assert len([each for each in made if isinstance(each, Release)]) == 1
+
+
+@pytest.mark.parametrize("cause", [Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP])
+@pytest.mark.parametrize("running", [2, 3])
+def test_what_ended_by_itself_or_by_hand_cools_off_where_it_stands(cause: Cause, running: int) -> None:
+    """A container that only crashes would be put on a new host minute after minute, each paid for an image."""
+    held = leases(running + 1)
+    gone = dataclasses.replace(
+        held[running], state=LeaseState.PAUSED, interrupted_by=cause, paused_by_us=True, state_since=AGO(minutes=1)
+    )
+    made = decided(seen(offers(6), [*held[:running], gone], hosts=rough(0.001)))
+    assert isinstance(made[running], Hold)
+    assert made[running].reason.code == "cool_off"
 
 
 def test_where_nothing_interruptible_is_left_on_demand_is_rented_at_once() -> None:
