@@ -1,20 +1,25 @@
 """Which schema a file has, and leading it to the present one before anything else opens it.
 
-1. An older ledger is copied before it is changed; the copy is named after its schema.
+1. An older ledger is copied before it is changed; the copy is named after its schema, and the newest few are kept.
 2. All steps are one transaction: a crash leaves the old schema, whole.
 3. A newer schema is refused: an older program would not know what its columns mean.
 """
 
+import glob
 import importlib.resources
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sqlalchemy import exc
 
 from agent.ledger import backup, beside, connection, schema
 from agent.ledger.errors import Code, LedgerError
+
+COPIES_KEPT = 2
+"""Each is as large as the ledger was, and for going back alone: the last upgrade's, and the one's before it."""
+_COPY = ".schema-{}.sqlite"
 
 
 def stored_revision(path: Path) -> str | None:
@@ -75,10 +80,11 @@ def prepare(path: Path) -> None:
         check_sound(path)
         if revision == schema.REVISION:
             return
-        kept = beside.sibling(path, f".schema-{revision}.sqlite")
+        kept = beside.sibling(path, _COPY.format(revision))
         kept.unlink(missing_ok=True)
         backup.copy(path, kept)
     upgrade_to(path)
+    _drop_old_copies(path)
 
 
 def upgrade_to(path: Path, revision: str = "head") -> None:
@@ -104,6 +110,14 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
         raise connection.in_our_words(error, path) from error
     finally:
         engine.dispose()
+
+
+def _drop_old_copies(path: Path) -> None:
+    """Delete all but the newest copies, by when they were made: a restored ledger may be of an older schema."""
+    found = path.parent.glob(glob.escape(path.name) + _COPY.format("*"))
+    for old in sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))[:-COPIES_KEPT]:
+        with suppress(OSError):
+            old.unlink()
 
 
 def _revision(raw: sqlite3.Connection, path: Path) -> str | None:

@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC240 - a test may wait for its own files and programs
 
 import importlib.resources
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -116,6 +117,35 @@ async def test_an_older_ledger_is_copied_then_upgraded_with_all_it_holds(path: P
     with pytest.MonkeyPatch.context() as earlier:
         earlier.setattr(schema, "REVISION", PRESENT)
         assert verify.verify(kept).counted["leases"] == 1
+
+
+@pytest.mark.usefixtures("next_release")
+def test_of_the_copies_that_upgrades_made_the_newest_two_stay(path: Path) -> None:
+    old = {f"{path.name}.schema-{number:04}.sqlite": number for number in (1, 2, 3)}
+    for name, number in old.items():
+        path.with_name(name).write_text("older")
+        os.utime(path.with_name(name), (number, number))
+    foreign = path.with_name("other.sqlite.schema-0001.sqlite")
+    foreign.write_text("another ledger's")
+    path.touch()
+    migrate.upgrade_to(path, PRESENT)
+    migrate.prepare(path)
+    copies = {file.name for file in path.parent.glob(f"{path.name}.schema-*")}
+    assert copies == {f"{path.name}.schema-0003.sqlite", f"{path.name}.schema-{PRESENT}.sqlite"}
+    assert foreign.exists()
+
+
+@pytest.mark.usefixtures("next_release")
+def test_a_restored_older_ledger_keeps_its_own_copy(path: Path) -> None:
+    later = [path.with_name(f"{path.name}.schema-{number}.sqlite") for number in ("9997", "9998")]
+    for place, file in enumerate(later):
+        file.write_text("of a newer schema, made before")
+        os.utime(file, (place, place))
+    path.touch()
+    migrate.upgrade_to(path, PRESENT)
+    migrate.prepare(path)
+    copies = {file.name for file in path.parent.glob(f"{path.name}.schema-*")}
+    assert copies == {later[1].name, f"{path.name}.schema-{PRESENT}.sqlite"}
 
 
 async def test_a_migration_that_fails_leaves_the_old_schema_whole(
