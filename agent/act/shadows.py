@@ -18,7 +18,7 @@ from agent.decide.strategy import Tuned
 from agent.domain import decision as decisions
 from agent.domain.decision import Decision, Rent, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.money import Usd, total
+from agent.domain.money import Usd
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
@@ -123,14 +123,9 @@ class Shadows:
 
 async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
     """Return what a workload has really come to since the ledger began."""
-    lines = [line for line in await (await ledger.reader()).lines() if line.workload == workload]
-    owed = meter.outstanding((held for held in fleet.leases if held.slot.workload == workload), fleet.now)
-    return Counted(
-        total(line.amount for line in lines) + owed,
-        sum(line.paid for line in lines),
-        sum(line.useful for line in lines),
-        sum(line.lost for line in lines),
-    )
+    written = await (await ledger.reader()).sums(fleet.now.date())
+    mine = (held for held in fleet.leases if held.slot.workload == workload)
+    return written.get(workload, Counted()).owing(meter.outstanding(mine, fleet.now))
 
 
 def counted(mine: Shadow, now: datetime) -> Counted:

@@ -1,6 +1,6 @@
 """A shadow's account: what a strategy that spends nothing would have come to beside the live one, on paper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.domain.money import ZERO, Usd
@@ -20,6 +20,10 @@ class Counted:
         """Return what was counted since `other`."""
         spent = self.spent - other.spent
         return Counted(spent, self.paid - other.paid, self.useful - other.useful, self.lost - other.lost)
+
+    def owing(self, amount: Usd) -> "Counted":
+        """Return the same with money that is owed and not written down yet."""
+        return replace(self, spent=self.spent + amount)
 
     @property
     def per_useful_hour(self) -> float | None:

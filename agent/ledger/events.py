@@ -61,6 +61,13 @@ def between(
     return query
 
 
+def count(kind: str, workload: str, since: datetime, until: datetime) -> Query:
+    """Return the query for how many events of a kind a workload had from `since` up to and at `until`."""
+    table = schema.events.c
+    where = (table.workload == workload, table.at >= since, table.at <= until, table.kind == kind)
+    return sa.select(sa.func.count()).select_from(schema.events).where(*where)
+
+
 def after(event_id: int, limit: int) -> Query:
     """Return the query for events written after one, the oldest first."""
     table = schema.events

@@ -16,7 +16,7 @@ from agent.domain.lease import Lease
 from agent.domain.money import Usd
 from agent.domain.offer import Offer
 from agent.domain.price import PriceHour, PriceSample
-from agent.domain.shadow import ShadowAccount, ShadowDecision
+from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.workload import Slot
 from agent.ledger import (
     accounts,
@@ -77,6 +77,11 @@ class Reader:
         """Return the number of the last event; 0 without one."""
         return int(await self._wire.run(lambda link: link.scalar(events.LAST)) or 0)
 
+    async def count_events(self, kind: str, workload: str, since: dt.datetime, until: dt.datetime) -> int:
+        """Return how many events of a kind a workload had, both ends included."""
+        query = events.count(kind, workload, since, until)
+        return int(await self._wire.run(lambda link: link.scalar(query)) or 0)
+
     async def prices(
         self,
         market: str | None = None,
@@ -124,6 +129,11 @@ class Reader:
     async def lines(self, since: dt.date | None = None, until: dt.date | None = None) -> list[Line]:
         """Return money and paid time by lease and day, from day `since` up to but not on `until`."""
         return await self._all(accounts.lines(since, until), accounts.line_of)
+
+    async def sums(self, until: dt.date) -> dict[str, Counted]:
+        """Return what each workload has come to since the ledger began, up to and on a day."""
+        found = await self._wire.run(lambda link: rows(link, accounts.sums(until)))
+        return {row["workload"]: accounts.counted_of(row) for row in found}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
         """Return what interruptions took, the oldest first."""

@@ -6,10 +6,16 @@ from typing import Any, ClassVar
 
 import pytest
 
+from agent.clock import SteppedClock
 from agent.decide.strategy import Params, Tuned
+from agent.domain.event import Event
+from agent.domain.money import Usd
+from agent.domain.phases import Phases
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
+from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 from agent.ledger import shadows as kept
+from agent.ledger.store import Ledger
 from agent.web import board, shadows
 from tests.support.scene import strategies, work
 from tests.support.world import Rehearsed, rehearsed
@@ -102,3 +108,26 @@ async def test_decisions_are_kept_a_month_and_no_more_than_so_many(
         reader = await world.app.ledger.reader()
         assert [each.sentence for each in await reader.shadow_decisions("train", "hedged")] == ["1", "2", "5"]
         assert await reader.shadows() == [account]
+
+
+async def test_a_shadow_that_ended_is_compared_with_its_own_days_alone(tmp_path: Path) -> None:
+    now = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SteppedClock(now))
+    began, ended = now - dt.timedelta(days=3), now - dt.timedelta(days=2)
+    before = Counted(Usd(1_000_000), 7_200_000_000, 3_600_000_000, 0)
+    async with ledger.transaction() as tx:
+        tx.keep_shadow(ShadowAccount("train", "hedged", began, ended, Counted(), before, 0))
+        for ago in range(5):
+            day = (now - dt.timedelta(days=ago)).date()
+            for lease_id, workload in (("vast-1", "train"), ("vast-2", "serve")):
+                tx.add_spend(lease_id, workload, "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(2_000_000))
+            tx.add_phases(Tenure.INTERRUPTIBLE, Phases("vast-1", day, useful=7_200_000_000))
+            at = now - dt.timedelta(days=ago, hours=1)
+            tx.append_event(Event(at=at, kind="lease.interrupted", workload="train", slot=0))
+    (row,) = (await shadows.shown(await ledger.reader(), (), now))["shadows"]
+    await ledger.close()
+    # The days four, three and two ago; what was counted before it began is taken off.
+    assert row["live"]["dollars"] == 3 * 2.0 - 1.0
+    assert row["live"]["paid_hours"] == 3 * 2.0 - 2.0
+    assert row["live"]["useful_hours"] == 3 * 2.0 - 1.0
+    assert row["live"]["interruptions"] == 1, "the one two days and an hour ago"
