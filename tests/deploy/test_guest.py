@@ -9,6 +9,7 @@ import pytest
 
 from agent import __version__
 from agent.simulator.gate import DEFAULT_KEY
+from tests.deploy import keep_ledgers
 from tests.deploy.conftest import CONFIG, EARLIER, LIVE, ROOT, Box
 
 pytestmark = pytest.mark.guest
@@ -214,9 +215,7 @@ def test_a_box_that_is_lost_comes_back_on_another(box: Box) -> None:
 def materialised(dump: Path, folder: Path) -> Path:
     """Return the ledger that a dump describes."""
     made = folder / f"{dump.stem}.sqlite"
-    with sqlite3.connect(made) as link:
-        link.executescript(dump.read_text())
-    link.close()
+    keep_ledgers.make(dump.stem, made)
     return made
 
 

@@ -1,6 +1,8 @@
 """A ledger of every earlier schema is kept, and each is led to the present one with all that it holds."""
 
+import shutil
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +12,22 @@ from agent.ledger import migrate, schema, verify
 from tests.deploy import keep_ledgers
 
 LEDGERS = sorted((Path(__file__).parent / "ledgers").glob("*.sql"))
+ALTERED = ("ALTER TABLE leases ADD COLUMN note TEXT", "DELETE FROM prices", "INSERT INTO meta VALUES ('a', 'b')")
+
+
+def definitions(path: Path) -> dict[str, str]:
+    """Return what a ledger is made of, by name."""
+    with closing(sqlite3.connect(path)) as raw:
+        found = raw.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        return {name: "".join(sql.split()) for name, sql in found if not name.startswith("sqlite_")}
+
+
+@pytest.fixture(scope="module")
+def present(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Make a new ledger and return what it is made of."""
+    path = tmp_path_factory.mktemp("new") / "ledger.sqlite"
+    migrate.prepare(path)
+    return definitions(path)
 
 
 def test_every_earlier_schema_is_kept() -> None:
@@ -18,10 +36,10 @@ def test_every_earlier_schema_is_kept() -> None:
 
 
 @pytest.mark.parametrize("dump", LEDGERS, ids=lambda dump: dump.stem)
-def test_it_is_led_to_the_present_schema(dump: Path, tmp_path: Path) -> None:
+def test_it_is_led_to_the_present_schema(dump: Path, present: Mapping[str, str], tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
+    keep_ledgers.make(dump.stem, path)
     with closing(sqlite3.connect(path)) as raw:
-        raw.executescript(dump.read_text())
         before = {
             "leases": raw.execute("SELECT count(*) FROM leases").fetchone()[0],
             "events": raw.execute("SELECT count(*) FROM events").fetchone()[0],
@@ -33,4 +51,24 @@ def test_it_is_led_to_the_present_schema(dump: Path, tmp_path: Path) -> None:
     assert found.revision == schema.REVISION
     assert {table: found.counted[table] for table in before} == before
     assert before["leases"] > 0
+    assert definitions(path) == present, "a migration that a release ran was edited: write another one"
     assert migrate.stored_revision(path.with_name(f"{path.name}.schema-{dump.stem}.sqlite")) == dump.stem
+
+
+@pytest.mark.parametrize("change", ALTERED, ids=["altered", "dropped", "added"])
+def test_what_is_kept_of_a_ledger_makes_it_again(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, again = tmp_path / "led.sqlite", tmp_path / "again.sqlite"
+    last = LEDGERS[-1].stem
+    keep_ledgers.make(last, path)
+    before = keep_ledgers.statements(path)
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute(change)
+        raw.execute("UPDATE alembic_version SET version_num = '9999'")
+        raw.commit()
+    folder = tmp_path / "ledgers"
+    shutil.copytree(keep_ledgers.FOLDER, folder)
+    monkeypatch.setattr(keep_ledgers, "FOLDER", folder)
+    (folder / "9999.sql").write_text(keep_ledgers.step("9999", before, keep_ledgers.statements(path)))
+    keep_ledgers.make("9999", again)
+    assert keep_ledgers.statements(again) == keep_ledgers.statements(path)
+    assert migrate.stored_revision(again) == "9999"
