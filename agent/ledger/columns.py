@@ -1,0 +1,112 @@
+"""What the tables of the ledger are made of: columns by what they hold, each with the checks that go with it."""
+
+from collections.abc import Iterable
+from enum import Enum
+
+import sqlalchemy as sa
+from sqlalchemy.schema import SchemaItem
+
+from agent.ledger.types import (
+    CleanText,
+    EnumText,
+    Flag,
+    JsonText,
+    MicroUsd,
+    MicroUsdPerHour,
+    UtcMicros,
+)
+
+METADATA = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def quoted(members: Iterable[Enum]) -> str:
+    """Return the values of an enumeration as SQL has them in a list."""
+    return ", ".join(f"'{value}'" for value in sorted(member.value for member in members))
+
+
+def enum(name: str, members: type[Enum], *, nullable: bool = False) -> list[SchemaItem]:
+    """Return a column that holds a member of an enumeration."""
+    column: sa.Column[Enum] = sa.Column(name, EnumText(members), nullable=nullable)
+    return [column, sa.CheckConstraint(f"{name} IN ({quoted(members)})", name=name)]
+
+
+def flag(name: str) -> list[SchemaItem]:
+    """Return a column that holds 0 or 1."""
+    return [sa.Column(name, Flag, nullable=False), sa.CheckConstraint(f"{name} IN (0, 1)", name=name)]
+
+
+def not_negative(*names: str) -> list[SchemaItem]:
+    """Return the checks that columns hold nothing below zero."""
+    return [sa.CheckConstraint(f"{name} >= 0", name=name) for name in names]
+
+
+def text(*names: str) -> list[SchemaItem]:
+    """Return columns of text."""
+    return [sa.Column(name, CleanText, nullable=False) for name in names]
+
+
+def keys(*names: str) -> list[SchemaItem]:
+    """Return columns of text that are the table's key, or part of it."""
+    return [sa.Column(name, CleanText, primary_key=True) for name in names]
+
+
+def times(*names: str) -> list[SchemaItem]:
+    """Return columns of instants."""
+    return [sa.Column(name, UtcMicros, nullable=False) for name in names]
+
+
+def maybe_times(*names: str) -> list[SchemaItem]:
+    """Return columns of instants that may be unknown."""
+    return [sa.Column(name, UtcMicros) for name in names]
+
+
+def rates(*names: str) -> list[SchemaItem]:
+    """Return columns of money an hour."""
+    return [sa.Column(name, MicroUsdPerHour, nullable=False) for name in names] + not_negative(*names)
+
+
+def maybe_rates(*names: str) -> list[SchemaItem]:
+    """Return columns of money an hour that may be unknown."""
+    return [sa.Column(name, MicroUsdPerHour) for name in names] + not_negative(*names)
+
+
+def amounts(*names: str) -> list[SchemaItem]:
+    """Return columns of money."""
+    return [sa.Column(name, MicroUsd, nullable=False) for name in names] + not_negative(*names)
+
+
+def reals(*names: str) -> list[SchemaItem]:
+    """Return columns of numbers."""
+    return [sa.Column(name, sa.REAL, nullable=False) for name in names] + not_negative(*names)
+
+
+def counts(*names: str) -> list[SchemaItem]:
+    """Return columns of whole numbers."""
+    return [sa.Column(name, sa.Integer, nullable=False) for name in names] + not_negative(*names)
+
+
+def json(*names: str) -> list[SchemaItem]:
+    """Return columns of JSON."""
+    return [sa.Column(name, JsonText, nullable=False) for name in names]
+
+
+def table(name: str, *groups: list[SchemaItem], has_rowid: bool = True, autoincrement: bool = False) -> sa.Table:
+    """Return a table made of groups of columns and checks, in the order in which they are given."""
+    items = [item for group in groups for item in group]
+    # SQLite keeps columns before constraints; so do we, and the migration reads like the table.
+    items.sort(key=lambda item: not isinstance(item, sa.Column))
+    return sa.Table(
+        name,
+        METADATA,
+        *items,
+        sqlite_strict=True,
+        sqlite_with_rowid=has_rowid,
+        sqlite_autoincrement=autoincrement,
+    )
