@@ -28,8 +28,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     for row in rows(link, hosts.cooling(now)):
         cooldown = hosts.cooldown_of(row)
         memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
-    for row in rows(link, hosts.HOSTS):
-        memory.put_host(hosts.host_of(row))
+    records = (hosts.host_of(row) for row in rows(link, hosts.HOSTS))
+    memory.put_hosts({(record.market, record.host_id): record for record in records})
     for row in rows(link, pools.POOLS):
         known = pools.capacity_of(row)
         memory.capacity[known.market, known.pool] = known

@@ -125,22 +125,18 @@ class Memory:
         else:
             self.intents.pop(intent.intent_id, None)
 
-    def put_host(self, record: HostRecord) -> None:
-        """Remember a host; the mapping is made anew because recollections handed out share it."""
-        self.hosts[record.market] = {**self.hosts.get(record.market, {}), record.host_id: record}
+    def put_hosts(self, changed: Mapping[tuple[str, str], HostRecord | None]) -> None:
+        """Remember hosts, and forget those that are None; mappings are made anew because recollections share them."""
+        for market in {market for market, _ in changed}:
+            mine = {host_id: record for (where, host_id), record in changed.items() if where == market}
+            merged = {**self.hosts.get(market, {}), **mine}
+            self.hosts[market] = {host_id: record for host_id, record in merged.items() if record is not None}
+        self.hosts = {market: records for market, records in self.hosts.items() if records}
 
-    def forget_hosts(self, places: Iterable[tuple[str, str]]) -> None:
-        """Forget hosts, by market and id."""
-        gone = set(places)
-        for market in {market for market, _ in gone}:
-            kept = {key: record for key, record in self.hosts.get(market, {}).items() if (market, key) not in gone}
-            self.hosts[market] = kept
-
-    def put_cooldowns(self, lifted: Iterable[tuple[str, str]], more: Mapping[tuple[str, str], Cooldown]) -> None:
-        """Remember rests, after forgetting those that were lifted."""
-        for key in lifted:
-            self.cooldowns.pop(key, None)
-        self.cooldowns.update(more)
+    def put_cooldowns(self, changed: Mapping[tuple[str, str], Cooldown | None]) -> None:
+        """Remember rests, and forget those that are None: they were lifted."""
+        merged = {**self.cooldowns, **changed}
+        self.cooldowns = {key: rest for key, rest in merged.items() if rest is not None}
 
     def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
         """Count money that was spent, in its day, its month and over all."""

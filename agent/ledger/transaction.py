@@ -6,7 +6,7 @@
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,11 +15,10 @@ from agent.domain import lease as leases_domain
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.credit import Credit
-from agent.domain.deadline import Progress, Speed, Start
+from agent.domain.deadline import Progress, Speed
 from agent.domain.event import Event
-from agent.domain.host import HostRecord
 from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Cause, Loss
+from agent.domain.interruption import Cause
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.offer import Offer
@@ -27,7 +26,6 @@ from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.shadow import ShadowAccount, ShadowDecision
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
 from agent.ledger import (
     bills,
     decisions,
@@ -46,6 +44,7 @@ from agent.ledger import (
 )
 from agent.ledger import credit as credits_
 from agent.ledger.bills import BillLine
+from agent.ledger.changes import Changes
 from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.hosts import Exposure
@@ -64,23 +63,7 @@ class Transaction:
     """What one commit will write. Get one from `Ledger.transaction()`; its methods do not wait."""
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._leases: dict[str, Lease] = {}
-        self._intents: dict[str, Intent] = {}
-        self._hosts: dict[tuple[str, str], HostRecord] = {}
-        self._cooldowns: dict[tuple[str, str], Cooldown] = {}
-        self._lifted: set[tuple[str, str]] = set()
-        self._spend: list[SpendEntry] = []
-        self._decisions: dict[Slot, tuple[object, ...]] = {}
-        self._prices: dict[prices.Key, prices.Pair] = {}
-        self._accounts: dict[str, str] = {}
-        self._losses: list[Loss] = []
-        self._starts: list[Start] = []
-        self._progress: dict[str, Progress] = {}
-        self._speeds: dict[tuple[str, str], Speed] = {}
-        self._credits: dict[str, Credit] = {}
-        self._capacity: dict[tuple[str, str], Capacity | None] = {}
-        self._forgotten: list[tuple[str, str]] = []
+        self._news = Changes(memory)
         self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
@@ -90,11 +73,11 @@ class Transaction:
         Raises:
             LedgerError: SLOT_BUSY, another paying intent of the slot is open; BAD_TRANSITION, it is not new.
         """
-        if intent.state is not IntentState.RECORDED or self._intent(intent.intent_id) is not None:
+        if intent.state is not IntentState.RECORDED or self._news.intent(intent.intent_id) is not None:
             raise LedgerError(Code.BAD_TRANSITION, f"intent {intent.intent_id} is not new: this is a defect, report it")
         if intent.kind.is_paying:
             self._refuse_busy(intent)
-        self._intents[intent.intent_id] = intent
+        self._news.intents[intent.intent_id] = intent
         self._write(intents.RECORDED, intents.row(intent))
 
     def advance_intent(
@@ -112,12 +95,12 @@ class Transaction:
         Raises:
             LedgerError: BAD_TRANSITION, the move is not in the table of the domain or no such intent is open.
         """
-        intent = self._intent(intent_id)
+        intent = self._news.intent(intent_id)
         if intent is None:
             raise LedgerError(Code.BAD_TRANSITION, f"no open intent {intent_id}: it is resolved or was never recorded")
         learned = {"outcome": outcome, "instance_id": instance_id, "lease_id": lease_id}
         intent = intents.advanced(intent, state, at, learned)
-        self._intents[intent_id] = intent
+        self._news.intents[intent_id] = intent
         self._write(intents.ADVANCED, {"this_intent": intent_id, **intents.row(intent)})
         return intent
 
@@ -127,11 +110,11 @@ class Transaction:
         Raises:
             LedgerError: BAD_TRANSITION, a lease of that id is open; CONFLICT at the commit, its instance has a lease.
         """
-        if self._lease(lease.lease_id) is not None:
+        if self._news.lease(lease.lease_id) is not None:
             raise LedgerError(
                 Code.BAD_TRANSITION, f"lease {lease.lease_id} is already open: this is a defect, report it"
             )
-        self._leases[lease.lease_id] = lease
+        self._news.leases[lease.lease_id] = lease
         self._write(leases.OPENED, leases.row(lease))
 
     def update_lease(self, lease: Lease) -> None:
@@ -140,7 +123,7 @@ class Transaction:
         Raises:
             LedgerError: BAD_TRANSITION, the change of state is not in the table of the domain or the lease is not open.
         """
-        known = self._lease(lease.lease_id)
+        known = self._news.lease(lease.lease_id)
         if known is None:
             raise LedgerError(Code.BAD_TRANSITION, f"no open lease {lease.lease_id}: it has ended or was never opened")
         if known == lease:
@@ -150,7 +133,7 @@ class Transaction:
                 Code.BAD_TRANSITION,
                 f"lease {lease.lease_id} is {known.state.value} and may not become {lease.state.value}",
             )
-        self._leases[lease.lease_id] = lease
+        self._news.leases[lease.lease_id] = lease
         self._write(leases.UPDATED, {"this_lease": lease.lease_id, **leases.row(lease)})
 
     def append_event(self, event: Event) -> None:
@@ -158,23 +141,23 @@ class Transaction:
         self._write(events.APPENDED, events.row(event))
         loss = events.loss_of(event)
         if loss is not None:
-            self._losses.append(loss)
-        start = progress.start_of(event, self._lease(event.lease_id))
+            self._news.losses.append(loss)
+        start = progress.start_of(event, self._news.lease(event.lease_id))
         if start is not None:
-            self._starts.append(start)
+            self._news.starts.append(start)
 
     def tell_progress(self, told: Progress) -> None:
         """Keep how far a workload is, in place of what was told before."""
-        self._progress[told.workload] = told
+        self._news.progress[told.workload] = told
         self._write(progress.TOLD, progress.row(told))
 
     def add_speed(self, more: Speed) -> None:
         """Add to what was measured of a workload on a GPU model."""
-        key = more.workload, more.gpu
-        known = self._speeds.get(key) or self._memory.speeds.get(key) or Speed(more.workload, more.gpu)
+        known = self._news.speed(more.workload, more.gpu) or Speed(more.workload, more.gpu)
         hours, running = known.hours + more.hours, known.running_hours + more.running_hours
-        self._speeds[key] = Speed(more.workload, more.gpu, hours, running)
-        self._write(progress.MEASURED, progress.row(self._speeds[key]))
+        whole = Speed(more.workload, more.gpu, hours, running)
+        self._news.speeds[more.workload, more.gpu] = whole
+        self._write(progress.MEASURED, progress.row(whole))
 
     def add_spend(  # noqa: PLR0913 - one line of a bill
         self,
@@ -194,7 +177,7 @@ class Transaction:
         entry = SpendEntry(lease_id, workload, market, tenure, day, gpu, disk, traffic, running_seconds, useful_seconds)
         if entry.is_empty:
             return
-        self._spend.append(entry)
+        self._news.spend.append(entry)
         self._write(spend.ADDED, spend.row(entry))
 
     def add_phases(self, tenure: Tenure, part: Phases) -> None:
@@ -221,18 +204,16 @@ class Transaction:
 
     def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
         """Let something rest until a time; a longer rest is never cut short."""
-        stored = None if (scope, key) in self._lifted else self._memory.cooldowns.get((scope, key))
-        known = self._cooldowns.get((scope, key)) or stored
+        known = self._news.cooldown(scope, key)
         if known is not None and known.until >= until:
             return
         cooldown = Cooldown(scope, key, until, code)
-        self._cooldowns[scope, key] = cooldown
+        self._news.cooldowns[scope, key] = cooldown
         self._write(hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown))
 
     def lift_cooldown(self, scope: str, key: str) -> None:
         """End a rest at once: a person said so."""
-        self._cooldowns.pop((scope, key), None)
-        self._lifted.add((scope, key))
+        self._news.cooldowns[scope, key] = None
         self._write(hosts.COOLDOWN_LIFTED, {"this_scope": scope, "this_key": key})
 
     def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
@@ -268,31 +249,29 @@ class Transaction:
         )
         if more.is_empty:
             return
-        known = self._hosts.get((market, host_id)) or self._memory.hosts.get(market, {}).get(host_id)
-        record = hosts.exposed(known or HostRecord(market, host_id), more)
-        self._hosts[market, host_id] = record
+        record = hosts.exposed(self._news.host(market, host_id), more)
+        self._news.hosts[market, host_id] = record
         self._write(hosts.HOST_STORED, hosts.host_row(record))
 
     def keep_capacity(self, known: Capacity) -> None:
         """Keep what is known of a pool."""
-        self._capacity[known.market, known.pool] = known
+        self._news.capacity[known.market, known.pool] = known
         self._write(pools.SEEN, pools.row(known))
 
     def forget_learned(self, of_pools: Iterable[tuple[str, str]], of_hosts: Iterable[tuple[str, str]] = ()) -> None:
         """Forget what was learned of these pools and hosts, each by market and name."""
         for place in of_pools:
-            self._capacity[place] = None
+            self._news.capacity[place] = None
             self._write(pools.FORGOTTEN, pools.named(place))
         for place in of_hosts:
-            self._forgotten.append(place)
+            self._news.hosts[place] = None
             self._write(hosts.HOST_FORGOTTEN, hosts.named(place))
 
     def record_decision(self, made: RecordedDecision) -> bool:
         """Write down a decision if it is another than the slot's last one; return whether it was."""
-        last = self._decisions.get(made.slot) or self._memory.decisions.get(made.slot)
-        if last == made.gist:
+        if self._news.decision(made.slot) == made.gist:
             return False
-        self._decisions[made.slot] = made.gist
+        self._news.decisions[made.slot] = made.gist
         self._write(decisions.MADE, decisions.row(made))
         return True
 
@@ -301,8 +280,8 @@ class Transaction:
         changed = []
         for key, sample in prices.cheapest(samples).items():
             pair = (sample.ask, sample.floor)
-            if (self._prices.get(key) or self._memory.prices.get(key)) != pair:
-                self._prices[key] = pair
+            if self._news.price(key) != pair:
+                self._news.prices[key] = pair
                 changed.append(prices.row(sample))
         if changed:
             self.work.append((prices.OBSERVED, changed))
@@ -317,7 +296,7 @@ class Transaction:
         Raises:
             LedgerError: WRONG_ACCOUNT, it belongs to another.
         """
-        known = self._accounts.get(market) or self._memory.accounts.get(market)
+        known = self._news.account(market)
         if known == account_id or (known is not None and not account_id):
             return
         account_id = account_id or UNTOLD
@@ -327,14 +306,14 @@ class Transaction:
                 f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "
                 "use the key of that account, or another [ledger] path for this one",
             )
-        self._accounts[market] = account_id
+        self._news.accounts[market] = account_id
         self._write(_META_STORED, {"key": ACCOUNT + market, "value": account_id})
 
     def note_credit(self, market: str, credit: Credit) -> None:
         """Keep what a market's account can still spend, when it is another amount than the one kept."""
-        known = self._credits.get(market) or self._memory.credits.get(market)
+        known = self._news.credit(market)
         if known is None or known.amount != credit.amount:
-            self._credits[market] = credit
+            self._news.credits[market] = credit
             self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
@@ -348,42 +327,11 @@ class Transaction:
 
     def remember(self) -> None:
         """Bring the memory in step; called once the commit is done."""
-        memory = self._memory
-        for lease in self._leases.values():
-            memory.put_lease(lease)
-        for intent in self._intents.values():
-            memory.put_intent(intent)
-        for record in self._hosts.values():
-            memory.put_host(record)
-        for entry in self._spend:
-            memory.pay(entry.day, (entry.workload, entry.market), entry.amount)
-        for key, pair in self._prices.items():
-            memory.put_price(key, pair)
-        memory.put_cooldowns(self._lifted, self._cooldowns)
-        memory.put_capacity(self._capacity)
-        memory.forget_hosts(self._forgotten)
-        memory.accounts.update(self._accounts)
-        memory.losses += self._losses
-        memory.progress.update(self._progress)
-        memory.speeds.update(self._speeds)
-        for start in self._starts:
-            memory.put_start(start)
-        memory.credits.update(self._credits)
-        memory.decisions.update(self._decisions)
-        memory.forget_made()
-
-    def _lease(self, lease_id: str) -> Lease | None:
-        lease = self._leases.get(lease_id) or self._memory.leases.get(lease_id)
-        return lease if lease is not None and lease.is_open else None
-
-    def _intent(self, intent_id: str) -> Intent | None:
-        intent = self._intents.get(intent_id) or self._memory.intents.get(intent_id)
-        return intent if intent is not None and intent.is_open else None
+        self._news.remember()
 
     def _refuse_busy(self, intent: Intent) -> None:
-        known: Mapping[str, Intent] = {**self._memory.intents, **self._intents}
-        for other in known.values():
-            if other.slot == intent.slot and other.kind.is_paying and other.is_open:
+        for other in self._news.open_intents():
+            if other.slot == intent.slot and other.kind.is_paying:
                 raise LedgerError(
                     Code.SLOT_BUSY,
                     f"slot {intent.slot} has open intent {other.intent_id} ({other.kind.value}, {other.state.value}): "

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
+from agent.domain.capacity import Capacity
+from agent.domain.credit import Credit
 from agent.domain.deadline import Progress, Speed
 from agent.domain.event import Event
 from agent.domain.gpu import GpuModel
@@ -32,7 +34,11 @@ moves = st.one_of(
     st.tuples(st.just("update"), few, st.sampled_from(list(LeaseState))),
     st.tuples(st.just("spend"), few, st.integers(0, 40), st.integers(0, 10**9)),
     st.tuples(st.just("cool"), few, st.integers(-3600, 7200)),
+    st.tuples(st.just("lift"), few),
     st.tuples(st.just("host"), few, st.integers(0, 100)),
+    st.tuples(st.just("learn"), few, st.integers(1, 100)),
+    st.tuples(st.just("forget"), few),
+    st.tuples(st.just("credit"), few, st.integers(0, 100)),
     st.tuples(st.just("tell"), few, st.floats(0, 100)),
     st.tuples(st.just("start"), few),
     st.tuples(st.just("lose"), few, st.integers(0, 100_000)),
@@ -40,7 +46,7 @@ moves = st.one_of(
 )
 
 
-def apply(  # noqa: C901 - one arm a move
+def apply(  # noqa: C901, PLR0912 - one arm a move
     tx: Transaction, move: tuple[Any, ...], now: dt.datetime
 ) -> None:
     match move:
@@ -60,10 +66,18 @@ def apply(  # noqa: C901 - one arm a move
             tx.add_cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow")
         case "host", number, seconds:
             tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
+        case "lift", number:
+            tx.lift_cooldown("host", f"h{number}")
+        case "learn", number, looks:
+            tx.keep_capacity(Capacity(True, NOW, now, (-0.5,), market="vast", pool=f"p{number}", looks=looks))
+        case "forget", number:
+            tx.forget_learned([("vast", f"p{number}")], [("vast", f"h{number}")])
+        case "credit", number, cents:
+            tx.note_credit(f"m{number}", Credit(Usd(cents * 10_000), now))
         case "tell", number, hours:
             tx.tell_progress(Progress(f"w{number}", hours, now, NOW, "log"))
             tx.add_speed(Speed(f"w{number}", GpuModel("RTX 4090"), hours, 1.0))
-        case "start", number if tx._lease(f"l{number}") is None:
+        case "start", number if tx._news.lease(f"l{number}") is None:
             """Nothing starts that was never rented."""
         case "start", number:
             tx.append_event(Event(at=now, kind="lease.running", lease_id=f"l{number}"))
@@ -97,6 +111,9 @@ async def replay(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(moves, max_size=4), max_size=8))
+@example([[("host", 1, 60)], [("forget", 1)]])
+@example([[("host", 1, 60)], [("forget", 1), ("host", 1, 5)]])
+@example([[("host", 1, 60), ("learn", 1, 2)], [("host", 1, 5), ("forget", 1)], [("learn", 1, 3)]])
 def test_the_memory_always_equals_the_file(batches: list[list[tuple[Any, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(replay(Path(folder) / "ledger.sqlite", batches))

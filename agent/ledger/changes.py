@@ -1,0 +1,109 @@
+"""What a transaction changed: looked up before the memory is, and put into the memory once the commit is done.
+
+What comes later in a transaction sees what came before in it.
+"""
+
+from dataclasses import dataclass, field
+
+from agent.domain.capacity import Capacity
+from agent.domain.cooldown import Cooldown
+from agent.domain.credit import Credit
+from agent.domain.deadline import Progress, Speed, Start
+from agent.domain.host import HostRecord
+from agent.domain.intent import Intent
+from agent.domain.interruption import Loss
+from agent.domain.lease import Lease
+from agent.domain.workload import Slot
+from agent.ledger.prices import Key, Pair
+from agent.ledger.recollection import Memory
+from agent.ledger.spend import SpendEntry
+
+
+@dataclass(slots=True)
+class Changes:
+    """The news of one transaction beside `memory`, which holds what is committed; None stands for what is forgotten."""
+
+    memory: Memory
+    leases: dict[str, Lease] = field(default_factory=dict)
+    intents: dict[str, Intent] = field(default_factory=dict)
+    hosts: dict[tuple[str, str], HostRecord | None] = field(default_factory=dict)
+    cooldowns: dict[tuple[str, str], Cooldown | None] = field(default_factory=dict)
+    capacity: dict[tuple[str, str], Capacity | None] = field(default_factory=dict)
+    spend: list[SpendEntry] = field(default_factory=list)
+    decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
+    prices: dict[Key, Pair] = field(default_factory=dict)
+    accounts: dict[str, str] = field(default_factory=dict)
+    credits: dict[str, Credit] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    progress: dict[str, Progress] = field(default_factory=dict)
+    speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
+
+    def lease(self, lease_id: str) -> Lease | None:
+        """Return an open lease."""
+        lease = self.leases.get(lease_id) or self.memory.leases.get(lease_id)
+        return lease if lease is not None and lease.is_open else None
+
+    def intent(self, intent_id: str) -> Intent | None:
+        """Return an open intent."""
+        intent = self.intents.get(intent_id) or self.memory.intents.get(intent_id)
+        return intent if intent is not None and intent.is_open else None
+
+    def open_intents(self) -> list[Intent]:
+        """Return every open intent."""
+        return [intent for intent in {**self.memory.intents, **self.intents}.values() if intent.is_open]
+
+    def host(self, market: str, host_id: str) -> HostRecord:
+        """Return our record of a host, an empty one where there is none."""
+        place = market, host_id
+        known = self.hosts[place] if place in self.hosts else self.memory.hosts.get(market, {}).get(host_id)
+        return known or HostRecord(market, host_id)
+
+    def cooldown(self, scope: str, key: str) -> Cooldown | None:
+        """Return a rest."""
+        place = scope, key
+        return self.cooldowns[place] if place in self.cooldowns else self.memory.cooldowns.get(place)
+
+    def speed(self, workload: str, gpu: str) -> Speed | None:
+        """Return what was measured of a workload on a GPU model."""
+        return self.speeds.get((workload, gpu)) or self.memory.speeds.get((workload, gpu))
+
+    def price(self, key: Key) -> Pair | None:
+        """Return the last price of a slice."""
+        return self.prices.get(key) or self.memory.prices.get(key)
+
+    def decision(self, slot: Slot) -> tuple[object, ...] | None:
+        """Return the gist of a slot's last decision."""
+        return self.decisions.get(slot) or self.memory.decisions.get(slot)
+
+    def account(self, market: str) -> str | None:
+        """Return the account of a market that this ledger belongs to."""
+        return self.accounts.get(market) or self.memory.accounts.get(market)
+
+    def credit(self, market: str) -> Credit | None:
+        """Return what a market's account could still spend when it was kept last."""
+        return self.credits.get(market) or self.memory.credits.get(market)
+
+    def remember(self) -> None:
+        """Bring the memory in step."""
+        memory = self.memory
+        for lease in self.leases.values():
+            memory.put_lease(lease)
+        for intent in self.intents.values():
+            memory.put_intent(intent)
+        memory.put_hosts(self.hosts)
+        for entry in self.spend:
+            memory.pay(entry.day, (entry.workload, entry.market), entry.amount)
+        for key, pair in self.prices.items():
+            memory.put_price(key, pair)
+        memory.put_cooldowns(self.cooldowns)
+        memory.put_capacity(self.capacity)
+        memory.accounts.update(self.accounts)
+        memory.losses += self.losses
+        memory.progress.update(self.progress)
+        memory.speeds.update(self.speeds)
+        for start in self.starts:
+            memory.put_start(start)
+        memory.credits.update(self.credits)
+        memory.decisions.update(self.decisions)
+        memory.forget_made()
