@@ -156,12 +156,11 @@ class Cycle:
         seen = watching.watched(fleet.capacity, fleet) | apart.watched(fleet.capacity, fleet)
         await record.keep_capacity(self._ledger, fleet.capacity, seen)
         fleet = replace(fleet, typical=self._typical, capacity=seen)
-        planned = self._plan(fleet, rules, found.faulty)
+        planned = await self._plan(fleet, rules, found, facts)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
         )
-        decisions = () if self._is_dry or self._is_stopped else (*sweep.releases(facts), *planned.decisions)
-        done = await self._executor.run(decisions, {work.name: work for work in rules.workloads})
+        done = await self._act((*sweep.releases(facts), *planned.decisions), rules)
         self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
         beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
         return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
@@ -171,13 +170,27 @@ class Cycle:
         self._said = set()
         if self._is_dry or self._is_stopped:
             return
-        planned = self._plan(await self._fleet(rules), rules, found.faulty)
+        fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
+        planned = await self._plan(fleet, rules, found, facts)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
-        await self._executor.run((*sweep.releases(facts), *ending), {work.name: work for work in rules.workloads})
+        await self._act((*sweep.releases(facts), *ending), rules)
 
-    def _plan(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> plan.Plan:
-        planned = plan.plan(fleet, rules.tuned, rules.caps, faulty)
-        self._witness(fleet, rules.tuned, rules.caps, faulty, planned)
+    async def _act(self, decisions: Sequence[Decision], rules: Rules) -> list[Intent]:
+        """Carry decisions out, unless nothing may be written to a market."""
+        if self._is_dry or self._is_stopped:
+            return []
+        return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
+
+    async def _plan(
+        self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]
+    ) -> plan.Plan:
+        """Return the plan; a strategy, another's too, may raise anything: then what has to end is ended first."""
+        try:
+            planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
+        except Exception:
+            await self._act((*sweep.releases(facts), *plan.due(fleet, limits.standing(fleet), rules.caps)), rules)
+            raise
+        self._witness(fleet, rules.tuned, rules.caps, found.faulty, planned)
         return planned
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:

@@ -73,9 +73,9 @@ def plan(
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
-    first = _endings(fleet, capping.endings(fleet, now_standing, caps), ground.cooling)
+    first = due(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
-    decisions = list(first)
+    decisions: list[Decision] = list(first)
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
@@ -102,12 +102,20 @@ def _after(now_standing: limits.Standing, decision: Decision, work: Workload) ->
     return now_standing.after(decision, pledge)
 
 
-def _endings(fleet: Fleet, capped: Iterable[Pause | Release], cooling: Mapping[str, str]) -> list[Decision]:
-    """Return releases and pauses, one a lease: what is due anyway, what a person stopped, what a cap ends."""
-    due: dict[str, Decision] = {}
+def due(fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
+    """Return what ends whatever a strategy thinks, one order a lease: what is due, what a person or a cap stops."""
+    found: dict[str, Pause | Release] = {}
+    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
+    capped = capping.endings(fleet, now_standing, caps)
     for order in (*slots.releases(fleet), *halt.orders(fleet), *words.orders(fleet, cooling), *capped):
-        due.setdefault(order.lease.lease_id, order)
-    return list(due.values())
+        found.setdefault(order.lease.lease_id, order)
+    return list(found.values())
+
+
+def unpaid(fleet: Fleet, why: str) -> Fleet:
+    """Return a fleet whose markets may not be paid anything: its plan gives up nothing that would be rented again."""
+    views = {name: replace(view, no_spend_because=view.no_spend_because or why) for name, view in fleet.markets.items()}
+    return replace(fleet, markets=views)
 
 
 def _ground(fleet: Fleet) -> Ground:

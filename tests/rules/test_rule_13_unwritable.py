@@ -4,7 +4,8 @@ SQLite itself refuses: the writer's connection is set to read only, as a full or
 """
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 from agent.act.orders import Order
 from agent.decide.limits import Limits
+from agent.decide.strategy import Params, Proposal, Tuned, View
+from agent.domain.decision import Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.ledger.errors import LedgerError
+from strategies.patient import Patient, PatientParams
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -112,3 +116,35 @@ def test_a_spent_budget_is_kept_all_the_same(seed: int) -> None:
         assert {order.kind for order in world.orders} <= {IntentKind.RENT, IntentKind.PAUSE, IntentKind.RELEASE}
 
     play(story, seed=seed)
+
+
+class Quits:
+    """Rents as patient does, and gives up what it holds once it is told to."""
+
+    params: ClassVar[type[Params]] = PatientParams
+    is_over = False
+
+    def propose(self, view: View, params: Any) -> Sequence[Proposal]:
+        if not self.is_over:
+            return Patient().propose(view, params)
+        why = Reason("quits", "it is not worth its price")
+        return [Proposal(each.slot, IntentKind.RELEASE, why, lease=each.lease) for each in view.slots]
+
+
+@given(seed=seeds)
+def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
+    """It could not be rented again: only what has to end goes on."""
+    quits = Quits()
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        quits.is_over = True
+        await let_write(world, may=False)
+        assert "unwritable" in await cycles(world, 5)
+        assert {order.kind for order in world.orders} == {IntentKind.RENT}
+        await let_write(world, may=True)
+        await cycles(world, 1)
+        assert world.orders[-1].kind is IntentKind.RELEASE
+
+    play(story, seed=seed, tuned={"patient": Tuned("patient", quits, PatientParams(), "q")})
