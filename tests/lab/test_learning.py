@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent.decide import hazards
 from agent.lab.deadline import fitting, folds, learning, problem, slack, ticks, window
+from agent.lab.deadline.cross_fit import CrossFit
 from strategies.deadline import DeadlineParams
 
 RECORDED = os.environ.get("GPUBID_TRACES")
@@ -93,20 +94,20 @@ def test_a_trace_without_a_change_says_that_there_is_nothing_to_fit() -> None:
 
 def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
     over = window.Window("us-west-2a_v100_8", 1000, 600, (), (), (), datetime(2026, 1, 1, tzinfo=UTC))
-    assert folds.fold(over, folds.CrossFit.POOL) == folds.Fold(zone="us-west-2a")
-    assert folds.fold(over, folds.CrossFit.TIME) == folds.Fold(block=1)
+    assert folds.fold(over, CrossFit.POOL) == folds.Fold(zone="us-west-2a")
+    assert folds.fold(over, CrossFit.TIME) == folds.Fold(block=1)
 
 
 @pytest.mark.skipif(RECORDED is None, reason="set GPUBID_TRACES to the folder of recorded traces to run this")
 @pytest.mark.parametrize(
     ("name", "stride", "left_out"),
     [
-        ("aws-2022", 72, folds.CrossFit.POOL),
-        ("aws-2023", 96, folds.CrossFit.POOL),
-        ("gcp-h100-2025", 72, folds.CrossFit.NONE),  # another cloud, GPU and year than what ships was fitted on
+        ("aws-2022", 72, CrossFit.POOL),
+        ("aws-2023", 96, CrossFit.POOL),
+        ("gcp-h100-2025", 72, CrossFit.NONE),  # another cloud, GPU and year than what ships was fitted on
     ],
 )
-def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: int, left_out: folds.CrossFit) -> None:
+def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: int, left_out: CrossFit) -> None:
     built = problem.DeadlineProblem(
         Path(str(RECORDED)) / name,
         70,

@@ -7,21 +7,13 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from agent.cli import exits
-
-
-class CrossFit(StrEnum):
-    """What is left out of a fit; the lab's own word for it, said here so that help needs no numpy."""
-
-    NONE = "none"
-    POOL = "pool"
-    TIME = "time"
+from agent.lab.deadline.cross_fit import CrossFit
 
 
 class Numbers(tuple[float, ...]):

@@ -13,7 +13,7 @@ AVAILABILITY_WINDOW_HOURS = 24.0
 
 
 def _deadline(options: Options) -> "Problem":
-    from agent.lab.deadline import folds, problem, ticks, window
+    from agent.lab.deadline import problem, ticks, window
 
     return problem.DeadlineProblem(
         folder=options.folder(),
@@ -25,7 +25,7 @@ def _deadline(options: Options) -> "Problem":
             for overhead in options.overhead_hours
         ),
         prices=window.Prices(options.spot_price, options.on_demand_price),
-        cross_fit=folds.CrossFit(options.cross_fit.value),
+        cross_fit=options.cross_fit,
     )
 
 

@@ -7,22 +7,14 @@ there reach into.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from agent.decide.hazards import Hazards
 from agent.lab.deadline import fitting
+from agent.lab.deadline.cross_fit import CrossFit
 from agent.lab.deadline.window import CLUSTER_HOURS, Window
 from agent.lab.traces import Trace
 
 LEAST_TICKS = 2
-
-
-class CrossFit(StrEnum):
-    """What is left out of the fit."""
-
-    NONE = "none"
-    POOL = "pool"
-    TIME = "time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from agent.decide.strategy import Params
 from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
 from agent.lab.deadline import baselines, checks, folds, learning, optimum, slack, telling, ticks, window
+from agent.lab.deadline.cross_fit import CrossFit
 from strategies.deadline import DeadlineParams
 
 OPTIMUM = "optimum"
@@ -63,7 +64,7 @@ class DeadlineProblem:
     settings: tuple[ticks.Setting, ...]
     prices: window.Prices = window.OWN
     numbers: Mapping[str, Params] = field(default_factory=dict)
-    cross_fit: folds.CrossFit = folds.CrossFit.NONE
+    cross_fit: CrossFit = CrossFit.NONE
 
     name = "deadline"
     baseline = "levi"
@@ -130,7 +131,7 @@ class DeadlineProblem:
 
     def _hazards(self, over: window.Window) -> hazards.Hazards:
         """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
-        if self.cross_fit is folds.CrossFit.NONE:
+        if self.cross_fit is CrossFit.NONE:
             return hazards.SHIPPED
         fold = folds.fold(over, self.cross_fit)
         if fold not in self._fitted:
@@ -171,7 +172,7 @@ class DeadlineProblem:
             "job_hours": sorted({setting.work / 3600 for setting in self.settings}),
             "deadline_hours": sorted({setting.allowed / 3600 for setting in self.settings}),
             "cross_fit": self.cross_fit.value,
-            "hazards": SHIPPED_FROM if self.cross_fit is folds.CrossFit.NONE else "fitted on the rest of these traces",
+            "hazards": SHIPPED_FROM if self.cross_fit is CrossFit.NONE else "fitted on the rest of these traces",
             "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,

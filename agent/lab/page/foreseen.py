@@ -6,7 +6,8 @@ import numpy as np
 
 from agent.decide.hazards import Hazards
 from agent.lab import survival
-from agent.lab.deadline import fitting, folds
+from agent.lab.deadline import folds
+from agent.lab.deadline.cross_fit import CrossFit
 from agent.lab.page import lasting
 from agent.lab.page.html import Plot
 from agent.lab.traces import Trace
@@ -55,15 +56,10 @@ def _mean_hours(hazards: Hazards, rates: survival.Array) -> survival.Array:
 def _fitted(traces: Sequence[Trace]) -> dict[str, Hazards]:
     """Return the hazards for each zone, fitted on all others; nothing where there is one zone, or nothing to fit on."""
     zones = sorted({folds.zone(trace.pool) for trace in traces})
-    made = {}
-    for zone in zones:
-        sights = [fitting.Sight(each.available > 0, each.gap_seconds / 3600) for each in traces]
-        others = [sight for sight, each in zip(sights, traces, strict=True) if folds.zone(each.pool) != zone]
-        try:
-            made[zone] = fitting.fit(others)
-        except ValueError:
-            return {}
-    return made
+    try:
+        return {zone: folds.fitted(traces, folds.Fold(zone=zone), CrossFit.POOL, 0.0) for zone in zones}
+    except ValueError:
+        return {}
 
 
 def _predicted(
