@@ -2,6 +2,7 @@
 
 import json
 import math
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.support import builders
 from tests.support.builders import NOW
 
 KAPPA, S = 0.9, 0.4
+POOL = "zone \U0001f4a1"
 
 
 def drawn(count: int, *, cap: float = 24.0, gap: float = 0.0, seed: int = 5) -> list[Spell]:
@@ -105,7 +107,7 @@ def test_rivals_are_known_by_how_far_they_beat_our_bids() -> None:
 
 def test_the_command_fits_traces_and_tables(tmp_path: Path) -> None:
     up = [bool(int(spell.hours * 6) % 2) for spell in drawn(900, gap=1 / 6)]
-    row = {"pool": "zone", "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": [int(each) for each in up]}
+    row = {"pool": POOL, "gap_seconds": 600, "start": "2026-01-01T00:00:00Z", "available": [int(each) for each in up]}
     (tmp_path / "zone.json").write_text(json.dumps(row))
     lines = [f"z,m,2026-01-01T00:00:{n % 60:02}Z,{each.hours * 3600}" for n, each in enumerate(drawn(400, cap=30))]
     (tmp_path / "lives.csv").write_text("zone,machine_type,started,lifetime_seconds\n" + "\n".join(lines) + "\n")
@@ -119,6 +121,8 @@ def test_the_command_fits_traces_and_tables(tmp_path: Path) -> None:
     assert "fitted to the very spells" in whole["caveat"]
     toml = CliRunner().invoke(app, ["lab", "fit", str(tmp_path / "lives.csv"), "--toml"])
     assert '[loss."all pools"]' in toml.stdout
+    named = CliRunner().invoke(app, ["lab", "fit", str(tmp_path / "zone.json"), "--toml"])
+    assert set(tomllib.loads(named.stdout)["loss"]) == {"all pools", POOL}
 
 
 @pytest.mark.parametrize(

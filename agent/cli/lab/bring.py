@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli import exits, session
+from agent.cli.lab import running
 
 if TYPE_CHECKING:
     from agent.lab.traces import Trace
@@ -39,19 +40,16 @@ def bring(
     at: Annotated[str | None, typer.Option(help="When one search was saved; by default as named.")] = None,
 ) -> None:
     """Turn records of a market into trace files."""
-    from agent.config.problems import ConfigError
     from agent.lab.importers import aws, ledger, table, vast
 
     if at is not None and (kind is not Kind.VAST or len(files) != 1 or files[0].is_dir()):
         exits.stop(exits.BAD_INPUT, ["--at goes with one file of kind vast; name it, or leave --at out"])
-    try:
+    with running.honest():
         if kind is Kind.VAST:
             found = vast.read(files, gap_seconds, _instant(at))
         else:
             read = {Kind.CSV: table.read, Kind.AWS: aws.read, Kind.LEDGER: ledger.read}[kind]
             found = read(files, gap_seconds)
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     _write(found, out)
     if kind in SAID:
         session.say(SAID[kind])

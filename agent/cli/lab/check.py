@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli import exits, session
+from agent.cli.lab import running
 
 if TYPE_CHECKING:
     from agent.lab.lookahead import Verdict
@@ -21,17 +22,14 @@ def check(
 ) -> None:
     """Replace the future of a market by noise and demand the same decisions before it; exit 1 where one differs."""
     from agent import tuning
-    from agent.config.problems import ConfigError
     from agent.lab import course, lookahead
     from agent.lab import traces as trace_files
 
-    try:
+    with running.honest():
         known = tuning.load(directory)
         over = lookahead.drawn()
         if traces is not None:
             over = {each.pool: course.of_trace(each, hours=lookahead.HOURS) for each in trace_files.folder(traces)}
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     if strategy not in known:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(known))}"])
     verdict = lookahead.check(known[strategy], over)

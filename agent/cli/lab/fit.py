@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli import exits, session
-from agent.cli.lab import extra
+from agent.cli.lab import extra, running
+from agent.config import problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,17 +37,15 @@ def fit(
 ) -> None:
     """Fit laws of loss and return, and of rivals' bids, and show how well they fit."""
     extra.need("scipy")
-    from agent.config.problems import ConfigError
     from agent.ledger.errors import LedgerError
 
     if bool(traces) is (ledger is not None):
         exits.stop(exits.BAD_INPUT, ["name traces, tables of lifetimes, or one --ledger FILE"])
-    try:
-        pools, rivals = (_read(traces or [], cap_hours), None) if ledger is None else asyncio.run(_ledger(ledger))
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(each) for each in error.problems])
-    except LedgerError as error:
-        exits.refused(error)
+    with running.honest():
+        try:
+            pools, rivals = (_read(traces or [], cap_hours), None) if ledger is None else asyncio.run(_ledger(ledger))
+        except LedgerError as error:
+            exits.refused(error)
     rows = _fitted(pools)
     if not rows and rivals is None:
         exits.stop(exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed"])
@@ -120,18 +119,12 @@ def _plain(value: "Goodness | Rivals | None") -> dict[str, Any] | None:
 
 def _print_toml(rows: "list[tuple[Pool, Fitted]]", rivals: "Rivals | None") -> None:
     for pool, law in rows:
-        session.say(f"[{pool.of}.{_quoted(pool.name)}]  # {law.ended} ends in {law.hours:.0f} h")
+        session.say(f"[{pool.of}.{problems.literal(pool.name)}]  # {law.ended} ends in {law.hours:.0f} h")
         session.say(f"kappa = {law.law.kappa:.3g}")
         session.say(f"s_hours = {law.law.s:.3g}")
     if rivals is not None:
         session.say(f"[rivals]  # {rivals.seen} outbids")
         session.say(f"alpha = {rivals.alpha:.3g}")
-
-
-def _quoted(name: str) -> str:
-    import json
-
-    return json.dumps(name)
 
 
 def _show(rows: "list[tuple[Pool, Fitted]]", rivals: "Rivals | None") -> None:

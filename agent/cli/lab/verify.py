@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli import exits, session
+from agent.cli.lab import running
 
 if TYPE_CHECKING:
     from agent.lab.recording import Difference
@@ -21,17 +22,15 @@ def verify(
     from itertools import chain
 
     from agent import tuning
-    from agent.config.problems import ConfigError
     from agent.lab import recording
 
-    try:
-        files = recording.files(recordings)
-        frames = chain.from_iterable(recording.frames(file) for file in files)
-        count, difference = recording.verify(frames, recording.by_code(tuning.installed()))
-    except recording.RecordingError as error:
-        exits.stop(exits.BAD_INPUT, [str(error)])
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    with running.honest():
+        try:
+            files = recording.files(recordings)
+            frames = chain.from_iterable(recording.frames(file) for file in files)
+            count, difference = recording.verify(frames, recording.by_code(tuning.installed()))
+        except recording.RecordingError as error:
+            exits.stop(exits.BAD_INPUT, [str(error)])
     if as_json:
         shown = [] if difference is None else [{"plan": difference.number, "at": difference.at.isoformat()}]
         session.print_json({"files": len(files), "plans": count, "ok": difference is None, "differences": shown})
