@@ -114,10 +114,11 @@ class Engine:
             self.book.hear(told)
 
     def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
-        self._typical = task.typical(self._typical, self._fleet(view))
         fleet = self._fleet(view)
+        self._typical = task.typical(self._typical, fleet)
+        fleet = replace(fleet, typical=self._typical)
         self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
-        return plan.plan(self._fleet(view), self.tuned, self.caps, found.faulty)
+        return plan.plan(replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
 
     def _found(self) -> reconcile.Reconciliation:
         self._view = self._look()
