@@ -8,11 +8,13 @@ Invariants:
 2. The salt lies beside the ledger and goes into nothing but the hashes.
 """
 
+import bisect
 import hashlib
 import hmac
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from agent import __version__
@@ -23,6 +25,7 @@ from agent.lab.history import History
 
 KIND, VERSION = "gpubid market history", 1
 DIGITS = 12
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 _TOLD = frozenset(
     {
         "lease.running", "lease.resumed", "lease.starting", "lease.interrupted", "lease.start_lost", "lease.paused",
@@ -49,6 +52,31 @@ class Names:
             return name
         made = hmac.new(self._salt, f"{kind}/{market}/{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
         return f"pool/{made}" if name.startswith("pool/") else made
+
+
+def of_span(known: History, since: datetime | None, until: datetime | None) -> History:
+    """Return what lies from `since` up to but not at `until`: prices, slices, leases and events of these looks' time.
+
+    The last price before `since` stays where a later search showed the slice: it still held then. A lease that ended
+    later had not ended.
+    """
+    if since is None and until is None:
+        return known
+    first, last = since or _FIRST, until or _LAST
+    shown = {(look.market, *each) for look in known.looks for each in look.slices}
+    prices = {}
+    for key, samples in known.prices.items():
+        begin = bisect.bisect_left(samples, first, key=lambda sample: sample.at)
+        prices[key] = samples[max(begin - 1, 0) if key in shown else begin :]
+    prices = {key: samples for key, samples in prices.items() if samples}
+    leases = [lease for lease in known.leases if lease.opened_at < last and (lease.ended_at or _LAST) >= first]
+    return replace(
+        known,
+        prices=prices,
+        slices={key: offer for key, offer in known.slices.items() if key in shown or key in prices},
+        leases=[replace(each, ended_at=None) if (each.ended_at or first) >= last else each for each in leases],
+        events={lease: [event for event in events if event.at >= first] for lease, events in known.events.items()},
+    )
 
 
 def lines(known: History, names: Names) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import export, traces
+from agent.domain.event import Event
+from agent.domain.price import PriceSample
+from agent.lab import export, history, traces
+from agent.ledger.looks import Seen
+from tests.support import builders
 from tests.support.scene import work
 from tests.support.world import rehearsed
 
@@ -104,6 +109,34 @@ def test_an_export_becomes_traces_that_the_bench_reads(lived: tuple[Path, dict[s
     broken.write_text(out.read_text().replace('"host":', '"h":'))
     bad = RUN(app, ["lab", "import", "ledger", str(broken), "--out", str(tmp_path / "more")])
     assert (bad.exit_code, ": host: is missing; record it anew" in bad.stderr) == (2, True)
+
+
+def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() -> None:
+    def at(hours: float) -> datetime:
+        return builders.NOW + timedelta(hours=hours)
+
+    known = history.History(
+        looks=[Seen("vast", at(5), (("1", 1),)), Seen("vast", at(6), (("1", 1),))],
+        prices={
+            ("vast", host, 1): [PriceSample(at(hour), "vast", host, builders.RTX_4090, 1, None, None) for hour in hours]
+            for host, hours in (("1", (1, 2, 5.5)), ("2", (1, 2, 5.5)), ("3", (1,)))
+        },
+        slices={("vast", f"{number}", 1): builders.offer(number) for number in (1, 2, 3)},
+        leases=[
+            replace(builders.lease(number), opened_at=at(opened), ended_at=None if ended is None else at(ended))
+            for number, opened, ended in ((1, 0, 3), (2, 1, 5), (3, 5, 9), (4, 8, None))
+        ],
+        events={"vast-2": [Event(at(hours), "lease.running", lease_id="vast-2") for hours in (1, 5)]},
+    )
+    cut = export.of_span(known, at(4), at(7))
+    assert [(key[1], [row.at for row in rows]) for key, rows in cut.prices.items()] == [
+        ("1", [at(2), at(5.5)]),
+        ("2", [at(5.5)]),
+    ]
+    assert [key[1] for key in cut.slices] == ["1", "2"]
+    assert [(each.lease_id, each.ended_at) for each in cut.leases] == [("vast-2", at(5)), ("vast-3", None)]
+    assert [event.at for event in cut.events["vast-2"]] == [at(5)]
+    assert export.of_span(known, None, None) is known
 
 
 def test_a_host_has_another_name_under_another_salt() -> None:

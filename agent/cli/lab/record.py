@@ -52,7 +52,8 @@ async def _lines(path: Path, names: "Names", since: datetime | None, until: date
     try:
         reader = await open_reader(path)
         try:
-            return list(export.lines(await history.read(reader, since, until), names))
+            known = await history.read(reader, since, until)
+            return list(export.lines(export.of_span(known, since, until), names))
         finally:
             await reader.close()
     except LedgerError as error:
