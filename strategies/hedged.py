@@ -172,6 +172,8 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     params, view, held = grounds.params, grounds.view, slot.lease
     numbers = faring.Numbers(params.reserve, params.start_delay)
     is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
+    # Work whose only checkpoint is on a disk has no choice of markets any more.
+    is_asked = is_asked and (held is None or recovery.may_leave(held, view.workload))
     made = faring.fare(view, slot, numbers, grounds.bids, grounds.asks) if is_asked else None
     if made is None:
         return None
@@ -200,7 +202,7 @@ def _wait(slot: SlotView, made: faring.Faring, grounds: _Grounds) -> Proposal:
     if held is None or slot.down is not None:
         return Proposal(slot.slot, None, why)
     is_kept = held.state is not LeaseState.RUNNING or slot.runs >= better.MOST_LEAVES
-    if is_kept or not recovery.may_leave(held, grounds.view.workload):
+    if is_kept:
         return _told(_calm(slot, held, grounds), made)
     return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
 

@@ -8,7 +8,6 @@ Invariants:
 2. Tables depend on their voyage alone, and may be shared by all jobs of it.
 """
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -19,6 +18,8 @@ from agent.decide.regimes import DOWN, MOST, STATES, UP, Array, Regimes
 
 LATE = 20.0
 SPARE = 2
+MOST_BYTES = 200_000_000
+"""Of tables kept at once; one has up to some 100 MB, and a daemon has 1 GB for everything."""
 _EXACT = 1e-9
 Values = npt.NDArray[np.float32]
 
@@ -116,6 +117,11 @@ class Table:
         for stage in range(1, math.ceil(voyage.left / voyage.stage - _EXACT) + SPARE):
             self.values.append(self._stage(stage, self.values[-1]))
 
+    @property
+    def size(self) -> int:
+        """How many bytes its values take."""
+        return sum(each.nbytes for each in self.values)
+
     def expect(self, values: Values, spared: int | None = None) -> Values:
         """Return the expectation over what the tiers will be after a stage, all but the one spared."""
         for tier, chain in enumerate(self.chains):
@@ -208,7 +214,14 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
     return expected
 
 
-@functools.lru_cache(maxsize=12)
 def table(voyage: Voyage) -> Table:
-    """Return the table of a voyage; the last ones are kept, each of some 5 to 40 MB."""
-    return Table(voyage)
+    """Return the table of a voyage; equal ones share one while it is kept."""
+    made = _kept.pop(voyage, None) or Table(voyage)
+    _kept[voyage] = made
+    while len(_kept) > 1 and sum(each.size for each in _kept.values()) > MOST_BYTES:
+        del _kept[next(iter(_kept))]
+    return made
+
+
+_kept: dict[Voyage, Table] = {}
+"""Tables by voyage, those asked for longest ago first."""

@@ -82,6 +82,28 @@ def test_pools_near_in_price_and_place_are_one_tier() -> None:
     assert wander.grouped([1.0], np.zeros((1, 1))) == [(0,)]
 
 
+def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job whose checkpoint lies on its disk has another overhead, and so another table, at every look."""
+    monkeypatch.setattr(voyage, "_kept", {})
+
+    def asked(overhead: float) -> voyage.Table:
+        tiers = (voyage.Tier(1.0, 0.0, 1), voyage.Tier(2.0, 0.0, 1))
+        none = ((0.0, 0.0), (0.0, 0.0))
+        return voyage.table(voyage.Voyage(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
+
+    first = asked(0.2)
+    monkeypatch.setattr(voyage, "MOST_BYTES", 3 * first.size)
+    others = [asked(0.2 + turn / 100) for turn in (1, 2)]
+    assert asked(0.2) is first
+    asked(0.23)
+    assert asked(0.2) is first
+    assert asked(0.22) is others[1]
+    assert asked(0.21) is not others[0]
+    for turn in range(20):
+        asked(0.2 + turn / 1000)
+    assert sum(each.size for each in voyage._kept.values()) <= voyage.MOST_BYTES
+
+
 def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
     def table(price: float) -> voyage.Table:
         tiers = (voyage.Tier(price, 0.0, 1), voyage.Tier(2.0, 0.0, 1))

@@ -9,12 +9,14 @@ from agent.decide import apart, better, cooldown, limits, plan, regimes
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Deadline
-from agent.domain.decision import Decision, Hold, Release, Rent
+from agent.domain.decision import Decision, Hold, Release, Rent, Resume
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease
+from agent.domain.host import POOL
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.domain.workload import WorkloadKind
+from agent.domain.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 
@@ -70,6 +72,17 @@ def test_a_host_that_leaves_the_market_is_left_while_it_runs() -> None:
     made = decided(seen(offers, [replace(held, ends_at=NOW + timedelta(minutes=40))]))
     assert isinstance(made, Rent)
     assert (made.reason.code, made.offer.host_id) == ("end_date", "h22")
+
+
+def test_a_disk_that_may_not_be_left_is_started_again_whatever_markets_are_worth() -> None:
+    """A pod that was stopped starts by nobody's hand but ours: to wait for another market would be to wait for ever."""
+    bound = (replace(WORK, checkpoint=Checkpoint(place=CheckpointPlace.DISK)),)
+    pod = builders.lease(
+        1, market="runpod", host_id=f"{POOL}eu", state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=NOW
+    )
+    offers = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
+    made = decided(seen(offers, [pod], workloads=bound))
+    assert isinstance(made, Resume), made.reason
 
 
 def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None:
