@@ -102,7 +102,10 @@ class _Grounds:
         loading = bid.reckoning.loading_hours if bid is not None else 0.0
         since = slot.down.since if slot.down is not None and bid is None else None
         age = (self.view.now - since) / _HOUR if since is not None else None
-        prices = foresight.Prices(self.ask.way.rate, bid.way.rate if bid is not None else learned.price)
+        on_demand = self.ask.way.rate
+        if held is not None and tenure is Tenure.ON_DEMAND:
+            on_demand = self.task.rate(held, self.outlook.speed)
+        prices = foresight.Prices(on_demand, bid.way.rate if bid is not None else learned.price)
         seen = foresight.Held(tenure, bid is not None, age, loading)
         return foresight.of(self.outlook, job, seen, prices, learned)
 

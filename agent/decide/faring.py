@@ -83,10 +83,9 @@ def holds(slot: SlotView, made: Faring) -> bool:
 
 
 def _on_demand(task: tasks.Task, outlook: pacing.Outlook, ask: Candidate, held: Lease | None) -> float:
-    """Return $/h on demand: of what runs so, at its speed, as the offer of its own host is gone; else of the offer."""
-    if held is None or held.tenure is not Tenure.ON_DEMAND:
-        return ask.way.rate.dollars
-    return held.gpu_rate.dollars * outlook.speed / task.of_lease(held)
+    """Return $/h on demand: of what runs so, as the offer of its own host is gone while it does; else of the offer."""
+    runs = held is not None and held.tenure is Tenure.ON_DEMAND
+    return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
 
 
 def _outlook(view: View, task: tasks.Task, ask: Candidate, numbers: Numbers) -> pacing.Outlook:
@@ -135,7 +134,7 @@ def _pool(
     is_up = is_held or best is not None
     belief = known.belief if known.belief.is_up is is_up else replace(known.belief, is_up=is_up, age=0.0)
     if held is not None and task is not None and is_held:
-        return wander.Pool(held.gpu_rate.dollars * outlook.speed / task.of_lease(held), belief)
+        return wander.Pool(task.rate(held, outlook.speed).dollars, belief)
     if best is not None and task is not None:
         speed = task.speed(best.offer.gpu, best.offer.dlperf)
         return wander.Pool(best.way.rate.dollars * outlook.speed / speed, belief)

@@ -10,6 +10,7 @@ from agent.domain.deadline import Deadline, Speed, Start
 from agent.domain.fleet import Fleet
 from agent.domain.gpu import GpuModel
 from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
 from agent.domain.workload import CheckpointPlace, Workload
 
 PRIOR_HOURS = 0.5
@@ -77,6 +78,10 @@ class Task:
     def of_lease(self, held: Lease) -> float:
         """Return the speed of a lease."""
         return self.speed(held.gpu, held.dlperf)
+
+    def rate(self, held: Lease, speed: float) -> UsdPerHour:
+        """Return what the GPUs of a lease cost for the work that an hour at `speed` does."""
+        return held.gpu_rate.scaled(speed / self.of_lease(held))
 
 
 def of(fleet: Fleet, work: Workload) -> Task | None:

@@ -301,6 +301,21 @@ def test_on_demand_is_left_for_capacity_that_stays_and_not_for_one_that_just_cam
     assert isinstance(brittle, Hold)
 
 
+def test_what_runs_on_demand_counts_at_its_own_rate_and_not_at_that_of_the_next_offer() -> None:
+    """The host of a lease is no offer while it is held: what is left to rent says nothing of what staying costs."""
+    dear, cheap = (
+        decided(
+            seen(
+                [builders.offer(floor=builders.per_hour("0.10"), ask=builders.per_hour(ask))],
+                [on_demand(gpu_rate=builders.per_hour("0.40"))],
+                left=20.0,
+            )
+        )
+        for ask in ("0.90", "0.30")
+    )
+    assert dollars(dear)["on demand"] == pytest.approx(dollars(cheap)["on demand"], rel=0.05)
+
+
 def test_without_an_ask_nothing_is_reckoned_and_it_still_bids() -> None:
     made = rented(seen([builders.offer(ask=None)]))
     assert made.tenure is Tenure.INTERRUPTIBLE
