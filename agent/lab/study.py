@@ -2,7 +2,8 @@
 
 Invariants:
 1. A trial that nobody finished is no trial: killed at any time, the same command goes on where the study stands.
-2. How many trials there are is counted over the whole study, not over a process.
+2. How many trials there are is counted over the whole study, not over a process; one that ends later than that counts
+   for nobody, so all processes find the same.
 3. The storage's password stands in no message of ours.
 """
 
@@ -24,6 +25,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
+from agent.clock import SystemClock
 from agent.lab.space import Axis
 
 SURELY_WORSE = 1.2816
@@ -59,15 +61,18 @@ class Ends:
     trials: int
     patience: int
 
-    def reached(self, finished: Sequence[FrozenTrial]) -> str | None:
-        """Return why it ends, or None."""
-        if len(finished) >= self.trials:
-            return "trials"
-        best, since = float("inf"), 0
-        for trial in sorted(finished, key=lambda each: each.number):
+    def closing(self, finished: Sequence[FrozenTrial]) -> tuple[list[FrozenTrial], str | None]:
+        """Return the trials that count, as they were finished, and why the search ends with the last, or None."""
+        best, since, counted = float("inf"), 0, list[FrozenTrial]()
+        for trial in sorted(finished, key=_finished_at):
             is_better = trial.state is TrialState.COMPLETE and trial.value is not None and trial.value < best
             best, since = (trial.value or 0.0, 0) if is_better else (best, since + 1)
-        return "patience" if since >= self.patience else None
+            counted.append(trial)
+            if len(counted) >= self.trials:
+                return counted, "trials"
+            if since >= self.patience:
+                return counted, "patience"
+        return counted, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +187,11 @@ def search(shared: Shared, objective: Objective, ends: Ends) -> Found:
     """
     with _translated(shared.url):
         study = _joined(shared)
-        while (why := ends.reached(study.get_trials(deepcopy=False, states=FINISHED))) is None:
+        while ends.closing(_finished(study))[1] is None:
             _try(study, shared.searched, objective)
-        return _found(study, shared.searched, why)
+        _await_others(study)
+        counted, why = ends.closing(_finished(study))
+        return _found(counted, shared.searched, why or "")
 
 
 def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
@@ -200,7 +207,8 @@ def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
         names = [each for each in optuna.get_all_study_names(storage) if f"{each}/".startswith(f"{name}/")]
         if not names:
             raise StorageError(f"{shown(url)} holds no study {name!r}; gpubid lab tune --json prints its name")
-        return {each: _listed(optuna.load_study(study_name=each, storage=storage)) for each in sorted(names)}
+        studies = {each: optuna.load_study(study_name=each, storage=storage) for each in sorted(names)}
+        return {name: _listed(_finished(each)) for name, each in studies.items()}
 
 
 def _joined(shared: Shared) -> optuna.Study:
@@ -274,8 +282,31 @@ def is_worse(mine: Sequence[float], best: Sequence[float]) -> bool:
     return above / math.sqrt(count * (count + 1) * (2 * count + 1) / 24) > SURELY_WORSE
 
 
-def _found(study: optuna.Study, searched: Sequence[Axis], why: str) -> Found:
-    listed = _listed(study)
+def _finished(study: optuna.Study) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=FINISHED)
+
+
+def _await_others(study: optuna.Study) -> None:
+    """Wait for trials that run elsewhere: one that ended just before the last has yet to be written, and counts.
+
+    What takes twice as long as any other was killed.
+    """
+    took = [each.duration.total_seconds() for each in _finished(study) if each.duration is not None]
+    longest, clock = 2 * max(took, default=0.0) + OPENING_SECONDS, SystemClock()
+    while any(
+        each.datetime_start is not None and clock.now().timestamp() - each.datetime_start.timestamp() < longest
+        for each in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    ):
+        threading.Event().wait(OPENING_SECONDS)
+
+
+def _finished_at(trial: FrozenTrial) -> tuple[float, int]:
+    at = trial.datetime_complete
+    return at.timestamp() if at is not None else math.inf, trial.number
+
+
+def _found(counted: Sequence[FrozenTrial], searched: Sequence[Axis], why: str) -> Found:
+    listed = _listed(counted)
     complete = [each for each in listed if each.state == "complete" and each.score is not None]
     if not complete:
         return Found({axis.key: float(_given(axis, axis.shipped)) for axis in searched}, float("inf"), why, listed)
@@ -283,8 +314,8 @@ def _found(study: optuna.Study, searched: Sequence[Axis], why: str) -> Found:
     return Found(best.places, best.score or 0.0, why, listed)
 
 
-def _listed(study: optuna.Study) -> tuple[Trial, ...]:
+def _listed(trials: Sequence[FrozenTrial]) -> tuple[Trial, ...]:
     return tuple(
         Trial(each.number, each.state.name.lower(), {k: float(v) for k, v in each.params.items()}, each.value)
-        for each in study.get_trials(deepcopy=False, states=FINISHED)
+        for each in sorted(trials, key=lambda each: each.number)
     )
