@@ -1,5 +1,6 @@
-"""`python -m tests.soak.compare`: dollars per useful hour of `patient` against `floor`, seed by seed.
+"""`python -m tests.soak.compare`: dollars per useful hour of `patient` against `floor`, by the daemon, seed by seed.
 
+`floor` is the lab's baseline that bids exactly the floor, in our own order of offers, and goes elsewhere when lost.
 Every seed is one simulated day of the shipped configuration; both strategies live through the same day, so the
 difference is taken seed by seed, and its 95 % interval is the percentile interval of its mean over 4,000 resamples of
 the seeds.
@@ -19,7 +20,7 @@ from typing import Any
 
 from agent.cli import session
 from agent.cli.rehearsal import Scene, rehearse
-from tests.soak import floor
+from agent.lab.bids import baselines
 from tests.support import intervals
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"
@@ -43,7 +44,7 @@ def live(day: Day) -> dict[str, Any]:
     """Rehearse one day and return its figures."""
     session.log_quietly()
     config, shipped = session.read(CONFIG)
-    tuned = {**shipped, "floor": floor.tuned()}
+    tuned = {**shipped, "floor": baselines.tuned()["floor_reckoned"]}
     if day.numbers:
         chosen = tuned[day.strategy]
         params = chosen.params.model_validate({**chosen.params.model_dump(), **dict(day.numbers)})
