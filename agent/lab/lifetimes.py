@@ -154,6 +154,8 @@ def _life(file: Path, number: int, row: Mapping[str, str], cap_hours: float | No
         at = datetime.fromisoformat(row["started"])
     except (TypeError, ValueError):
         raise _wrong(file, number, "row", "has no ISO time or no number of seconds; mend or drop it") from None
+    if not row["zone"]:
+        raise _wrong(file, number, "row", "has no zone; mend or drop it")
     if not 0 < hours < math.inf or at.tzinfo is None:
         raise _wrong(file, number, "row", "has no lifetime above 0 or no zone in its time; mend or drop it")
     is_capped = cap_hours is not None and hours >= cap_hours

@@ -109,6 +109,9 @@ def test_an_export_becomes_traces_that_the_bench_reads(lived: tuple[Path, dict[s
     broken.write_text(out.read_text().replace('"host":', '"h":'))
     bad = RUN(app, ["lab", "import", "ledger", str(broken), "--out", str(tmp_path / "more")])
     assert (bad.exit_code, ": host: is missing; record it anew" in bad.stderr) == (2, True)
+    broken.write_text(out.read_text().replace('"slices":', '"slices":[1,2],"s":'))
+    bad = RUN(app, ["lab", "import", "ledger", str(broken), "--out", str(tmp_path / "more")])
+    assert (bad.exit_code, ": slices: are no pairs" in bad.stderr) == (2, True)
 
 
 def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() -> None:

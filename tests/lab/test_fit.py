@@ -132,6 +132,10 @@ def test_the_command_fits_traces_and_tables(tmp_path: Path) -> None:
         ("zone,machine_type,started,lifetime_seconds\nz,m,now,5\n", ":2: row"),
         ("zone,machine_type,started,lifetime_seconds\nz,m,2026-01-01T00:00:00Z,-5\n", ":2: row"),
         ("zone,machine_type,started,lifetime_seconds\nz,m,2026-01-01T00:00:00,5\n", ":2: row"),
+        (
+            "started,lifetime_seconds,machine_type,zone\n2026-01-01T00:00:00Z,5,m,z\n2026-01-01T00:00:00Z,5,m\n",
+            ":3: row",
+        ),
     ],
 )
 def test_a_table_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, says: str) -> None:

@@ -42,8 +42,7 @@ def _pools(file: Path) -> dict[Pool, list[Seen]]:
             moments.append((instant(file, line, "at", row.get("at")), line, "price", key, pair))
         elif row.get("kind") == "look":
             market = _text(file, line, row, "market")
-            slices = [(market, str(host), int(gpus)) for host, gpus in row.get("slices", [])]
-            looks.append((instant(file, line, "at", row.get("at")), market, slices))
+            looks.append((instant(file, line, "at", row.get("at")), market, _slices(file, line, market, row)))
     if not looks:
         raise wrong(file, 1, "look", "there is none; record a ledger that has searched for offers")
     return _seen(sorted(moments, key=lambda each: each[:2]), sorted(looks, key=lambda each: each[0]), models)
@@ -92,6 +91,13 @@ def _text(file: Path, line: int, row: dict[str, Any], key: str) -> str:
     if not isinstance(row.get(key), str) or not row[key]:
         raise wrong(file, line, key, "is missing; record it anew")
     return str(row[key])
+
+
+def _slices(file: Path, line: int, market: str, row: dict[str, Any]) -> list[Slice]:
+    try:
+        return [(market, str(host), int(gpus)) for host, gpus in row.get("slices", [])]
+    except (TypeError, ValueError, OverflowError):
+        raise wrong(file, line, "slices", "are no pairs of a host and a number of GPUs; record it anew") from None
 
 
 def _count(file: Path, line: int, row: dict[str, Any]) -> int:
