@@ -48,7 +48,7 @@ class Recorder:
             return
         try:
             self._write(frame.parts(frame.framed(fleet, tuned, caps, faulty, made)), fleet.now)
-        except (OSError, TypeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - another's strategy may put anything into a decision
             self._is_over = True
             self.close()
             log.error("recording.ended", folder=str(self._folder), reason=str(error)[:200])

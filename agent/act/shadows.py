@@ -55,34 +55,35 @@ class Shadows:
 
     async def look(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits) -> tuple[Seen, ...]:
         """Let every shadow that a workload names see a fleet; return what came of it."""
-        wanted = [(work, name) for work in fleet.workloads for name in work.shadow if name in tuned]
-        if not wanted:
-            return ()
-        try:
-            found = [await self._one(work, tuned[name], fleet, caps) for work, name in wanted]
-        except LedgerError as error:
-            log.warning("shadow.unwritten", code=error.code.value)
-            return ()
+        wanted = [(work, tuned[name]) for work in fleet.workloads for name in work.shadow if name in tuned]
+        found = [await self._alone(work, chosen, fleet, caps) for work, chosen in wanted]
         return tuple(seen for seen in found if seen is not None)
 
-    async def _one(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
+    async def _alone(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
+        """Let one shadow see a fleet; what goes wrong with it is its own."""
         key = work.name, chosen.name
         if self._broken.get(key) == chosen.digest:
             return None
-        mine, live_before, kept_at = await self._taken_up(work, chosen.name, fleet)
-        before = replace(mine.tally)
         try:
-            done = shadow.step(mine, fleet, chosen, caps)
+            return await self._one(work, chosen, fleet, caps)
+        except LedgerError as error:
+            log.warning("shadow.unwritten", workload=work.name, strategy=chosen.name, code=error.code.value)
         except Exception as error:  # noqa: BLE001 - another's strategy may raise anything; the live one goes on
             self._broken[key] = chosen.digest
             log.error("shadow.broken", workload=work.name, strategy=chosen.name, error=type(error).__name__)
-            return None
+        return None
+
+    async def _one(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
+        key = work.name, chosen.name
+        mine, live_before, kept_at = await self._taken_up(work, chosen.name, fleet)
+        before = replace(mine.tally)
+        done = shadow.step(mine, fleet, chosen, caps)
         if done is None:
             return None
-        if done.news or done.facts or fleet.now - kept_at >= KEEP_EVERY:
-            kept_at = fleet.now
-            await self._keep(mine, live_before, fleet.now, done.news)
         self._all[key] = mine, live_before, kept_at
+        if done.news or done.facts or fleet.now - kept_at >= KEEP_EVERY:
+            await self._keep(mine, live_before, fleet.now, done.news)
+            self._all[key] = mine, live_before, fleet.now
         return _seen(mine, before, done.news)
 
     @property

@@ -6,16 +6,13 @@ from datetime import timedelta
 
 import numpy as np
 
-from agent.decide import pacing, regimes, wander
+from agent.decide import foresight, pacing, regimes, wander
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, SlotView, View
 from agent.domain.decision import Option
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
 
-ASSUMED_RATIO = 0.6
-"""Interruptible over on-demand in a market that never showed any: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an
-hour (public scrape of 2026-01-21)."""
 LEAST_GAP = 1 / 60
 COARSE = 0.25
 """Hours to which the span and slack of a job are rounded up: jobs that hardly differ share a table."""
@@ -138,7 +135,7 @@ def _pool(
     if best is not None and task is not None:
         speed = task.speed(best.offer.gpu, best.offer.dlperf)
         return wander.Pool(best.way.rate.dollars * outlook.speed / speed, belief)
-    return wander.Pool(known.price.dollars if known.price is not None else ask * ASSUMED_RATIO, belief)
+    return wander.Pool(known.price.dollars if known.price is not None else ask * foresight.ASSUMED_RATIO, belief)
 
 
 def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:

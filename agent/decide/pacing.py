@@ -10,7 +10,7 @@ Invariants:
 2. On-demand rented while slack is not negative is in time, when its start takes no longer than `start`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.domain.tenure import Tenure
@@ -59,11 +59,6 @@ class Outlook:
     def is_short(self, share: float) -> bool:
         """Tell whether slack is below this share of the remaining work."""
         return self.slack < share * self.todo / self.speed
-
-
-def running_on_demand(outlook: Outlook) -> Outlook:
-    """Return the outlook of staying on demand: it runs, so nothing has to start and nothing is done again."""
-    return replace(outlook, start=0.0, restart=0.0)
 
 
 def is_behind(done: float, hours: float, line: float, pace: float) -> bool:

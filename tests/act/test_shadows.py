@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import pytest
 
 from agent.clock import SteppedClock
-from agent.decide.strategy import Params, Tuned
+from agent.decide.strategy import Params, Proposal, Tuned, View
+from agent.domain.decision import Reason
 from agent.domain.event import Event
 from agent.domain.money import Usd
 from agent.domain.phases import Phases
@@ -79,6 +80,22 @@ async def test_a_restart_takes_a_shadow_up_and_a_long_dark_begins_it_anew(tmp_pa
         anew = await told(world)
         assert anew["since"] > after["since"]
         assert anew["rents"] == 0, "it began where the live position stood"
+
+
+@pytest.mark.parametrize("sentence", [object(), 2**70])
+async def test_a_strategy_whose_words_cannot_be_written_costs_its_shadow_and_nothing_else(
+    tmp_path: Path, sentence: Any
+) -> None:
+    class Odd(Broken):
+        def propose(self, view: View, _: Params) -> Any:
+            return [Proposal(seen.slot, None, Reason("odd", sentence)) for seen in view.slots]
+
+    tuned = {**strategies(), "odd": Tuned("odd", Odd(), Numbers(), "o")}
+    workloads = (work(shadow=("odd", "ondemand")),)
+    async with rehearsed(tmp_path, workloads=workloads, tuned=tuned) as world:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        assert (await told(world))["strategy"] == "ondemand"
 
 
 async def test_a_strategy_that_raises_costs_its_shadow_and_nothing_else(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from agent.act.recording import Recorder, folder_of
 from agent.cli.main import app
 from agent.decide import frame, plan
 from agent.decide.limits import Limits
+from agent.domain.decision import Option, Reason
 from agent.domain.money import per_hour
 from agent.lab import recorded, recording
 from agent.lab.recording import RecordingError
@@ -176,6 +177,16 @@ def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Pa
     _see(recorder)
     _see(recorder)
     assert (tmp_path / "r").read_text() == "a file where the folder should be"
+
+
+def test_a_figure_that_does_not_fit_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
+    """Another's strategy may put anything into a reason; that must not keep what was decided from being done."""
+    recorder, fleet = _recorder(tmp_path / "r"), builders.fleet(workloads=(work(),))
+    made = plan.plan(fleet, strategies(), Limits())
+    huge = replace(made.decisions[0], reason=Reason("because", "because", (Option("much", 2**70),)))
+    recorder.see(fleet, strategies(), Limits(), frozenset(), replace(made, decisions=(huge,)))
+    _see(recorder)
+    assert not list((tmp_path / "r").glob("*.frames"))
 
 
 def test_another_process_makes_the_same_bytes(tmp_path: Path) -> None:
