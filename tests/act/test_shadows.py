@@ -95,7 +95,9 @@ async def test_a_strategy_whose_words_cannot_be_written_costs_its_shadow_and_not
     async with rehearsed(tmp_path, workloads=workloads, tuned=tuned) as world:
         await world.until_running()
         await world.cycle(minutes=10)
-        assert (await told(world))["strategy"] == "ondemand"
+        reader = await world.app.ledger.reader()
+        assert "ondemand" in {account.strategy for account in await reader.shadows()}
+        assert {made.strategy for made in await reader.shadow_decisions()} == {"ondemand"}
 
 
 async def test_a_strategy_that_raises_costs_its_shadow_and_nothing_else(tmp_path: Path) -> None:
