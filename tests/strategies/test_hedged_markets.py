@@ -5,6 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from agent.decide import apart, better, cooldown, limits, plan, regimes
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
@@ -98,3 +101,32 @@ def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None
     assert isinstance(made, Release)
     assert made.reason.code == "waits_for_capacity"
     assert isinstance(decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran))), Hold)
+
+
+PRICES = st.sampled_from(["0.10", "0.18", "0.30", "0.55"])
+
+
+@settings(deadline=None, max_examples=12)
+@given(asks=st.lists(PRICES, min_size=2, max_size=2), floors=st.lists(st.none() | PRICES, min_size=3, max_size=3))
+def test_over_a_world_that_stands_still_a_slot_comes_to_rest(asks: list[str], floors: list[str | None]) -> None:
+    """What is rented is not let go for what was known when it was rented, however often it is asked."""
+    offers = [
+        offer(21, asks[0], floors[0]),
+        offer(22, asks[1], floors[1]),
+        offer(23, "0.80", floors[2], market="runpod"),
+    ]
+    held: list[Lease] = []
+    made: list[Decision] = []
+    for turn in range(5):
+        decision = decided(seen(offers, held))
+        made.append(decision)
+        if isinstance(decision, Rent):
+            taken = decision.offer
+            rate = decision.bid or taken.ask
+            assert rate is not None
+            place: dict[str, Any] = {"market": taken.market, "host_id": taken.host_id, "owner_id": taken.owner_id}
+            held = [builders.lease(turn, tenure=decision.tenure, gpu_rate=rate, opened_at=NOW, **place)]
+        elif isinstance(decision, Release):
+            held = []
+    assert len([each for each in made if isinstance(each, Rent)]) <= 1
+    assert not any(isinstance(each, Release) for each in made)
