@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, foresight, pacing, price, recovery, ways
+from agent.decide import better, bidding, foresight, net, pacing, price, recovery, ways
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason, Term
@@ -157,34 +157,9 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
     bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
     bid = next(iter(view.ranking(bids)), None)
     asks = list(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
-    held = slot.lease
-    outlooks = [(_outlook(view, task, ask, held, params), ask) for ask in asks]
-    if not outlooks:
-        return _Grounds(view, params, task, bid, None, _outlook(view, task, None, held, params))
-    # The cheapest that is in time; where none is, the one that is late by least.
-    in_time = next((each for each in outlooks if not each[0].is_last_call), None)
-    outlook, ask = in_time or max(outlooks, key=lambda each: each[0].slack)
+    numbers = net.Numbers(params.reserve, params.start_delay)
+    outlook, ask = net.below(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)
-
-
-def _outlook(
-    view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, params: DeadlineParams
-) -> pacing.Outlook:
-    """Return what finishing on `ask` would take; without one, on what runs, else on the reference GPU."""
-    if ask is not None:
-        speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
-    else:
-        speed = task.of_lease(held) if held is not None else 1.0
-    loading = ask.reckoning.loading_hours if ask is not None else 0.0
-    return pacing.Outlook(
-        now=view.now,
-        left=task.left,
-        todo=task.todo,
-        speed=speed,
-        start=max(params.start_delay / _HOUR, task.start_hours, loading),
-        restart=tasks.restart_hours(view.workload, task, speed),
-        reserve=params.reserve / _HOUR,
-    )
 
 
 def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:

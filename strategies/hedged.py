@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, faring, hedging, keeping, price, recovery, ways
+from agent.decide import better, bidding, faring, hedging, keeping, net, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import SPARE, Option, Reason
 from agent.domain.intent import IntentKind
@@ -170,7 +170,7 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
 def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     """Hold what finishing a deadline on several markets is expected to cost least on; None where that is not asked."""
     params, view, held = grounds.params, grounds.view, slot.lease
-    numbers = faring.Numbers(params.reserve, params.start_delay)
+    numbers = net.Numbers(params.reserve, params.start_delay)
     is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
     # Work whose only checkpoint is on a disk has no choice of markets any more.
     is_asked = is_asked and (held is None or recovery.may_leave(held, view.workload))

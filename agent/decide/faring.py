@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from agent.decide import foresight, pacing, regimes, wander
+from agent.decide import foresight, net, pacing, regimes, wander
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, SlotView, View
 from agent.domain.decision import Option
@@ -18,14 +18,6 @@ COARSE = 0.25
 """Hours to which the span and slack of a job are rounded up: jobs that hardly differ share a table."""
 _HOUR = timedelta(hours=1)
 _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """Hours kept free for looking and choosing, and for a start of on-demand."""
-
-    reserve: timedelta
-    start_delay: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +39,16 @@ class Faring:
 
 
 def fare(
-    view: View, slot: SlotView, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]
+    view: View, slot: SlotView, numbers: net.Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]
 ) -> Faring | None:
     """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked."""
     task, names = view.task, tuple(sorted(view.by_market))
-    if task is None or task.todo <= 0 or len(names) < 2 or not asks:  # noqa: PLR2004 - one market is no choice
+    if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
         return None
-    ask = asks[0]
     held = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
-    outlook = _outlook(view, task, ask, numbers)
+    outlook, ask = net.below(view, task, asks, held, numbers)
+    if ask is None:
+        return None
     best = {name: next((each for each in bids if each.offer.market == name), None) for name in names}
     rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
@@ -83,19 +76,6 @@ def _on_demand(task: tasks.Task, outlook: pacing.Outlook, ask: Candidate, held: 
     """Return $/h on demand: of what runs so, as the offer of its own host is gone while it does; else of the offer."""
     runs = held is not None and held.tenure is Tenure.ON_DEMAND
     return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
-
-
-def _outlook(view: View, task: tasks.Task, ask: Candidate, numbers: Numbers) -> pacing.Outlook:
-    speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
-    return pacing.Outlook(
-        now=view.now,
-        left=task.left,
-        todo=task.todo,
-        speed=speed,
-        start=max(numbers.start_delay / _HOUR, task.start_hours, ask.reckoning.loading_hours),
-        restart=tasks.restart_hours(view.workload, task, speed),
-        reserve=numbers.reserve / _HOUR,
-    )
 
 
 def _standing(

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide import apart, better, cooldown, limits, plan, regimes
+from agent.domain import gpu
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Deadline
@@ -130,3 +131,16 @@ def test_over_a_world_that_stands_still_a_slot_comes_to_rest(asks: list[str], fl
             held = []
     assert len([each for each in made if isinstance(each, Rent)]) <= 1
     assert not any(isinstance(each, Release) for each in made)
+
+
+def test_on_demand_is_the_cheapest_that_is_in_time_and_not_the_cheapest() -> None:
+    slow, fast = gpu.model("RTX 3090"), builders.RTX_4090
+    work = replace(
+        WORK,
+        deadline=Deadline(12.0, NOW + timedelta(hours=12.8), reference_gpu=fast),
+        requirements=builders.requirements(gpu_models=(slow, fast)),
+    )
+    offers = [offer(21, "0.10", gpu=slow, dlperf=40.0), offer(22, "0.60"), offer(23, "0.70", market="runpod")]
+    made = decided(seen(offers, workloads=(work,), typical={(fast, 1): 80.0, (slow, 1): 40.0}))
+    assert isinstance(made, Rent)
+    assert made.offer.host_id == "h22"

@@ -1,0 +1,51 @@
+"""The net under work with a deadline: what finishing on demand would take, and the offer that it would take it on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.decide import pacing
+from agent.decide import task as tasks
+from agent.decide.strategy import Candidate, View
+from agent.domain.lease import Lease
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Time kept free for looking and choosing, and for a start of on-demand."""
+
+    reserve: timedelta
+    start_delay: timedelta
+
+
+def below(
+    view: View, task: tasks.Task, asks: Sequence[Candidate], held: Lease | None, numbers: Numbers
+) -> tuple[pacing.Outlook, Candidate | None]:
+    """Return the outlook on the cheapest ask that is in time, or on the one that is late by least where none is.
+
+    `asks` are ranked, the cheapest first. Without any the outlook is on what runs, else on the reference GPU.
+    """
+    outlooks = [(_on(view, task, ask, held, numbers), ask) for ask in asks]
+    if not outlooks:
+        return _on(view, task, None, held, numbers), None
+    in_time = next((each for each in outlooks if not each[0].is_last_call), None)
+    return in_time or max(outlooks, key=lambda each: each[0].slack)
+
+
+def _on(view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: Numbers) -> pacing.Outlook:
+    if ask is not None:
+        speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
+    else:
+        speed = task.of_lease(held) if held is not None else 1.0
+    loading = ask.reckoning.loading_hours if ask is not None else 0.0
+    return pacing.Outlook(
+        now=view.now,
+        left=task.left,
+        todo=task.todo,
+        speed=speed,
+        start=max(numbers.start_delay / _HOUR, task.start_hours, loading),
+        restart=tasks.restart_hours(view.workload, task, speed),
+        reserve=numbers.reserve / _HOUR,
+    )
