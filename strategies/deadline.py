@@ -154,7 +154,7 @@ class Deadline:
 
 def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParams) -> _Grounds:
     work = view.workload
-    bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling)
+    bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
     bid = next(iter(view.ranking(bids)), None)
     asks = list(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
     numbers = net.Numbers(params.reserve, params.start_delay)
@@ -257,6 +257,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
+        rivals=view.rivals,
     )
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
     elsewhere = [] if bid is None else [bid]

@@ -123,7 +123,9 @@ class Hedged:
         if not isinstance(params, HedgedParams):
             raise TypeError("hedged runs on HedgedParams")
         work = view.workload
-        bidding_ways = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest)
+        bidding_ways = ways.Bids(
+            work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals
+        )
         bids = tuple(islice(view.ranking(bidding_ways), LOOK_AT))
         asks = tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT))
         is_kept = params.keep_warm and work.kind is WorkloadKind.SERVICE and view.has_offers
@@ -340,6 +342,7 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         may_move=True,
         may_raise=True,
         fastest=view.fastest,
+        rivals=view.rivals,
     )
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
     return recovery.recover(slot, view.workload, [] if best is None else [best], here, numbers, view.now)

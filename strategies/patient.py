@@ -82,7 +82,9 @@ def _ways(view: View, params: PatientParams) -> ways.Ways:
     """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
     work = view.workload
     asks = _asks(view, params) if params.on_demand_if_cheaper else None
-    return ways.Ways(ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest), asks)
+    return ways.Ways(
+        ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
+    )
 
 
 def _asks(view: View, params: PatientParams) -> ways.Asks:
@@ -128,6 +130,7 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
         may_move=params.may_move,
         may_raise=params.may_raise,
         fastest=view.fastest,
+        rivals=view.rivals,
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import cooldown, meter, plan, watching
+from agent.decide import cooldown, meter, outbid, plan, watching
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked, ProgressTold
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
@@ -229,6 +229,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         owner_id=after.owner_id,
         interruptions=int(is_loss),
         market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
+        displaced=int(outbid.is_displaced(fact)),
+        outbids=outbid.told(fact),
         starts_ok=int(is_start),
         # A start that was lost and came back says nothing of how fast the image came in.
         loaded_gb=image_gb,

@@ -1,4 +1,4 @@
-"""`gpubid strategy learned` and `reset`: what our own record says of pools and hosts, and forgetting it."""
+"""`gpubid strategy learned` and `reset`: what our own record says of pools, hosts and rivals, and forgetting it."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ def learned(
     export: Annotated[Path | None, typer.Option(help="Write all of it to a file that is not there yet.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show what our own record says: pools that come and go, hosts, their owners, the market."""
+    """Show what our own record says: pools that come and go, hosts, their owners, the market, rivals' bids."""
     from agent.ledger.errors import LedgerError
 
     read = lastgood.read(config)
@@ -35,6 +35,8 @@ def learned(
     for market in shown["markets"]:
         _show(market)
     is_known = bool(shown["markets"])
+    if is_known:
+        _show_rivals(shown["rivals"])
     session.say(
         f"counts of hosts halve in {shown['half_life_days']} days" if is_known else "nothing has been learned yet"
     )
@@ -81,6 +83,14 @@ def _export(shown: dict[str, Any], file: Path) -> None:
         exits.stop(exits.BAD_INPUT, [f"{file} is there; name another"])
     except OSError as error:
         exits.stop(exits.FAILED, [f"{file} cannot be written ({error.strerror}); name another"])
+
+
+def _show_rivals(law: dict[str, Any]) -> None:
+    shares = ", ".join(f"{step['headroom']:.0%} {step['losing_share']:.0%}" for step in law["steps"][1:])
+    session.say(
+        f"rivals: of the losses at the floor, {law['displaced_share']:.0%} are to on-demand renters; by headroom there "
+        f"remain {shares} (after {law['outbids']:.1f} outbids with a price told, {law['displaced']:.1f} to on-demand)"
+    )
 
 
 def _show(market: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ Invariants:
 2. A floor that equals one of our own recent bids on the same slice is our echo and never a price to beat.
 """
 
-import math
 from collections.abc import Iterable
 
 from agent.domain import lease, money, tenure
@@ -21,13 +20,6 @@ LEAST_STEP = money.per_hour("0.001")
 
 LEAST_GAP = 0.03
 """A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
-
-RIVAL_BID = (2.76, 0.46)
-"""Rivals' bids over the floor, as (median, log deviation). The median is the recorded jump of 2.3 over bids of 1.2
-times the floor (16 outbids, inbox of 2026-08-16), the deviation that of the seven jumps at hand."""
-
-DISPLACED_SHARE = 0.25
-"""Of the losses to the market, those to on-demand renters, whom no bid beats. Assumed."""
 
 RUNGS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Shares of headroom that are reckoned: fine where the price is, coarse where only rivals are."""
@@ -54,23 +46,6 @@ def opening(floor: money.UsdPerHour, headroom: float, most: money.UsdPerHour) ->
 def ladder(most: float) -> tuple[float, ...]:
     """Return the shares of headroom worth reckoning, from none up to `most`."""
     return tuple(sorted({0.0, *(share for share in RUNGS if share < most), most}))
-
-
-def losing_share(headroom: float) -> float:
-    """Return the share of losses to the market at no headroom that are still lost at this headroom.
-
-    What outranks every bid stays; of the rivals that bid, those above the headroom stay. Their bids over the floor are
-    read as log-normal, and a rival that beats a bid at the floor is one above it.
-    """
-    return DISPLACED_SHARE + (1.0 - DISPLACED_SHARE) * _above(headroom) / _ABOVE_THE_FLOOR
-
-
-def _above(headroom: float) -> float:
-    return 0.5 * math.erfc((math.log1p(headroom) - _LOG_MEDIAN) / _SPREAD)
-
-
-_LOG_MEDIAN, _SPREAD = math.log(RIVAL_BID[0]), RIVAL_BID[1] * math.sqrt(2.0)
-_ABOVE_THE_FLOOR = _above(0.0)
 
 
 def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import cooldown, recovery
+from agent.decide import cooldown, outbid, recovery
 from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
@@ -101,6 +101,8 @@ class Book:
             after.host_id,
             interruptions=float(is_loss),
             market_losses=float(is_loss and fact.cause in recovery.OF_THE_MARKET),
+            displaced=float(outbid.is_displaced(fact)),
+            outbids=outbid.told(fact),
             starts_ok=float(is_start),
             loaded_gb=loaded_gb,
             loading_seconds=(after.state_since - after.opened_at).total_seconds() if loaded_gb else 0.0,

@@ -22,6 +22,8 @@ _PLAIN = {
 }
 """Kinds of events that name a cause without a price."""
 _TELLING = frozenset({"outbid", *_PLAIN})
+INBOX = "inbox"
+"""The rule that decides by what the market's inbox told."""
 INBOX_ROUNDING = per_hour("0.005")
 """The inbox tells prices to two decimals: the winner may have bid half a cent more."""
 
@@ -78,10 +80,10 @@ def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
     told_floor = winner or "not told"
     sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"
     if winner is None:
-        return Cause.DISPLACED, Evidence("inbox", sentence)
+        return Cause.DISPLACED, Evidence(INBOX, sentence)
     most = winner + INBOX_ROUNDING
     is_bid = most > held.gpu_rate and (held.ask is None or most < held.ask)
-    return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence("inbox", sentence, most)
+    return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence(INBOX, sentence, most)
 
 
 def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:

@@ -56,5 +56,9 @@ def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:
 
 def market_hazard(hosts: Iterable[HostRecord], now: datetime) -> float:
     """Return losses to the market per interruptible hour over all hosts, a posterior mean."""
-    everything = total(hosts, now)
+    return hazard_of(total(hosts, now))
+
+
+def hazard_of(everything: HostRecord) -> float:
+    """Return the same from the record of all hosts together."""
     return price.market_hazard(everything.market_losses, everything.bid_seconds / 3600)

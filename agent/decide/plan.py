@@ -26,6 +26,7 @@ from agent.decide import (
     match,
     ranking,
     reload,
+    rivals,
     slots,
     spread,
     task,
@@ -61,6 +62,7 @@ class Ground:
     cooling: Mapping[str, str]
     market_hazard: float
     hosts: Mapping[str, HostRecord]
+    rivals: rivals.Rivals
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
@@ -122,12 +124,14 @@ def _ground(fleet: Fleet) -> Ground:
     # A bid beside an instance of the same account, ours or not, may push that one off its own host.
     listed = {row.host_id for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
+    everything = learning.total(fleet.hosts.values(), fleet.now)
     return Ground(
         books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
-        market_hazard=learning.market_hazard(fleet.hosts.values(), fleet.now),
+        market_hazard=learning.hazard_of(everything),
         hosts=learning.pooled(fleet.hosts, fleet.now),
+        rivals=rivals.learned(everything),
     )
 
 
@@ -149,6 +153,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
         hosts=ground.hosts,
+        rivals=ground.rivals,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
         leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
         task=task.of(fleet, work),

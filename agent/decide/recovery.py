@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.decide import bidding, price
+from agent.decide.rivals import ASSUMED, Rivals
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.decide.ways import speed
 from agent.domain.decision import Option, Reason, Term
@@ -78,6 +79,8 @@ class Numbers:
     may_raise: bool
     fastest: float = 0.0
     """DLPerf by which hours are worth what they do; 0 counts an hour on the lost lease's card as a whole one."""
+    rivals: Rivals = ASSUMED
+    """The law by which a higher bid is lost less often."""
 
 
 def recover(
@@ -226,7 +229,7 @@ def _raised_to(
 ) -> tuple[Option, Proposal]:
     """A higher bid costs more every hour and is lost less often."""
     floor = held.host_floor or beat
-    hazard = market_loss_rate * bidding.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
+    hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
     own = speed(held.dlperf, numbers.fastest)
     option = _over_horizon("raise", work, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 import pydantic
 
 from agent.decide import apart, hazards, price
+from agent.decide.rivals import ASSUMED, Rivals
 from agent.decide.task import Task
 from agent.domain.decision import Reason
 from agent.domain.host import HostRecord
@@ -83,12 +84,12 @@ class View:
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
-    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by. `markets` are those
-    it may be rented on now, `leases` all open ones of the workload, also of slots not for the strategy now; `losses`
-    its interruptions of the last day. `task` is the work of its deadline, where it has one; `learned` is what its looks
-    taught of interruptible capacity, `by_market` what they taught of each market where the work may use several.
-    `fastest` is the DLPerf of the fastest slice among the models that it names, 0
-    where it names fewer than two or none was seen yet.
+    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by, `rivals` the law by
+    which headroom saves losses. `markets` are those it may be rented on now, `leases` all open ones of the workload,
+    also of slots not for the strategy now; `losses` its interruptions of the last day. `task` is the work of its
+    deadline, where it has one; `learned` is what its looks taught of interruptible capacity, `by_market` what they
+    taught of each market where the work may use several. `fastest` is the DLPerf of the fastest slice among the models
+    that it names, 0 where it names fewer than two or none was seen yet.
     """
 
     workload: Workload
@@ -105,6 +106,7 @@ class View:
     learned: hazards.Learned = hazards.UNSEEN
     fastest: float = 0.0
     by_market: Mapping[str, apart.Known] = field(default_factory=dict)
+    rivals: Rivals = ASSUMED
 
 
 class Pricing(Protocol):

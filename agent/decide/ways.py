@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.decide import bidding, price
+from agent.decide.rivals import ASSUMED, Rivals
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
@@ -33,13 +34,17 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks."""
+    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks.
+
+    What a bid saves of the losses goes by the law of `rivals`.
+    """
 
     max_price: UsdPerHour
     disk_gb: float
     headroom: float
     ceiling: float
     fastest: float = 0.0
+    rivals: Rivals = ASSUMED
 
     def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
         """Return the bids worth reckoning: which is cheapest depends on what an interruption costs there."""
@@ -48,7 +53,17 @@ class Bids:
         disk = candidate.disk_rate(self.disk_gb)
         worth = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
         most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
-        return list(_rising(candidate.floor, most, self.headroom))
+        return list(self._rising(candidate.floor, most))
+
+    def _rising(self, floor: UsdPerHour, most: UsdPerHour) -> Iterator[price.Way]:
+        last = None
+        for share in bidding.ladder(self.headroom):
+            bid = bidding.opening(floor, share, most)
+            if bid is None or bid == last:
+                return
+            last = bid
+            over = bid.micros / floor.micros - 1.0 if floor.micros else share
+            yield price.Way(Tenure.INTERRUPTIBLE, bid, self.rivals.losing_share(over))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +77,3 @@ class Ways:
         """Return every way to hold the offer."""
         found = list(self.bids(candidate))
         return found if self.asks is None else [*found, *self.asks(candidate)]
-
-
-def _rising(floor: UsdPerHour, most: UsdPerHour, headroom: float) -> Iterator[price.Way]:
-    last = None
-    for share in bidding.ladder(headroom):
-        bid = bidding.opening(floor, share, most)
-        if bid is None or bid == last:
-            return
-        last = bid
-        over = bid.micros / floor.micros - 1.0 if floor.micros else share
-        yield price.Way(Tenure.INTERRUPTIBLE, bid, bidding.losing_share(over))

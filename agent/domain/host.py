@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from agent.domain.outbids import NONE_TOLD, Outbids
+
 HALF_LIFE = timedelta(days=10)
 """Counts halve in this time: inside the one to two weeks that bidding theory asks for. Assumed."""
 
@@ -37,6 +39,7 @@ class HostRecord:
     `running_seconds` is the exposure in which `interruptions` were counted, whatever ended them; of these
     `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running. A stay that is still going on,
     or that we ended, is exposure without a loss: censored, not forgotten. `loaded_gb` of images took `loading_seconds`.
+    Of the losses to the market `displaced` were to on-demand renters, `outbids` to bids whose price was told.
     """
 
     market: str
@@ -51,6 +54,8 @@ class HostRecord:
     bid_seconds: float = 0.0
     loaded_gb: float = 0.0
     loading_seconds: float = 0.0
+    displaced: float = 0.0
+    outbids: Outbids = NONE_TOLD
 
     def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
         """Return this record with the counts of another added at a weight."""
@@ -64,6 +69,8 @@ class HostRecord:
             bid_seconds=self.bid_seconds + weight * other.bid_seconds,
             loaded_gb=self.loaded_gb + weight * other.loaded_gb,
             loading_seconds=self.loading_seconds + weight * other.loading_seconds,
+            displaced=self.displaced + weight * other.displaced,
+            outbids=self.outbids.plus(other.outbids, weight),
         )
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import sqlite
 from agent.domain import host as hosts_domain
 from agent.domain.cooldown import Cooldown
 from agent.domain.host import HostRecord
+from agent.domain.outbids import NONE_TOLD, STEPS, Outbids
 from agent.ledger import schema
 from agent.ledger.types import Query
 
@@ -50,6 +51,8 @@ class Exposure:
     bid_seconds: float = 0.0
     loaded_gb: float = 0.0
     loading_seconds: float = 0.0
+    displaced: int = 0
+    outbids: Outbids = NONE_TOLD
 
     @property
     def is_empty(self) -> bool:
@@ -72,6 +75,8 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
         bid_seconds=more.bid_seconds,
         loaded_gb=more.loaded_gb,
         loading_seconds=more.loading_seconds,
+        displaced=more.displaced,
+        outbids=more.outbids,
     )
     known = hosts_domain.decayed(record, more.at)
     # A clock that went back must not let the next look decay the same days twice.
@@ -86,12 +91,20 @@ def named(place: tuple[str, str]) -> dict[str, str]:
 
 def host_row(record: HostRecord) -> dict[str, Any]:
     """Return the columns of a host's record."""
-    return dataclasses.asdict(record)
+    columns = dataclasses.asdict(record)
+    return {**columns, "outbids": {"steps": STEPS, **columns["outbids"]}}
 
 
 def host_of(columns: Mapping[str, Any]) -> HostRecord:
     """Return the host's record of a row."""
-    return HostRecord(**columns)
+    return HostRecord(**{**columns, "outbids": _outbids(columns["outbids"])})
+
+
+def _outbids(kept: Mapping[str, Any]) -> Outbids:
+    """Return what was counted; by other steps it says nothing of these, and counting begins anew."""
+    if tuple(kept["steps"]) != STEPS:
+        return NONE_TOLD
+    return Outbids(tuple(kept["ours"]), tuple(kept["rivals"]))
 
 
 def cooldown_row(cooldown: Cooldown) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0007"
+REVISION = "0008"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -229,7 +229,8 @@ hosts = columns.table(
     columns.text("owner_id"),
     columns.reals("running_seconds", "interruptions", "starts_ok", "starts_failed"),
     columns.maybe_times("updated_at"),
-    columns.reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds"),
+    columns.reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds", "displaced"),
+    columns.json("outbids"),
     has_rowid=False,
 )
 

@@ -22,6 +22,7 @@ from agent.domain.interruption import Cause
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.offer import Offer
+from agent.domain.outbids import NONE_TOLD, Outbids
 from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.shadow import ShadowAccount, ShadowDecision
@@ -231,6 +232,8 @@ class Transaction:
         bid_seconds: float = 0.0,
         loaded_gb: float = 0.0,
         loading_seconds: float = 0.0,
+        displaced: int = 0,
+        outbids: Outbids = NONE_TOLD,
     ) -> None:
         """Add to our own record of a host; an empty owner keeps the one we know."""
         more = Exposure(
@@ -246,6 +249,8 @@ class Transaction:
             bid_seconds=bid_seconds,
             loaded_gb=loaded_gb,
             loading_seconds=loading_seconds,
+            displaced=displaced,
+            outbids=outbids,
         )
         if more.is_empty:
             return

@@ -4,24 +4,47 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent.decide import apart, hazards, learning, price, regimes, watching
+from agent.decide import apart, hazards, learning, price, regimes, rivals, watching
 from agent.domain.capacity import Capacity, Counts
 from agent.domain.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.outbids import STEPS
 
 
 def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime) -> dict[str, Any]:
     """Return rates an hour, chances and speeds, with the exposure they rest on; counts are decayed to `now`."""
-    known = list(pools)
+    known, hosts = list(pools), list(records)
     markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
-    for record in records:
+    for record in hosts:
         markets.setdefault(record.market, []).append(record)
     return {
         "now": now.isoformat(),
         "half_life_days": HALF_LIFE.days,
         "hazards": watching.version(hazards.SHIPPED),
+        "rivals": _rivals(learning.total(hosts, now)),
         "markets": [
             _market(name, mine, now) | {"pools": [_pool(each) for each in known if each.market == name]}
             for name, mine in sorted(markets.items())
+        ],
+    }
+
+
+def _rivals(whole: HostRecord) -> dict[str, Any]:
+    """Return the law by which strategies bid, over all hosts, with the counts it rests on beside what was assumed."""
+    law = rivals.learned(whole)
+    return {
+        "outbids": sum(whole.outbids.ours),
+        "displaced": whole.displaced,
+        "assumed_weighs": rivals.PRIOR_WEIGHT,
+        "displaced_share": law.displaced,
+        "steps": [
+            {
+                "headroom": step,
+                "losing_share": law.losing_share(step),
+                "assumed": rivals.ASSUMED.losing_share(step),
+                "ours": ours,
+                "rivals": theirs,
+            }
+            for step, ours, theirs in zip(STEPS, whole.outbids.ours, whole.outbids.rivals, strict=True)
         ],
     }
 

@@ -7,6 +7,7 @@ import pytest
 
 from agent.act import record, sweep
 from agent.decide import limits, plan
+from agent.decide.book import Book
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
@@ -15,6 +16,7 @@ from agent.domain.event import Event
 from agent.domain.intent import IntentState
 from agent.domain.interruption import Cause, Evidence
 from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.outbids import Outbids
 from agent.ledger.errors import LedgerError
 from agent.ledger.spend import SpendKey
 from tests.act.conftest import Desk
@@ -66,6 +68,22 @@ async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> No
     assert (line.amount, line.running_seconds, line.useful_seconds) == (builders.usd("2.12"), 3600, 1800)
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.interruptions, host.running_seconds, host.starts_ok) == (1, 3600, 0)
+
+
+@pytest.mark.parametrize("cause", [Cause.OUTBID, Cause.DISPLACED, Cause.HOST_OFFLINE])
+async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: Desk, cause: Cause) -> None:
+    before = await opened(desk)
+    after = replace(before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=cause, state_since=builders.NOW)
+    evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
+    fact = LeaseChanged(before, after, "lease.interrupted", (), cause, evidence)
+    await write(desk, fact)
+    (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
+    lab = Book()
+    lab.learn(fact, builders.NOW, {})
+    assert kept == lab.hosts["h1"]
+    assert kept.displaced == (cause is Cause.DISPLACED)
+    # A bid of $0.22 on a floor of $0.20, lost to $0.30.
+    assert kept.outbids == (Outbids.one(0.1, 0.5) if cause is Cause.OUTBID else Outbids())
 
 
 async def test_metering_writes_money_and_no_event(desk: Desk) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.host import HostRecord
+from agent.decide import rivals
+from agent.domain.host import HALF_LIFE, HostRecord
+from agent.domain.outbids import Outbids
 from agent.web import learned
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -32,6 +34,19 @@ def test_rates_chances_and_speeds_come_with_what_they_rest_on() -> None:
     assert market["owners"][0]["losses_to_market"] == 2
 
 
+def test_rivals_come_with_the_counts_and_what_was_assumed() -> None:
+    outbids = Outbids.one(0.1, 0.3)
+    host = HostRecord("vast", "7", updated_at=NOW - HALF_LIFE, market_losses=6, displaced=4, outbids=outbids)
+    told = learned.learned([host, HostRecord("runpod", "8", updated_at=NOW, displaced=1)], [], NOW)["rivals"]
+    assert (told["outbids"], told["displaced"], told["assumed_weighs"]) == (0.5, 3.0, 16.0)
+    steps = {step["headroom"]: step for step in told["steps"]}
+    assert (steps[0.1]["ours"], steps[0.25]["rivals"], steps[0.5]["rivals"]) == (0.5, 0.5, 0.0)
+    assert steps[0.0]["losing_share"] == steps[0.0]["assumed"] == pytest.approx(1.0)
+    law = rivals.learned(HostRecord("", "", displaced=3.0, outbids=Outbids().plus(outbids, 0.5)))
+    assert steps[0.5]["losing_share"] == pytest.approx(law.losing_share(0.5))
+    assert steps[0.5]["assumed"] == pytest.approx(rivals.ASSUMED.losing_share(0.5))
+
+
 def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:
     shipped = (ROOT / "agent.toml").read_text()
     config = tmp_path / "agent.toml"
@@ -53,3 +68,4 @@ def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> No
     asked: list[str | Path] = [gpubid, "strategy", "learned", "--config", config]
     plain = subprocess.run(asked, check=True, capture_output=True, timeout=60)
     assert b"losses to the market an hour" in plain.stdout
+    assert b"rivals: of the losses at the floor" in plain.stdout

@@ -118,13 +118,6 @@ def test_rounding_down_takes_less_than_a_step(rate: UsdPerHour) -> None:
     assert rate.micros - down.micros < GRID
 
 
-@given(st.floats(0, 4), st.floats(0, 4))
-def test_more_headroom_loses_no_more_often(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert bidding.losing_share(0.0) == 1.0
-    assert bidding.DISPLACED_SHARE < bidding.losing_share(high) <= bidding.losing_share(low) <= 1.0
-
-
 @given(st.floats(0, 4))
 def test_a_ladder_leads_from_the_floor_to_all_the_headroom(most: float) -> None:
     rungs = bidding.ladder(most)

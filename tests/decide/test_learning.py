@@ -1,6 +1,7 @@
 """What our own record says of a host: decayed by timestamps, pooled over owners, corrected by exposure."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ NOW = builders.NOW
 spans = st.timedeltas(timedelta(0), timedelta(days=400))
 
 
-def record(host: str = "h1", owner: str = "o1", *, at: datetime = NOW, **counts: float) -> HostRecord:
+def record(host: str = "h1", owner: str = "o1", *, at: datetime = NOW, **counts: Any) -> HostRecord:
     return HostRecord("vast", host, owner, updated_at=at, **counts)
 
 

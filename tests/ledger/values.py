@@ -17,6 +17,7 @@ from agent.domain.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.outbids import STEPS, Outbids
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
@@ -210,7 +211,11 @@ decisions = st.builds(
     RecordedDecision, times, slots, texts, reasons, texts, texts, maybe(rates), maybe(rates), texts, texts, texts
 )
 counts = st.integers(0, 10**9)
-hosts = st.builds(HostRecord, ids, ids, texts, reals, counts, counts, counts, maybe(times))
+steps = st.tuples(*[st.floats(0, 100) for _ in STEPS])
+hosts = st.builds(
+    HostRecord, ids, ids, texts, reals, counts, counts, counts, maybe(times),
+    displaced=reals, outbids=st.builds(Outbids, steps, steps),
+)  # fmt: skip
 cooldowns = st.builds(Cooldown, ids, ids, times, texts)
 samples = st.builds(
     PriceSample, times, ids, ids, st.builds(GpuModel, texts), st.integers(1, 16), maybe(rates), maybe(rates)

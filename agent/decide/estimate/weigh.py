@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.decide import bidding, price
+from agent.decide import bidding, price, rivals
 from agent.decide.estimate.gamma import Gamma
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
@@ -104,7 +104,8 @@ def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
 def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
     losses, hours = price.MARKET_HAZARD_PRIOR
     posterior = Gamma(losses + place.record.market_losses, hours + place.record.bid_seconds / 3600)
-    hazard = Hazard(posterior if place.hazard is None else place.hazard, bidding.losing_share(share), host=_host(place))
+    law = rivals.learned(place.record)
+    hazard = Hazard(posterior if place.hazard is None else place.hazard, law.losing_share(share), host=_host(place))
     rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
     rest = () if bidder.is_known else ("what this strategy does besides bidding near the floor is not counted",)
     priced = f"{place.floors_from}; bid {share:.0%} over it"

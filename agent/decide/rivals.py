@@ -1,0 +1,91 @@
+"""Rivals: how much dearer than the host's floor others bid who take our hosts, learned from the outbids that we saw.
+
+Theory: of the losses to the market some are to on-demand renters, whom no bid beats; the rest are to rivals, whose bids
+over the floor follow a law. Over the steps of `domain.outbids` the chance that a rival above one step is below the next
+has a Beta prior, what was assumed weighing `PRIOR_WEIGHT` outbids; the chance to be above a step is the product of what
+is left at each before. Source: Beta-binomial conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.4).
+
+Censored history: a stay that goes on, or that we ended, is exposure without a loss and counts so in the rate of losses,
+which this law only divides. A rival is seen only if it bid more than we did, so an outbid counts at a step only if our
+own bid was not above that step: the product-limit estimate of truncated data (Lynden-Bell, MNRAS 155, 1971, p. 95).
+
+Invariants:
+1. Nothing seen is the law assumed.
+2. The dearer the rivals seen, all else equal, the less a headroom saves.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from agent.domain.host import HostRecord
+from agent.domain.outbids import STEPS, Outbids
+
+RIVAL_BID = (2.76, 0.46)
+"""Rivals' bids over the floor before any was seen, log-normal, as (median, log deviation). The median is the recorded
+jump of 2.3 over bids of 1.2 times the floor (16 outbids, inbox of 2026-08-16), the deviation that of the seven jumps at
+hand."""
+
+DISPLACED_SHARE = 0.25
+"""Of the losses to the market at the floor, those to on-demand renters, before any was seen. Assumed."""
+
+PRIOR_WEIGHT = 16.0
+"""Losses that the assumed law weighs: as many as its median rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """A law of losses to the market.
+
+    `displaced` is the share of those at the floor that are to on-demand renters; `above` is, for each step, the share
+    of the rivals who outbid a bid at the floor that outbid one at the step too.
+    """
+
+    displaced: float
+    above: tuple[float, ...]
+
+    def losing_share(self, headroom: float) -> float:
+        """Return the share of losses to the market at no headroom that are still lost at this headroom.
+
+        What outranks every bid stays; of the rivals that bid, those above the headroom stay.
+        """
+        return self.displaced + (1.0 - self.displaced) * self.outbidding(headroom)
+
+    def outbidding(self, headroom: float) -> float:
+        """Return the share of the rivals above the floor that are above a headroom; in a step as assumed."""
+        step = max(bisect_right(STEPS, headroom) - 1, 0)
+        mine, assumed = (*self.above, 0.0), (*_ASSUMED_ABOVE, 0.0)
+        share = (mine[step] - mine[step + 1]) / (assumed[step] - assumed[step + 1])
+        return mine[step + 1] + share * (_assumed(max(headroom, 0.0)) - assumed[step + 1])
+
+
+def learned(record: HostRecord) -> Rivals:
+    """Return the law by what was seen of the hosts of a record, decayed as it counts."""
+    above = _above(record.outbids)
+    # A bid of ours at a headroom was outbid that much more seldom than one at the floor would have been.
+    at_floor = sum(count / share for count, share in zip(record.outbids.ours, above, strict=True))
+    losses = PRIOR_WEIGHT + record.displaced + at_floor
+    return Rivals((PRIOR_WEIGHT * DISPLACED_SHARE + record.displaced) / losses, above)
+
+
+def _above(seen: Outbids) -> tuple[float, ...]:
+    found, left, watched = [1.0], PRIOR_WEIGHT, 0.0
+    for step, below in enumerate(_ASSUMED_ABOVE[1:]):
+        watched += seen.ours[step]
+        passed = watched - seen.rivals[step]
+        after = PRIOR_WEIGHT * below
+        found.append(found[-1] * (after + passed) / (left + watched))
+        left, watched = after, passed
+    return tuple(found)
+
+
+def _assumed(headroom: float) -> float:
+    """Return the share of the rivals above the floor that the assumed law has above a headroom."""
+    return math.erfc((math.log1p(headroom) - _LOG_MEDIAN) / _SPREAD) / math.erfc(-_LOG_MEDIAN / _SPREAD)
+
+
+_LOG_MEDIAN, _SPREAD = math.log(RIVAL_BID[0]), RIVAL_BID[1] * math.sqrt(2.0)
+_ASSUMED_ABOVE = tuple(_assumed(step) for step in STEPS)
+
+ASSUMED = learned(HostRecord("", ""))
+"""The law before anything was seen."""

@@ -1,0 +1,51 @@
+"""Outbids whose price was told, counted by headroom: what our bid had over the host's floor, and what the winner's had.
+
+Counts, not sums of logarithms: a rival that bid less than we did was never seen, and what is known about a headroom
+comes only from bids of ours at or below it. Sums could not tell afterwards which those were.
+"""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Self
+
+STEPS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+"""Headrooms from which counts begin, rising; the last has no end. Counts by other steps are of no use to these."""
+
+_NONE = (0.0,) * len(STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outbids:
+    """Counts by step: `ours` of the bids that lost, at the step they are nearest to; `rivals` of those that won."""
+
+    ours: tuple[float, ...] = _NONE
+    rivals: tuple[float, ...] = _NONE
+
+    def plus(self, other: "Outbids", weight: float = 1.0) -> "Outbids":
+        """Return these counts with others added at a weight."""
+        if other.ours == _NONE:
+            return self
+        return Outbids(_added(self.ours, other.ours, weight), _added(self.rivals, other.rivals, weight))
+
+    @classmethod
+    def one(cls, ours: float, rival: float) -> Self:
+        """Return one outbid, by the headrooms of the bid that lost and of the one that won.
+
+        The winner's step is never below ours: prices are told in cents, and a cheap host's steps are less than one.
+        """
+        at = min(range(len(STEPS)), key=lambda step: abs(math.log1p(STEPS[step]) - math.log1p(max(ours, 0.0))))
+        beyond = max(at, bisect_left(STEPS, rival) - 1)
+        return cls(_single(at), _single(beyond))
+
+
+NONE_TOLD = Outbids()
+"""What is known before anybody's price was told."""
+
+
+def _single(place: int) -> tuple[float, ...]:
+    return tuple(float(step == place) for step in range(len(STEPS)))
+
+
+def _added(mine: tuple[float, ...], others: tuple[float, ...], weight: float) -> tuple[float, ...]:
+    return tuple(one + weight * other for one, other in zip(mine, others, strict=True))

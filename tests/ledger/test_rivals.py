@@ -1,0 +1,94 @@
+"""Outbids lie in the ledger with the record of their host, survive a restart, and end with it or with their steps."""
+
+# ruff: noqa: ASYNC240 - a test may wait for its own files and programs
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.act import orders
+from agent.clock import SteppedClock
+from agent.decide import learning, rivals
+from agent.domain.host import HALF_LIFE
+from agent.domain.outbids import Outbids
+from agent.ledger import migrate, schema
+from agent.ledger.store import Ledger
+from tests.ledger.values import NOW
+
+TIMID = Outbids.one(0.0, 0.01)
+
+
+async def opened(path: Path, now: timedelta = timedelta(0)) -> Ledger:
+    return await Ledger.open(path, clock=SteppedClock(NOW + now))
+
+
+async def filled(path: Path) -> Ledger:
+    ledger = await opened(path)
+    async with ledger.transaction() as tx:
+        for host in ("h1", "h1", "h2"):
+            tx.add_host_exposure("vast", host, interruptions=1, market_losses=1, outbids=TIMID, at=NOW)
+        tx.add_host_exposure("runpod", "h1", interruptions=1, market_losses=1, displaced=1, at=NOW)
+    return ledger
+
+
+def law(ledger: Ledger, at: timedelta = timedelta(0)) -> rivals.Rivals:
+    """Return the law over all hosts of a ledger."""
+    hosts = [record for records in ledger.recollection().hosts.values() for record in records.values()]
+    return rivals.learned(learning.total(hosts, NOW + at))
+
+
+async def test_the_law_is_the_same_after_a_restart_and_fades_by_the_clock_alone(path: Path) -> None:
+    ledger = await filled(path)
+    before = law(ledger)
+    assert ledger.recollection().hosts_on("vast")["h1"].outbids == TIMID.plus(TIMID)
+    assert before.above[1] == pytest.approx(16 * rivals.ASSUMED.above[1] / 19)
+    assert before.displaced == pytest.approx((4 + 1) / (16 + 1 + 3))
+    await ledger.close()
+    ledger = await opened(path, HALF_LIFE)
+    assert law(ledger) == before
+    later = law(ledger, HALF_LIFE)
+    assert later.above[1] == pytest.approx(16 * rivals.ASSUMED.above[1] / 17.5)
+    assert law(ledger, 400 * HALF_LIFE).above == pytest.approx(rivals.ASSUMED.above)
+    await ledger.close()
+
+
+async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
+    ledger = await filled(path)
+    order = orders.Order("reset", "all")
+    meaning = orders.read(order, "user me", orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW))
+    async with ledger.transaction() as tx:
+        meaning.write(tx, order, "user me", NOW)
+    assert law(ledger) == rivals.ASSUMED
+    await ledger.close()
+    ledger = await opened(path)
+    assert law(ledger) == rivals.ASSUMED
+    await ledger.close()
+
+
+async def test_counts_by_other_steps_are_dropped_and_all_else_of_the_host_stays(path: Path) -> None:
+    await (await filled(path)).close()
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("""UPDATE hosts SET outbids = '{"ours": [3.0], "rivals": [3.0], "steps": [0.0]}'""")
+        raw.commit()
+    ledger = await opened(path)
+    kept = ledger.recollection().hosts_on("vast")["h1"]
+    assert (kept.outbids, kept.market_losses) == (Outbids(), 2.0)
+    await ledger.close()
+
+
+async def test_a_ledger_of_before_keeps_what_it_knew_of_hosts(path: Path) -> None:
+    path.touch()
+    migrate.upgrade_to(path, "0007")
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("INSERT INTO hosts VALUES ('vast', 'h1', 'o1', 60.0, 3.0, 2.0, 1.0, NULL, 2.0, 50.0, 5.0, 40.0)")
+        raw.commit()
+    migrate.upgrade_to(path, schema.REVISION)
+    ledger = await opened(path)
+    kept = ledger.recollection().hosts_on("vast")["h1"]
+    assert (kept.owner_id, kept.running_seconds, kept.interruptions, kept.market_losses) == ("o1", 60.0, 3.0, 2.0)
+    assert (kept.bid_seconds, kept.loading_seconds) == (50.0, 40.0)
+    assert (kept.displaced, kept.outbids) == (0.0, Outbids())
+    await ledger.close()
