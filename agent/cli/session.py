@@ -30,6 +30,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, stable fro
 DEFAULT_CONFIG = Path("agent.toml")
 SIMULATED_KEY = "simulated-key"
 SEED = 7
+WIDEST = 10_000
+"""Characters across of a table in which no column may break lines."""
 REDACTOR = redaction.Redactor()
 STORE = systemd.STORE
 
@@ -246,7 +248,12 @@ def add(made: "Table", *cells: str) -> None:
 
 
 def show(made: "Table") -> None:
-    """Print a table, as wide as the terminal, or wide enough for a file."""
+    """Print a table as wide as the terminal or a file; wider where no column may break lines: no figure is cut."""
     from rich.console import Console
+    from rich.measure import Measurement
 
-    Console(width=None if is_terminal() else 160, markup=False, highlight=False).print(made)
+    console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
+    if all(column.no_wrap for column in made.columns):
+        needed = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
+        console.width = max(console.width, needed)
+    console.print(made)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent import __version__
-from agent.cli import main
+from agent.cli import main, session
 from tests.support import programs
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid
@@ -155,3 +155,17 @@ async def test_a_reader_that_has_left_is_no_defect(tmp_path: Path, verb: str) ->
     os.close(writer)
     _, err = await process.communicate()
     assert err == b""
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_no_figure_of_a_wide_table_is_cut(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: is_terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    made = session.table(*(f"column {number}" for number in range(30)))
+    session.add(made, *(f"{1000 + number}.123456" for number in range(30)))
+    session.show(made)
+    heading, row = capsys.readouterr().out.splitlines()
+    assert row.split() == [f"{1000 + number}.123456" for number in range(30)]
+    assert "column 29" in heading
