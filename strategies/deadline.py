@@ -156,7 +156,7 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
     work = view.workload
     bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
     bid = next(iter(view.ranking(bids)), None)
-    asks = list(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT))
+    asks = islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT)
     numbers = net.Numbers(params.reserve, params.start_delay)
     outlook, ask = net.below(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)

@@ -1,6 +1,6 @@
 """The net under work with a deadline: what finishing on demand would take, and the offer that it would take it on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -21,17 +21,20 @@ class Numbers:
 
 
 def below(
-    view: View, task: tasks.Task, asks: Sequence[Candidate], held: Lease | None, numbers: Numbers
+    view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: Numbers
 ) -> tuple[pacing.Outlook, Candidate | None]:
     """Return the outlook on the cheapest ask that is in time, or on the one that is late by least where none is.
 
-    `asks` are ranked, the cheapest first. Without any the outlook is on what runs, else on the reference GPU.
+    `asks` are ranked, the cheapest first, and looked for no further than one that is in time. Without any the outlook
+    is on what runs, else on the reference GPU.
     """
-    outlooks = [(_on(view, task, ask, held, numbers), ask) for ask in asks]
-    if not outlooks:
-        return _on(view, task, None, held, numbers), None
-    in_time = next((each for each in outlooks if not each[0].is_last_call), None)
-    return in_time or max(outlooks, key=lambda each: each[0].slack)
+    late: list[tuple[pacing.Outlook, Candidate]] = []
+    for ask in asks:
+        outlook = _on(view, task, ask, held, numbers)
+        if not outlook.is_last_call:
+            return outlook, ask
+        late.append((outlook, ask))
+    return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, held, numbers), None)
 
 
 def _on(view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: Numbers) -> pacing.Outlook:
