@@ -5,7 +5,6 @@ Invariants:
 2. The choice depends on the standing and the belief alone.
 """
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -20,8 +19,11 @@ STEP_HOURS = 1 / 6
 MOST_STEPS = 600
 MOST_SLACK = 48.0
 """More slack than this is not reckoned with: a choice is then made as if the deadline were nearer."""
-TABLES = 8
-"""Kept at once; each holds some 30 MB for 70 hours."""
+MOST_BYTES = 256 << 20
+"""Of tables kept at once: one for 70 hours takes some 30 MB and a fifth of a second, one for 9 hours 4 MB.
+
+Kept by number, more jobs than that number would have every table built anew in every cycle.
+"""
 _ROUNDING = 1e-9
 
 
@@ -61,6 +63,10 @@ class Standing:
         return self.left - self.todo
 
 
+_kept: "dict[tuple[outlays.Setting, pools.Hazards], Horizon]" = {}
+"""The table used last stands last."""
+
+
 class Horizon:
     """The choices for jobs of one setting over a pool of these hazards; its table is built with it."""
 
@@ -69,6 +75,11 @@ class Horizon:
         self.hazards = hazards
         self._setting = setting
         self._table = outlays.build(setting, hazards)
+
+    @property
+    def bytes(self) -> int:
+        """What its table takes."""
+        return self._table.up.nbytes + self._table.down.nbytes
 
     def choose(self, at: Standing, belief: pools.Belief) -> Tenure | None:
         """Return what to hold until the next look."""
@@ -101,10 +112,19 @@ class Horizon:
         )
 
 
-@functools.lru_cache(TABLES)
 def of(setting: outlays.Setting, hazards: pools.Hazards) -> Horizon:
-    """Return the horizon of a setting; equal ones share a table."""
-    return Horizon(setting, hazards)
+    """Return the horizon of a setting; equal ones share a table, and those used last are kept."""
+    key = setting, hazards
+    found = _kept.pop(key, None) or Horizon(setting, hazards)
+    _kept[key] = found
+    while len(_kept) > 1 and sum(each.bytes for each in _kept.values()) > MOST_BYTES:
+        del _kept[next(iter(_kept))]
+    return found
+
+
+def forget() -> None:
+    """Let all tables go, so that how long they take to build can be measured."""
+    _kept.clear()
 
 
 def setting(at: Standing, span: float, work: float, ratio: float) -> outlays.Setting:

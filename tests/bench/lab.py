@@ -58,7 +58,7 @@ def _learner(over: Window) -> bool:
     gap = over.gap_seconds
 
     def build() -> None:
-        horizon.of.cache_clear()
+        horizon.forget()
         _run(learning.rule(hazards.SHIPPED), over)
 
     built, _, _ = report.against(1, build, lambda: _bare(over))

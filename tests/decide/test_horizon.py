@@ -1,6 +1,7 @@
 """The finite-horizon programme: by hand where it is small, and what holds of it everywhere."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,3 +110,18 @@ def test_a_table_of_seventy_hours_is_of_bounded_size() -> None:
     long = horizon.setting(standing(900.0, 300.0, start=0.2, gap=1 / 6), 900.0, 300.0, 0.32)
     assert long.span / long.step <= horizon.MOST_STEPS
     assert np.isclose(long.slack, horizon.MOST_SLACK)
+
+
+def test_tables_of_many_jobs_are_kept_while_there_is_room_and_those_used_last_the_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    horizon.forget()
+    settings = [replace(HOURLY, ratio=place / 100) for place in range(40)]
+    first = [horizon.of(each, HALF) for each in settings]
+    assert [horizon.of(each, HALF) for each in settings] == first, "each is built once"
+    monkeypatch.setattr(horizon, "MOST_BYTES", 3 * first[0].bytes)
+    assert horizon.of(settings[5], HALF) is first[5]
+    assert [horizon.of(settings[place], HALF) is first[place] for place in (38, 39, 5)] == [True, True, True]
+    assert horizon.of(settings[0], HALF) is not first[0]
+    assert horizon.of(settings[38], HALF) is not first[38], "what was used longest ago went first"
+    horizon.forget()
