@@ -42,10 +42,37 @@ class Timeline:
     lanes: tuple[Lane, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What one strategy held at each look, how much was warm, dollars, and the share of looks with enough warm."""
+
+    strategy: str
+    interruptible: tuple[int, ...]
+    on_demand: tuple[int, ...]
+    warm: tuple[int, ...]
+    dollars: float
+    availability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Slots to be kept warm, under several strategies: hours between looks, the pools, and how many are asked for.
+
+    The first `unjudged` looks count for nobody.
+    """
+
+    case: str
+    gap: float
+    bands: tuple[Band, ...]
+    slots: int
+    unjudged: int
+    shelves: tuple[Shelf, ...]
+
+
 @runtime_checkable
 class Told(Protocol):
     """A problem whose runs can be told tick by tick."""
 
-    def timeline(self, strategies: Sequence[str], case: Case) -> Timeline:
+    def timeline(self, strategies: Sequence[str], case: Case) -> Timeline | Kept:
         """Return what became of a case."""
         ...

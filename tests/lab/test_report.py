@@ -56,6 +56,26 @@ def test_it_has_each_plot_with_words_for_it_in_one_file(tmp_path: Path) -> None:
     assert ">uniform_progress</text>" in text
 
 
+def test_slots_kept_warm_are_told_look_by_look(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    words = ["--window-hours", "6", "--stride-hours", "30", "--strategies", "spothedge_1,hedged", "--workers", "1"]
+    result = lab(
+        "report",
+        str(file),
+        "--problem",
+        "availability",
+        "--traces",
+        str(traces(tmp_path)),
+        *["--spot-price", "1"],
+        *words,
+    )
+    assert result.exit_code == 0, result.output
+    text = file.read_text("utf-8")
+    assert "<h2>One day, look by look</h2>" in text
+    assert re.search(r"hedged: \d+\.\d+ dollars, \d+\.\d slot hours interruptible", text)
+    assert "cannot tell a run" not in text
+
+
 def test_a_saved_table_is_enough_for_what_it_holds(tmp_path: Path) -> None:
     words = ["bench", "--problem", "deadline", "--traces", str(traces(tmp_path)), *JOB, *PRICES, "--json"]
     (tmp_path / "bench.json").write_text(lab(*words, "--strategies", "levi,greedy").stdout)

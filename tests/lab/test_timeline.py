@@ -1,4 +1,4 @@
-"""A run told tick by tick is the run that was scored, over one pool and over several."""
+"""A run told tick by tick is the run that was scored: over one pool, over several, and of slots kept warm."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from agent.domain.tenure import Tenure
 from agent.lab import timeline
+from agent.lab.availability import problem as availability
 from agent.lab.deadline import problem as deadline
 from agent.lab.deadline import ticks, window
 from agent.lab.pools import cut
@@ -54,3 +55,24 @@ def test_several_pools_with_moves(tmp_path: Path) -> None:
         is_whole(told, lane)
     # Capacity goes from one pool to the other every ten ticks.
     assert told.lanes[0].moves[:2] == (10, 20)
+
+
+def test_slots_kept_warm(tmp_path: Path) -> None:
+    made = availability.AvailabilityProblem(folder(tmp_path), 6, 6)
+    case = made.cases()[0]
+    told = made.timeline(["on_demand", "spothedge_1", "hedged", "optimum"], case)
+    assert [shelf.strategy for shelf in told.shelves] == ["on_demand", "spothedge_1", "hedged"]
+    assert [len(band.is_up) for band in told.bands] == [case.steps - 1] * 2
+    for shelf in told.shelves:
+        scored = made.score(shelf.strategy, case)
+        assert shelf.dollars == pytest.approx(scored.cost)
+        enough = [warm >= told.slots for warm in shelf.warm[told.unjudged :]]
+        assert sum(enough) / len(enough) == pytest.approx(scored.figures["availability"], abs=1 / len(enough))
+        hours = sum(shelf.on_demand[told.unjudged :]) * told.gap
+        assert hours == pytest.approx(scored.figures["on_demand_hours"], abs=3 * told.gap)
+        assert all(
+            warm <= sum(held)
+            for warm, held in zip(shelf.warm, zip(shelf.interruptible, shelf.on_demand, strict=True), strict=True)
+        )
+    # Of all there are, only a few can be read on one page.
+    assert len(made.timeline(made.strategies(), case).shelves) == len(availability.TOLD)

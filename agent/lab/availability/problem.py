@@ -10,8 +10,8 @@ from typing import Self
 from agent import tuning
 from agent.config.problems import ConfigError, Problem
 from agent.decide.strategy import Params
-from agent.lab import traces
-from agent.lab.availability import baselines, bound, hedged, ticks
+from agent.lab import timeline, traces
+from agent.lab.availability import baselines, bound, hedged, telling, ticks
 from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.availability.ticks import Maker
 from agent.lab.bench import Case, Score
@@ -29,6 +29,9 @@ OURS: Mapping[str, float | None] = {
 
 SpotHedge's numbers are slots above, ours are dollars: each is compared with the rule that is available as often.
 """
+MOST_TOLD = 6
+TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
+"""More than so many are not told look by look; of all there are, these."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,14 @@ class AvailabilityProblem:
             "losses": float(lived.losses),
         }
         return Score(lived.dollars, is_late=lived.availability < self.setting.target, figures=figures)
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> timeline.Kept:
+        """Return what became of a span under those of the strategies that are rules, the first few of them."""
+        if not isinstance(case, Span):
+            raise TypeError("availability runs spans")
+        rules = [name for name in strategies if name in baselines.RULES or name in OURS]
+        chosen = rules if len(rules) <= MOST_TOLD else [name for name in TOLD if name in rules] or rules[:MOST_TOLD]
+        return telling.kept_of(case, self.setting, {name: self._maker(name) for name in chosen})
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""

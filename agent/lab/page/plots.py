@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.lab import timeline
 from agent.lab.bench import Case, NotComparable, Problem
-from agent.lab.page import costs, groups, run, saved, trade
+from agent.lab.page import costs, groups, kept, run, saved, trade
 from agent.lab.page.html import Plot
 from agent.lab.table import Table
 
@@ -36,7 +36,8 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
         yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
         return
     chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)
-    yield run.plot(problem.timeline([row.strategy for row in table.rows], chosen), f"run-{name}")
+    told = problem.timeline([row.strategy for row in table.rows], chosen)
+    yield kept.plot(told, f"run-{name}") if isinstance(told, timeline.Kept) else run.plot(told, f"run-{name}")
 
 
 def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:

@@ -1,6 +1,7 @@
 """One run told tick by tick: where capacity was, what each strategy held, and how far it was against the deadline."""
 
 from itertools import groupby
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 
@@ -9,6 +10,7 @@ from agent.lab.page import ink
 from agent.lab.page.html import Plot
 from agent.lab.timeline import Lane, Timeline
 
+V = TypeVar("V")
 HELD = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "interruptible"), Tenure.ON_DEMAND: (ink.SERIES[1], "on demand")}
 
 
@@ -36,12 +38,12 @@ def plot(told: Timeline, name: str) -> Plot:
 def _bands(axes: Axes, told: Timeline) -> None:
     names = [*(band.pool for band in told.bands), *(lane.strategy for lane in told.lanes)]
     for place, band in enumerate(told.bands):
-        there = _spans(band.is_up, told.gap).get(True, [])
+        there = spans(band.is_up, told.gap).get(True, [])
         axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
     for place, lane in enumerate(told.lanes, len(told.bands)):
-        for held, spans in _spans(lane.tenures, told.gap).items():
+        for held, found in spans(lane.tenures, told.gap).items():
             if isinstance(held, Tenure):
-                axes.broken_barh(spans, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
+                axes.broken_barh(found, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
         moves = [tick * told.gap for tick in lane.moves]
         axes.vlines(moves, place - 0.48, place + 0.48, color=ink.INK, linewidth=1.2)
     for colour, word in HELD.values():
@@ -66,9 +68,9 @@ def _lines(axes: Axes, told: Timeline) -> None:
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
 
-def _spans(values: tuple[object, ...], gap: float) -> dict[object, list[tuple[float, float]]]:
+def spans(values: tuple[V, ...], gap: float) -> dict[V, list[tuple[float, float]]]:
     """Return, for each value, where it stands: beginning and length in hours."""
-    found: dict[object, list[tuple[float, float]]] = {}
+    found: dict[V, list[tuple[float, float]]] = {}
     first = 0
     for value, group in groupby(values):
         length = len(list(group))
