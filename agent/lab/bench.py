@@ -108,6 +108,23 @@ class Spanned(Protocol):
 
 
 @runtime_checkable
+class Matching(Protocol):
+    """A problem with strategies that are, case by case, others that it runs, chosen so that they match a baseline."""
+
+    def rival(self, strategy: str) -> str | None:
+        """Return the baseline that a strategy is matched with and compared with, or None for one that runs itself."""
+        ...
+
+    def made_of(self, strategy: str) -> Sequence[str]:
+        """Return the strategies whose scores a matched one is made of."""
+        ...
+
+    def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
+        """Return what every case comes to under a matched strategy, from the scores of what it is made of."""
+        ...
+
+
+@runtime_checkable
 class Divided(Protocol):
     """A problem of several parts that belong in tables of their own."""
 
@@ -162,13 +179,41 @@ def run(
         raise NotComparable("no_case", "no window fits into these traces; name shorter windows")
     named = list(dict.fromkeys(strategies))
     against = baseline or (problem.baseline if problem.baseline in named else named[0])
-    needed = list(dict.fromkeys([*named, problem.optimum, against]))
-    scored = _score_all(problem, needed, len(cases), workers, told)
+    rivals = _rivals(problem, [*named, against])
+    scored = _score_all(
+        problem, _needed(problem, [*named, problem.optimum, against], rivals), len(cases), workers, told
+    )
+    scored |= {name: _matched(problem, name, scored) for name in rivals}
     bound = _mean([each.score.cost for each in scored[problem.optimum]])
     clusters = [case.cluster for case in cases]
     digests = problem.digests()
-    rows = [_row(name, scored[name], scored[against], clusters, bound, digests.get(name, ""), seed) for name in named]
+    rows = [
+        _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed) for name in named
+    ]
     return Table(problem.name, len(cases), against, seed, interval.DRAWS, problem.about(), tuple(rows))
+
+
+def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:
+    """Return the baseline of each strategy that is matched with one."""
+    if not isinstance(problem, Matching):
+        return {}
+    found = {name: problem.rival(name) for name in named}
+    return {name: rival for name, rival in found.items() if rival is not None}
+
+
+def _needed(problem: Problem, named: Sequence[str], rivals: Mapping[str, str]) -> list[str]:
+    """Return what must be run: what runs itself, and what matched strategies are made of."""
+    needed = [name for name in named if name not in rivals]
+    for name, rival in rivals.items():
+        needed += [*(problem.made_of(name) if isinstance(problem, Matching) else ()), rival]
+    return list(dict.fromkeys(needed))
+
+
+def _matched(problem: Problem, name: str, scored: Mapping[str, Sequence[_Timed]]) -> list[_Timed]:
+    if not isinstance(problem, Matching):
+        return []
+    made = problem.matched(name, {each: [timed.score for timed in found] for each, found in scored.items()})
+    return [_Timed(name, score, 0.0) for score in made]
 
 
 def _score_all(
@@ -216,13 +261,14 @@ def _score(strategy: str, places: range) -> list[_Timed]:
 
 def _row(
     name: str,
-    mine: Sequence[_Timed],
-    theirs: Sequence[_Timed],
+    scored: Mapping[str, Sequence[_Timed]],
+    against: str,
     clusters: Sequence[str],
     bound: float,
     digest: str,
     seed: int,
 ) -> Row:
+    mine, theirs = scored[name], scored[against]
     costs = [each.score.cost for each in mine]
     differences = [one.score.cost - other.score.cost for one, other in zip(mine, theirs, strict=True)]
     keys = {key: None for each in mine for key in each.score.figures}
@@ -237,6 +283,7 @@ def _row(
         digest=digest,
         costs=tuple(costs),
         figures={key: _mean([each.score.figures.get(key, 0.0) for each in mine]) for key in keys},
+        against=against,
     )
 
 

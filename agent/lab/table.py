@@ -18,7 +18,8 @@ NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
 class Row:
     """One strategy: mean dollars, late runs, the mean paired difference to the baseline and its 95 % interval.
 
-    `costs` are the dollars of each case, in the order of the cases; `digest` names the numbers it ran on.
+    `costs` are the dollars of each case, in the order of the cases; `digest` names the numbers it ran on; `against` is
+    the baseline of the difference, the table's own for most.
     """
 
     strategy: str
@@ -31,6 +32,7 @@ class Row:
     digest: str
     costs: tuple[float, ...]
     figures: Mapping[str, float]
+    against: str = ""
 
     @property
     def percentiles(self) -> dict[str, float]:
@@ -67,7 +69,17 @@ class Table:
         """Return its cells as text, the heading first."""
         figures = list(dict.fromkeys(key for row in self.rows for key in row.figures))
         heading = ["strategy", "mean $", "/ optimum", "late", f"less {self.baseline}", "95 %", *figures, "wall s"]
-        return [heading, *([*_cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows)]
+        return [
+            heading,
+            *([*self._cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows),
+        ]
+
+    def _cells(self, row: Row) -> list[str]:
+        low, high = row.interval
+        ratio, difference = f"{row.ratio_to_optimum:.3f}", f"{row.difference:+.3f}"
+        if row.against not in {"", self.baseline}:
+            difference += f" (less {row.against})"
+        return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, f"[{low:+.3f}, {high:+.3f}]"]
 
 
 def csv_text(tables: Sequence[Table]) -> str:
@@ -92,6 +104,7 @@ def _document(row: Row) -> dict[str, Any]:
         "ci95_vs_baseline": [_finite(end) for end in row.interval],
         "wall_seconds": row.wall_seconds,
         "digest": row.digest,
+        "against": row.against,
         "cost_percentiles": row.percentiles,
         **({"figures": figures} if figures else {}),
     }
@@ -105,12 +118,6 @@ def _finite(value: float) -> float | None:
 def _flat(row: Row) -> dict[str, Any]:
     kept = {key: value for key, value in _document(row).items() if key not in NESTED}
     return kept | {"ci95_low": row.interval[0], "ci95_high": row.interval[1], **row.figures}
-
-
-def _cells(row: Row) -> list[str]:
-    low, high = row.interval
-    ratio, difference = f"{row.ratio_to_optimum:.3f}", f"{row.difference:+.3f}"
-    return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, f"[{low:+.3f}, {high:+.3f}]"]
 
 
 def _figure(row: Row, key: str) -> str:

@@ -11,24 +11,29 @@ from agent import tuning
 from agent.config.problems import ConfigError, Problem
 from agent.decide.strategy import Params
 from agent.lab import timeline, traces
-from agent.lab.availability import baselines, bound, hedged, telling, ticks
+from agent.lab.availability import baselines, bound, hedged, matched, telling, ticks
 from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.availability.ticks import Maker
-from agent.lab.bench import Case, Score
+from agent.lab.bench import Case, NotComparable, Score
 from strategies.hedged import HedgedParams
 
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
 OURS: Mapping[str, float | None] = {
     "hedged": None,
-    "hedged_0.5": 0.5,
+    "hedged_0.3": 0.3,
     "hedged_1": 1.0,
-    "hedged_8": 8.0,
+    "hedged_12": 12.0,
+    "hedged_16": 16.0,
     "hedged_24": 24.0,
+    "hedged_32": 32.0,
+    "hedged_64": 64.0,
 }
 """Ours by name, with what an hour with a slot too few is worth in hours of all slots on demand; None as shipped.
 
-SpotHedge's numbers are slots above, ours are dollars: each is compared with the rule that is available as often.
+SpotHedge's numbers are slots above, ours are dollars: `MATCHED` compares them at like availability.
 """
+MATCHED = {f"hedged_as_{rule}": rule for rule in baselines.RULES if rule != "on_demand"}
+"""Ours as available as a published rule, the dial chosen on other days; what is available always is on-demand alone."""
 MOST_TOLD = 6
 TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
 """More than so many are not told look by look; of all there are, these."""
@@ -98,13 +103,33 @@ class AvailabilityProblem:
         return self._spans
 
     def strategies(self) -> Sequence[str]:
-        """Return the published rules, ours and the bounds."""
-        return (*baselines.RULES, *OURS, BOUND, BOUND_WHOLE)
+        """Return the published rules, ours, ours held to each of them where there are other days, and the bounds."""
+        matches = MATCHED if all(matched.others(self._spans, self.hours)) else ()
+        return (*baselines.RULES, *OURS, *matches, BOUND, BOUND_WHOLE)
+
+    def rival(self, strategy: str) -> str | None:
+        """Return the published rule that a strategy is held to."""
+        return MATCHED.get(strategy)
+
+    def made_of(self, strategy: str) -> Sequence[str]:
+        """Return our dials."""
+        return tuple(OURS) if strategy in MATCHED else ()
+
+    def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
+        """Return what every span comes to at the availability of the rule that a strategy is held to."""
+        dials = {name: scored[name] for name in OURS}
+        return matched.scores(self._spans, self.hours, dials, scored[MATCHED[strategy]], self.setting.target)
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a span costs and for which share of it all slots were warm."""
+        """Return what a span costs and for which share of it all slots were warm.
+
+        Raises:
+            NotComparable: the strategy is made of others over all spans.
+        """
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
+        if strategy in MATCHED:
+            raise NotComparable("matched", f"{strategy} is made of other days' runs; compare it with gpubid lab bench")
         if strategy in {BOUND, BOUND_WHOLE}:
             share = self.setting.target if strategy == BOUND else 1.0
             dollars = bound.cost(case, self.setting, share)

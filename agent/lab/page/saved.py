@@ -14,7 +14,10 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class Strategy(msgspec.Struct, kw_only=True):
-    """One row: mean dollars, ratio to the bound (None: there is none), paired difference and its interval."""
+    """One row: mean dollars, ratio to the bound (None: there is none), paired difference and its interval.
+
+    `against` is what it is the difference to, the table's baseline where it is empty.
+    """
 
     strategy: _Name
     mean_cost: float | None
@@ -24,6 +27,7 @@ class Strategy(msgspec.Struct, kw_only=True):
     ci95_vs_baseline: tuple[float | None, float | None]
     wall_seconds: float = 0.0
     digest: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    against: Annotated[str, msgspec.Meta(max_length=128)] = ""
     cost_percentiles: dict[str, float | None] = msgspec.field(default_factory=dict)
     figures: dict[_Name, float | None] = msgspec.field(default_factory=dict)
 

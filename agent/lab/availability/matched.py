@@ -1,0 +1,106 @@
+"""Ours held to the availability of a published rule, so that dollars are compared at like availability.
+
+A day is lived at one of two dials drawn by lot, and its figures are those to be expected of the draw. Dials and chance
+are chosen on other days: on the lower hull of (availability, dollars) over those days, at the availability that the
+rule had over the same days. Nothing of the day that is scored is looked at.
+
+Theory: the least mean cost at a mean availability is a mixture of two dials, each the best at one price of an hour
+short (Everett, Generalized Lagrange Multiplier Method, Operations Research 11(3), 1963).
+
+Invariant: what is chosen for a day is chosen on days that begin in other stretches of four days, of any group; where
+the record has one stretch only, on the days that do not overlap with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agent.lab.availability.span import CLUSTER_HOURS, Span
+from agent.lab.bench import Score
+
+OFF = "nothing"
+"""The dial at which nothing is held: it costs nothing and is available never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """What a dial came to over some days: mean dollars and mean availability."""
+
+    name: str
+    dollars: float
+    availability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Two dials, and the chance that a day is lived at the second."""
+
+    first: str
+    second: str
+    chance: float
+
+
+def lot(dials: Sequence[Dial], availability: float) -> Lot:
+    """Return the cheapest mixture of two dials that reaches an availability; the most available dial if none does."""
+    hull = _hull([Dial(OFF, 0.0, 0.0), *dials])
+    for first, second in pairwise(hull):
+        if availability <= second.availability:
+            share = (availability - first.availability) / (second.availability - first.availability)
+            return Lot(first.name, second.name, min(max(share, 0.0), 1.0))
+    return Lot(hull[-1].name, hull[-1].name, 1.0)
+
+
+def _hull(dials: Sequence[Dial]) -> list[Dial]:
+    """Return the dials from which no mixture of others is cheaper, the least available first."""
+    hull: list[Dial] = []
+    for dial in sorted(dials, key=lambda each: (each.availability, each.dollars)):
+        if hull and dial.availability <= hull[-1].availability:
+            continue
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-2], dial):
+            hull.pop()
+        hull.append(dial)
+    return hull
+
+
+def _slope(first: Dial, second: Dial) -> float:
+    return (second.dollars - first.dollars) / (second.availability - first.availability)
+
+
+def others(spans: Sequence[Span], hours: float) -> list[tuple[int, ...]]:
+    """Return, for each span of `hours`, the places of the spans that its dial is chosen on: none where all overlap."""
+    stretches = [int(each.begins_hours // CLUSTER_HOURS) for each in spans]
+    found = []
+    for span, stretch in zip(spans, stretches, strict=True):
+        apart = [place for place, each in enumerate(spans) if abs(each.begins_hours - span.begins_hours) >= hours]
+        found.append(tuple(place for place in apart if stretches[place] != stretch) or tuple(apart))
+    return found
+
+
+def scores(
+    spans: Sequence[Span], hours: float, dials: Mapping[str, Sequence[Score]], theirs: Sequence[Score], target: float
+) -> list[Score]:
+    """Return what each span comes to at the availability of `theirs`; `lead` is by how much it is more available."""
+    made: dict[tuple[int, ...], Lot] = {}
+    found = []
+    for place, fitted_on in enumerate(others(spans, hours)):
+        if fitted_on not in made:
+            known = [_over(name, each, fitted_on) for name, each in dials.items()]
+            made[fitted_on] = lot(known, _over("", theirs, fitted_on).availability)
+        found.append(_drawn(made[fitted_on], dials, place, theirs[place], target))
+    return found
+
+
+def _over(name: str, scored: Sequence[Score], places: Sequence[int]) -> Dial:
+    chosen = [scored[place] for place in places]
+    often = sum(each.figures["availability"] for each in chosen)
+    return Dial(name, sum(each.cost for each in chosen) / len(chosen), often / len(chosen))
+
+
+def _drawn(lots: Lot, dials: Mapping[str, Sequence[Score]], place: int, theirs: Score, target: float) -> Score:
+    """Return what is to be expected of the draw."""
+    nothing = Score(0.0, figures=dict.fromkeys(theirs.figures, 0.0))
+    first, second = (nothing if name == OFF else dials[name][place] for name in (lots.first, lots.second))
+    figures = {key: (1 - lots.chance) * first.figures[key] + lots.chance * second.figures[key] for key in first.figures}
+    figures["lead"] = figures["availability"] - theirs.figures["availability"]
+    cost = (1 - lots.chance) * first.cost + lots.chance * second.cost
+    return Score(cost, is_late=figures["availability"] < target, figures=figures)
