@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.decide import hazards as pools
-from agent.decide import outlays
+from agent.decide import outlays, shelf
 from agent.domain.tenure import Tenure
 
 STEP_HOURS = 1 / 6
@@ -20,10 +20,7 @@ MOST_STEPS = 600
 MOST_SLACK = 48.0
 """More slack than this is not reckoned with: a choice is then made as if the deadline were nearer."""
 MOST_BYTES = 256 << 20
-"""Of tables kept at once: one for 70 hours takes some 30 MB and a fifth of a second, one for 9 hours 4 MB.
-
-Kept by number, more jobs than that number would have every table built anew in every cycle.
-"""
+"""Of tables kept at once: one for 70 hours takes some 30 MB and a fifth of a second, one for 9 hours 4 MB."""
 _ROUNDING = 1e-9
 
 
@@ -63,10 +60,6 @@ class Standing:
         return self.left - self.todo
 
 
-_kept: "dict[tuple[outlays.Setting, pools.Hazards], Horizon]" = {}
-"""The table used last stands last."""
-
-
 class Horizon:
     """The choices for jobs of one setting over a pool of these hazards; its table is built with it."""
 
@@ -77,8 +70,8 @@ class Horizon:
         self._table = outlays.build(setting, hazards)
 
     @property
-    def bytes(self) -> int:
-        """What its table takes."""
+    def size(self) -> int:
+        """How many bytes its table takes."""
         return self._table.up.nbytes + self._table.down.nbytes
 
     def choose(self, at: Standing, belief: pools.Belief) -> Tenure | None:
@@ -112,19 +105,17 @@ class Horizon:
         )
 
 
+_shelf = shelf.Shelf[tuple[outlays.Setting, pools.Hazards], Horizon](lambda key: Horizon(*key), MOST_BYTES)
+
+
 def of(setting: outlays.Setting, hazards: pools.Hazards) -> Horizon:
-    """Return the horizon of a setting; equal ones share a table, and those used last are kept."""
-    key = setting, hazards
-    found = _kept.pop(key, None) or Horizon(setting, hazards)
-    _kept[key] = found
-    while len(_kept) > 1 and sum(each.bytes for each in _kept.values()) > MOST_BYTES:
-        del _kept[next(iter(_kept))]
-    return found
+    """Return the horizon of a setting; equal ones share a table while it is kept."""
+    return _shelf.get((setting, hazards))
 
 
 def forget() -> None:
     """Let all tables go, so that how long they take to build can be measured."""
-    _kept.clear()
+    _shelf.clear()
 
 
 def setting(at: Standing, span: float, work: float, ratio: float) -> outlays.Setting:

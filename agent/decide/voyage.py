@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agent.decide import shelf
 from agent.decide.regimes import DOWN, MOST, STATES, UP, Array, Regimes
 
 LATE = 20.0
@@ -216,12 +217,7 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
 
 def table(voyage: Voyage) -> Table:
     """Return the table of a voyage; equal ones share one while it is kept."""
-    made = _kept.pop(voyage, None) or Table(voyage)
-    _kept[voyage] = made
-    while len(_kept) > 1 and sum(each.size for each in _kept.values()) > MOST_BYTES:
-        del _kept[next(iter(_kept))]
-    return made
+    return _shelf.get(voyage)
 
 
-_kept: dict[Voyage, Table] = {}
-"""Tables by voyage, those asked for longest ago first."""
+_shelf = shelf.Shelf(Table, MOST_BYTES)

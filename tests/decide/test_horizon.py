@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import hazards, horizon, outlays
+from agent.decide import hazards, horizon, outlays, shelf
 from agent.domain.tenure import Tenure
 
 HALF = hazards.Hazards(edges=(0.0,), losses=(math.log(2),), returns=(math.log(4 / 3),))
@@ -115,13 +115,16 @@ def test_a_table_of_seventy_hours_is_of_bounded_size() -> None:
 def test_tables_of_many_jobs_are_kept_while_there_is_room_and_those_used_last_the_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    horizon.forget()
+    kept = shelf.Shelf[tuple[outlays.Setting, hazards.Hazards], horizon.Horizon](
+        lambda key: horizon.Horizon(*key), horizon.MOST_BYTES
+    )
+    monkeypatch.setattr(horizon, "_shelf", kept)
     settings = [replace(HOURLY, ratio=place / 100) for place in range(40)]
     first = [horizon.of(each, HALF) for each in settings]
     assert [horizon.of(each, HALF) for each in settings] == first, "each is built once"
-    monkeypatch.setattr(horizon, "MOST_BYTES", 3 * first[0].bytes)
+    kept.most_bytes = 3 * first[0].size
     assert horizon.of(settings[5], HALF) is first[5]
     assert [horizon.of(settings[place], HALF) is first[place] for place in (38, 39, 5)] == [True, True, True]
     assert horizon.of(settings[0], HALF) is not first[0]
     assert horizon.of(settings[38], HALF) is not first[38], "what was used longest ago went first"
-    horizon.forget()
+    assert kept.size <= kept.most_bytes

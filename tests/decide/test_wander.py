@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import regimes, voyage, wander
+from agent.decide import regimes, shelf, voyage, wander
 from agent.domain.tenure import Tenure
 
 KNOWN = regimes.SHIPPED
@@ -84,7 +84,8 @@ def test_pools_near_in_price_and_place_are_one_tier() -> None:
 
 def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose checkpoint lies on its disk has another overhead, and so another table, at every look."""
-    monkeypatch.setattr(voyage, "_kept", {})
+    kept = shelf.Shelf(voyage.Table, voyage.MOST_BYTES)
+    monkeypatch.setattr(voyage, "_shelf", kept)
 
     def asked(overhead: float) -> voyage.Table:
         tiers = (voyage.Tier(1.0, 0.0, 1), voyage.Tier(2.0, 0.0, 1))
@@ -92,7 +93,7 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
         return voyage.table(voyage.Voyage(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
 
     first = asked(0.2)
-    monkeypatch.setattr(voyage, "MOST_BYTES", 3 * first.size)
+    kept.most_bytes = 3 * first.size
     others = [asked(0.2 + turn / 100) for turn in (1, 2)]
     assert asked(0.2) is first
     asked(0.23)
@@ -101,7 +102,7 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
     assert asked(0.21) is not others[0]
     for turn in range(20):
         asked(0.2 + turn / 1000)
-    assert sum(each.size for each in voyage._kept.values()) <= voyage.MOST_BYTES
+    assert kept.size <= kept.most_bytes
 
 
 def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
