@@ -60,3 +60,34 @@ async def test_a_day_on_both(climate: str, tmp_path: Path) -> None:
     told = await rehearse(settings, tuned, Scene(climate, 24.0, 1), tmp_path)
     assert verdict.wrong(told) == []
     assert told.figures["useful_hours"] > 0
+
+
+OWN = {
+    "warm": ("keep_warm = true\n", 'slots = 4\n[workloads.train.checkpoint]\nat = "remote"\n'),
+    "due": (
+        "",
+        (
+            'slots = 1\nkind = "batch"\ndone_line = "all done"\n[workloads.train.checkpoint]\nat = "remote"\n'
+            "[workloads.train.deadline]\nhours = 6.0\nby = 2026-07-27T14:00:00Z\n"
+        ),
+    ),
+}
+"""By name: numbers of hedged that differ from those shipped, and the workload that shows what they do."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize(("climate", "seed"), [("bidding_war", 2), ("blackout", 3)])
+async def test_hours_on_both_by_what_hedged_weighs(own: str, climate: str, seed: int, tmp_path: Path) -> None:
+    """Slots kept warm by what an hour short is worth, and markets weighed for a deadline: over the whole program."""
+    numbers, workload = OWN[own]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "own.toml").write_text(f'strategy = "hedged"\n{numbers}', encoding="utf-8")
+    file = config(tmp_path, "vast", "runpod", strategy="own")
+    text = file.read_text(encoding="utf-8").replace("slots = 1\n", "").replace("max_instances = 4", "max_instances = 8")
+    file.write_text(f'{text}{workload}[strategies]\ndirectory = "own"\n', encoding="utf-8")
+    settings, tuned = session.read(file)
+    told = await rehearse(settings, tuned, Scene(climate, 5.0, seed), tmp_path)
+    assert verdict.wrong(told) == []
+    # Work with a deadline may wait; of four slots three are to be warm.
+    assert told.figures["useful_hours"] > (3.0 if own == "due" else 9.0)
