@@ -1,9 +1,5 @@
 """The plan: its order, its vetoes, and what holds for every fleet."""
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import explain, plan
+from agent.decide import plan
 from agent.decide.limits import Limits
 from agent.decide.plan import Plan
 from agent.decide.strategy import Params, Proposal, Tuned, View
@@ -376,34 +372,3 @@ def _every_slot_has_its_say(fleet: Fleet, made: Plan) -> None:
     assert len(set(touched)) == len(touched)
     releases = [decision.lease for decision in made.decisions if isinstance(decision, Release)]
     assert not {lease.lease_id for lease in releases} & held
-
-
-SCRIPT = """
-import json
-from agent.decide import explain, plan
-from agent.decide.limits import Limits
-from tests.decide import test_plan as there
-made = plan.plan(there.crowd(), there.TUNED, Limits(instances=30))
-print(json.dumps([explain.as_json(decision) for decision in made.decisions]))
-"""
-
-
-def crowd() -> Fleet:
-    """Build a fleet with many equal offers: whatever order a set may have would show."""
-    models = ("RTX 4090", "RTX 3090", "H100 SXM", "L40S")
-    rows = [builders.offer(number, gpu=models[number % 4]) for number in range(120)]
-    works = [
-        builders.workload(f"w{number}", slots=3, requirements=builders.requirements(gpu_models=models[: number % 5]))
-        for number in range(12)
-    ]
-    return builders.fleet(workloads=tuple(works), markets=market(*rows))
-
-
-@pytest.mark.parametrize("seed", ["1", "2"])
-def test_another_process_makes_the_same_plan_byte_for_byte(seed: str) -> None:
-    here = plan.plan(crowd(), TUNED, Limits(instances=30))
-    expected = json.dumps([explain.as_json(decision) for decision in here.decisions])
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    ran = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == expected
-    assert expected.count('"rent"') == 30
