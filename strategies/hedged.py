@@ -93,6 +93,7 @@ class _Grounds:
 
     view: View
     params: HedgedParams
+    pricing: ways.Bids
     bids: Sequence[Candidate]
     asks: Sequence[Candidate]
     spread: hedging.Spread
@@ -133,6 +134,7 @@ class Hedged:
         grounds = _Grounds(
             view=view,
             params=params,
+            pricing=bidding_ways,
             bids=bids,
             asks=asks,
             spread=hedging.Spread(
@@ -176,7 +178,7 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
     # Work whose only checkpoint is on a disk has no choice of markets any more.
     is_asked = is_asked and (held is None or recovery.may_leave(held, view.workload))
-    made = faring.fare(view, slot, numbers, grounds.bids, grounds.asks) if is_asked else None
+    made = faring.fare(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks) if is_asked else None
     if made is None:
         return None
     if held is not None and recovery.ends_soon(held, view.now):

@@ -1,6 +1,6 @@
 """Work with a deadline on several markets: what `wander` chooses for the slot of a view, in leases and offers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -39,9 +39,12 @@ class Faring:
 
 
 def fare(
-    view: View, slot: SlotView, numbers: net.Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]
+    view: View, slot: SlotView, numbers: net.Numbers, bids: Iterable[Candidate], asks: Sequence[Candidate]
 ) -> Faring | None:
-    """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked."""
+    """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked.
+
+    `bids` are all that there are, the best first: a market may stand behind any number of another's hosts.
+    """
     task, names = view.task, tuple(sorted(view.by_market))
     if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
         return None
@@ -49,7 +52,7 @@ def fare(
     outlook, ask = net.below(view, task, asks, held, numbers)
     if ask is None:
         return None
-    best = {name: next((each for each in bids if each.offer.market == name), None) for name in names}
+    best = _best(bids, names)
     rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
@@ -62,6 +65,16 @@ def fare(
     market = names[made.pool] if made.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
     candidate = best.get(market) if made.tenure is Tenure.INTERRUPTIBLE else ask
     return Faring(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)
+
+
+def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidate | None]:
+    """Return the first bid of each market."""
+    found: dict[str, Candidate | None] = dict.fromkeys(names)
+    for bid in bids:
+        found[bid.offer.market] = found.get(bid.offer.market) or bid
+        if None not in found.values():
+            break
+    return found
 
 
 def holds(slot: SlotView, made: Faring) -> bool:

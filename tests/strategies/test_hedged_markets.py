@@ -144,3 +144,9 @@ def test_on_demand_is_the_cheapest_that_is_in_time_and_not_the_cheapest() -> Non
     made = decided(seen(offers, workloads=(work,), typical={(fast, 1): 80.0, (slow, 1): 40.0}))
     assert isinstance(made, Rent)
     assert made.offer.host_id == "h22"
+
+
+def test_a_market_is_seen_behind_any_number_of_cheaper_hosts_of_another() -> None:
+    cheap = [offer(number, "0.90", "0.20") for number in range(100, 200)]
+    made = decided(seen([*cheap, offer(20, "0.90", "0.30", market="runpod")]))
+    assert {"interruptible on vast", "interruptible on runpod"} <= {each.name for each in made.reason.options}
