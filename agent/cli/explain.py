@@ -1,12 +1,11 @@
 """`gpubid explain`: why, in terms: candidates with their reckoning, every refusal, the last decisions."""
 
-import asyncio
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, lastgood, session, wire
+from agent.cli import ask, lastgood, session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
     from agent.domain.shadow import ShadowDecision
     from agent.ledger.decisions import RecordedDecision
+    from agent.ledger.reader import Reader
 
 
 MOST_REFUSED = 20
@@ -41,34 +41,23 @@ def _shown(
     settings: "Config", tuned: "Mapping[str, Tuned]", workload: str | None, query: dict[str, str] | None
 ) -> dict[str, Any]:
     from agent.cli.preview import preview
-    from agent.ledger.errors import LedgerError
     from agent.web import views
 
-    names = [work.name for work in settings.workloads]
-    if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    ask.must_know(settings, workload)
     # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
-    told = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, "/explain", query))
+    told = ask.daemon(settings, "/explain", query)
     if told is not None:
         return dict(told)
     seen = preview(settings, tuned)
-    try:
-        decided, weighed, beside = asyncio.run(_last(settings))
-        return views.explained(seen, decided, weighed, workload, beside)
-    except LedgerError as error:
-        exits.refused(error)
+    has_none = session.may_read(settings.ledger) and not settings.ledger.exists()
+    decided, weighed, beside = ([], [], []) if has_none else ask.ledger(settings, _last)
+    return views.explained(seen, decided, weighed, workload, beside)
 
 
-async def _last(config: "Config") -> "tuple[list[RecordedDecision], list[RecordedDecision], list[ShadowDecision]]":
-    from agent.ledger.reader import open_reader
-
-    if session.may_read(config.ledger) and not config.ledger.exists():
-        return [], [], []
-    reader = await open_reader(config.ledger)
-    try:
-        return await reader.decisions(), await reader.weighed(), await reader.last_shadow_decisions()
-    finally:
-        await reader.close()
+async def _last(
+    reader: "Reader",
+) -> "tuple[list[RecordedDecision], list[RecordedDecision], list[ShadowDecision]]":
+    return await reader.decisions(), await reader.weighed(), await reader.last_shadow_decisions()
 
 
 def _print(shown: dict[str, Any]) -> None:

@@ -1,10 +1,9 @@
 """`gpubid fleet`: slots, leases, spend and doubts as the ledger knows them."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.cli import exits, lastgood, session, wire
+from agent.cli import ask, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.notices import Notice
     from agent.domain.event import Event
+    from agent.ledger.reader import Reader
 
 
 MOST_YEARS = 5
@@ -29,35 +29,18 @@ def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
 
 def shown(file: Path) -> dict[str, Any]:
     """Return what there is, or end with a sentence."""
-    from agent.ledger.errors import LedgerError
-
-    read = lastgood.read(file)
-    if isinstance(read, lastgood.Broken):
-        return dict(read.asked("/fleet"))
-    try:
-        return asyncio.run(_shown(read[0]))
-    except LedgerError as error:
-        exits.refused(error)
+    # The daemon knows more than its ledger: the right time, and what keeps it from paying.
+    return dict(ask.ask(file, "/fleet", _shown, first=True))
 
 
-async def _shown(config: "Config") -> dict[str, Any]:
-    """Return what there is, from the ledger or from the daemon that holds it."""
+async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
+    """Return what there is by the ledger, where no daemon tells."""
     from agent.clock import SystemClock
-    from agent.ledger.reader import open_reader
     from agent.web import views
 
-    # The daemon knows more than its ledger: the right time, and what keeps it from paying.
-    if wire.may_ask(config) or not session.may_read(config.ledger):
-        told = await wire.get(config, "/fleet")
-        if told is not None:
-            return dict(told)
-    reader = await open_reader(config.ledger)
-    try:
-        now = SystemClock().now()
-        known, decided = await reader.recollection(now), await reader.decisions()
-        last = await reader.events(None, None, None, [], 1)
-    finally:
-        await reader.close()
+    now = SystemClock().now()
+    known, decided = await reader.recollection(now), await reader.decisions()
+    last = await reader.events(None, None, None, [], 1)
     notices = _without_daemon(last, is_open=bool(known.leases))
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 

@@ -1,14 +1,17 @@
 """`gpubid strategy learned` and `reset`: what our own record says of pools, hosts and rivals, and forgetting it."""
 
-import asyncio
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, lastgood, orders, session, wire
+from agent.cli import ask, exits, orders, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.ledger.reader import Reader
 
 UNTIL_WATCHED = 0.5
 """Hours watched before a rate is shown instead of what other pools would say."""
@@ -20,13 +23,7 @@ def learned(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show what our own record says: pools that come and go, hosts, their owners, the market, rivals' bids."""
-    from agent.ledger.errors import LedgerError
-
-    read = lastgood.read(config)
-    try:
-        shown = read.asked("/learned") if isinstance(read, lastgood.Broken) else asyncio.run(_learned(read[0]))
-    except LedgerError as error:
-        exits.refused(error)
+    shown = ask.ask(config, "/learned", _learned)
     if export is not None:
         _export(shown, export)
     if as_json:
@@ -59,20 +56,11 @@ def reset(
     orders.give("reset", target, config, as_json=as_json)
 
 
-async def _learned(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - the configuration, imported only when it runs
+async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
     from agent.clock import SystemClock
-    from agent.ledger.reader import open_reader
     from agent.web import learned as views
 
-    if not session.may_read(settings.ledger):
-        shown = await wire.get(settings, "/learned")
-        if shown is not None:
-            return dict(shown)
-    reader = await open_reader(settings.ledger)
-    try:
-        return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now())
-    finally:
-        await reader.close()
+    return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now())
 
 
 def _export(shown: dict[str, Any], file: Path) -> None:

@@ -1,6 +1,5 @@
 """`gpubid ledger`: events, prices, backup, verify; all of them read, also while the daemon runs."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli import exits, lastgood, session, wire
+from agent.cli import ask, exits, lastgood, session
 
 if TYPE_CHECKING:
     from agent.config.place import Place
@@ -104,12 +103,12 @@ def _shown(
     question: "Callable[[Reader], Awaitable[T]]",
     view: Callable[[T], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Return rows of the ledger, from the daemon where the ledger is not ours to read or a file is broken."""
-    read = lastgood.read(config)
-    if isinstance(read, lastgood.Broken):
-        return list(read.asked(route, query))
-    told = None if session.may_read(read[0].ledger) else asyncio.run(wire.get(read[0], route, query))
-    return list(told) if told is not None else view(answer(read[0], question))
+    """Return rows of the ledger."""
+
+    async def rows(_: "Config", reader: "Reader") -> list[dict[str, Any]]:
+        return view(await question(reader))
+
+    return list(ask.ask(config, route, rows, query))
 
 
 @app.command()
@@ -132,7 +131,7 @@ def backup(
     file = to if folder is None else folder / copies.name(at)
     if file.exists():
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
-    answer(settings, lambda reader: reader.backup(file, at=at))
+    ask.ledger(settings, lambda reader: reader.backup(file, at=at))
     session.say(f"{settings.ledger} is backed up to {file}")
     for old in _drop_old(folder, keep) if folder is not None and keep else ():
         session.say(f"{old} is deleted: {keep} newer ones are kept")
@@ -217,25 +216,6 @@ def _place(config: Path) -> "Config | Place":
     if session.may_read(read.place.ledger) and not read.place.ledger.exists():
         read.end()
     return read.place
-
-
-def answer(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]") -> T:
-    """Ask one question of the ledger, or end with its sentence."""
-    from agent.ledger.errors import LedgerError
-    from agent.ledger.reader import open_reader
-
-    async def asked() -> T:
-        reader = await open_reader(config.ledger)
-        try:
-            return await question(reader)
-        finally:
-            await reader.close()
-
-    try:
-        with session.waiting("reading the ledger"):
-            return asyncio.run(asked())
-    except LedgerError as error:
-        exits.refused(error)
 
 
 def _instant(text: str | None) -> datetime | None:

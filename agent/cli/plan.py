@@ -1,8 +1,6 @@
 """`gpubid plan`: what the next cycle would do."""
 
-import asyncio
-
-from agent.cli import lastgood, session, wire
+from agent.cli import ask, lastgood, session
 
 
 def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -16,7 +14,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
         shown = read.asked("/plan")
     else:
         # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
-        shown = None if session.may_read(read[0].ledger) else asyncio.run(wire.get(read[0], "/plan"))
+        shown = ask.daemon(read[0], "/plan")
         shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:
         session.print_json(shown)

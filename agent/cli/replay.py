@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, numbers, session
+from agent.cli import ask, exits, numbers, session
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -32,9 +32,7 @@ def replay(  # noqa: PLR0913 - one parameter per option
     settings, tuned = session.read(config)
     if strategy not in tuned:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"])
-    names = [work.name for work in settings.workloads]
-    if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+    ask.must_know(settings, workload)
     chosen = numbers.changed(tuned[strategy], changes or [])
     span = tuple(None if day is None else day.replace(tzinfo=UTC) for day in (since, until))
     with session.waiting("replaying"):

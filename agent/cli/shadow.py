@@ -1,14 +1,13 @@
 """`gpubid shadow`: what strategies that spend nothing would have done and cost beside the live ones."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, lastgood, session, wire
+from agent.cli import ask, session
 
 if TYPE_CHECKING:
-    from agent.config.settings import Config
+    from agent.ledger.reader import Reader
 
 SHOWN = 20
 
@@ -20,39 +19,19 @@ def shadow(
 ) -> None:
     """Show each shadow on paper beside what the live strategy did in the same time."""
     query = {"workload": workload} if workload else None
-    read = lastgood.read(config)
-    if isinstance(read, lastgood.Broken):
-        told = read.asked("/shadow", query)
-    else:
-        told = asyncio.run(_told(read[0], workload, query))
+    told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, workload), query, workload=workload)
     if as_json:
         session.print_json(told)
         return
     _print(told)
 
 
-async def _told(settings: "Config", workload: str | None, query: dict[str, str] | None) -> dict[str, Any]:
+async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
     from agent.clock import SystemClock
-    from agent.ledger.errors import LedgerError
-    from agent.ledger.reader import open_reader
     from agent.web import shadows
 
-    names = [work.name for work in settings.workloads]
-    if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
-    if not session.may_read(settings.ledger):
-        told = await wire.get(settings, "/shadow", query)
-        if told is not None:
-            return dict(told)
     now = SystemClock().now()
-    try:
-        reader = await open_reader(settings.ledger)
-    except LedgerError as error:
-        exits.refused(error)
-    try:
-        return await shadows.shown(reader, (await reader.recollection(now)).leases, now, workload)
-    finally:
-        await reader.close()
+    return await shadows.shown(reader, (await reader.recollection(now)).leases, now, workload)
 
 
 def _print(told: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """`gpubid spend` and `gpubid savings`: what it cost, what was wasted, and what it would have cost elsewhere."""
 
-import asyncio
 import csv
 import sys
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, lastgood, ledger, session, wire
+from agent.cli import ask, exits, session
 
 if TYPE_CHECKING:
     from agent.ledger.reader import Reader
@@ -91,13 +90,8 @@ def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
 
 
 def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return a report from the ledger, or from the daemon where the ledger is not ours to read or a file is broken."""
-    found = lastgood.read(config)
-    if isinstance(found, lastgood.Broken):
-        return dict(found.asked(route, query))
-    settings, _ = found
-    told = None if session.may_read(settings.ledger) else asyncio.run(wire.get(settings, route, query))
-    return dict(told if told is not None else ledger.answer(settings, lambda reader: _read(reader, route, query)))
+    """Return a report."""
+    return dict(ask.ask(config, route, lambda _, reader: _read(reader, route, query), query))
 
 
 async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:

@@ -244,7 +244,7 @@ async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None
         file.write_text(file.read_text().replace("slots = 1", "slots = 0") + "[oops\n")
         for verb in (
             "fleet", "plan", "explain", "spend", "savings", "ledger events", "ledger prices", "strategy learned",
-            "drain train", "lock host:1", "pause train", "kill", "kill --lift",
+            "shadow", "drain train", "lock host:1", "pause train", "kill", "kill --lift",
         ):  # fmt: skip
             ran = await gpubid(tmp_path, *verb.split(), "--json")
             assert ran.code == 0, (verb, ran)
