@@ -166,11 +166,20 @@ def _give(
 
 async def _given(orders: "list[Order]", read: "tuple[Config, Mapping[str, Tuned]] | lastgood.Broken") -> dict[str, Any]:
     place = read.place if isinstance(read, lastgood.Broken) else read[0]
-    told = [answer for order in orders if (answer := await _told(order, place)) is not None]
+    told: list[dict[str, Any]] = []
+    for order in orders:
+        answer = await _told(order, place)
+        if answer is None:
+            break
+        told.append(answer)
+    left = orders[len(told) :]
     if isinstance(read, lastgood.Broken):
         read.told(told or None)
-    elif not told:
-        told = await _here(orders, *read)
+        if left:
+            words = ", ".join(f"{order.verb} {order.target}" for order in left)
+            exits.stop(exits.FAILED, [f"the daemon ended before it took: {words}; mend the file and give that again"])
+    elif left:
+        told += await _here(left, *read)
     merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": told[-1]["in_doubt"]}
     for answer in told:
         merged["said"].append(answer["said"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from typer.testing import CliRunner
 
 from agent.cli import main, session
@@ -260,6 +261,30 @@ async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None
         await daemon.stop()
     for verb in ("fleet", "drain train", "kill", "spend"):
         assert (await gpubid(tmp_path, *verb.split())).code == 2, verb
+
+
+@pytest.mark.parametrize(("more", "code"), [("", 2), ("[oops\n", 1)], ids=["whole", "broken"])
+async def test_what_a_daemon_that_ended_did_not_take_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, code: int
+) -> None:
+    (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1") + more)
+    monkeypatch.setenv("VAST_API_KEY", "some-key")
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "ledger.sqlite.sock"
+
+    async def last(_: web.Request) -> web.Response:
+        place.unlink()
+        return web.json_response({"said": "vast-1 is released", "done": [], "in_doubt": []})
+
+    app = web.Application()
+    app.router.add_post("/say", last)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.UnixSite(runner, place).start()
+    ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "vast-1", "vast-2"])
+    await runner.cleanup()
+    assert ran.exit_code == code, ran.output
+    assert "vast-2" in ran.stderr
 
 
 async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
