@@ -89,23 +89,33 @@ def decision_of(columns: Mapping[str, Any]) -> RecordedDecision:
     )
 
 
-def last_per_slot(slots: Collection[Slot] | None = None) -> Query:
-    """Return the query for the last decision of each slot, of these slots only if they are named."""
+def last_per_slot() -> Query:
+    """Return the query for the last decision of each slot."""
     table = schema.decisions
-    newest = sa.select(sa.func.max(table.c.decision_id))
-    if slots is not None:
-        named = [(place.workload, place.index) for place in slots]
-        newest = newest.where(sa.tuple_(table.c.workload, table.c.slot).in_(named))
-    return _last(newest)
+    return _last(sa.select(sa.func.max(table.c.decision_id)).group_by(table.c.workload, table.c.slot))
+
+
+def last_of(slots: Collection[Slot]) -> Query:
+    """Return the query for the last decision of each of these slots, of a few hundred at most.
+
+    Each is found at once by its index; a group of all decisions ever made would be gone through.
+    """
+    table = schema.decisions
+    newest = sa.func.max(table.c.decision_id)
+    found = [
+        sa.select(newest).where(table.c.workload == place.workload, table.c.slot == place.index) for place in slots
+    ]
+    return _last(sa.union_all(*found) if found else sa.select(sa.null()))
 
 
 def last_weighed_per_slot() -> Query:
     """Return the query for the last decision of each slot that chose among several ways."""
     table = schema.decisions
-    return _last(sa.select(sa.func.max(table.c.decision_id)).where(sa.func.json_array_length(table.c.options) > 1))
+    weighed = sa.func.json_array_length(table.c.options) > 1
+    newest = sa.select(sa.func.max(table.c.decision_id)).where(weighed)
+    return _last(newest.group_by(table.c.workload, table.c.slot))
 
 
-def _last(numbers: "sa.Select[tuple[int]]") -> Query:
+def _last(numbers: "sa.SelectBase") -> Query:
     table = schema.decisions
-    last = numbers.group_by(table.c.workload, table.c.slot)
-    return sa.select(table).where(table.c.decision_id.in_(last)).order_by(table.c.workload, table.c.slot)
+    return sa.select(table).where(table.c.decision_id.in_(numbers)).order_by(table.c.workload, table.c.slot)

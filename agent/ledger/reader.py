@@ -171,7 +171,8 @@ class Reader:
 
     async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
         """Return the last decision of each slot, of these slots only if they are named."""
-        return await self._all(decisions.last_per_slot(slots), decisions.decision_of)
+        query = decisions.last_per_slot() if slots is None else decisions.last_of(slots)
+        return await self._all(query, decisions.decision_of)
 
     async def weighed(self) -> list[RecordedDecision]:
         """Return the last decision of each slot that chose among several ways, each with its price."""

@@ -7,11 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 from agent.clock import SteppedClock
+from agent.domain.decision import Reason
 from agent.domain.event import Event
 from agent.domain.gpu import GpuModel
 from agent.domain.interruption import Cause
 from agent.domain.money import Usd, UsdPerHour
-from agent.ledger import reader
+from agent.domain.workload import Slot
+from agent.ledger import decisions, reader
+from agent.ledger.decisions import RecordedDecision
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease, sample
@@ -110,3 +113,18 @@ async def test_old_leases_and_intents_are_found_by_name_beyond_the_limit(ledger:
     assert await reading.leases(instances=()) == []
     assert [held.intent_id for held in await reading.intents(limit=2)] == ["n4", "n3"]
     assert [held.intent_id for held in await reading.intents(ids=["n0"])] == ["n0"]
+
+
+async def test_the_last_decision_of_named_slots_is_found_by_its_index(ledger: Ledger) -> None:
+    async with ledger.transaction() as tx:
+        for number in range(12):
+            place = Slot("train" if number % 3 else "serve", number % 4)
+            tx.record_decision(RecordedDecision(NOW, place, "hold", Reason(f"code_{number}", "waits")))
+    reading = await ledger.reader()
+    every = await reading.decisions()
+    named = [Slot("train", 1), Slot("serve", 3), Slot("nobody", 0), Slot("train", 9)]
+    assert await reading.decisions(named) == [made for made in every if made.slot in named] != []
+    assert await reading.decisions([]) == []
+    query = decisions.last_of(named).compile(ledger._wire._engine, compile_kwargs={"literal_binds": True})
+    steps = await reading._wire.run(lambda link: link.execute(sa.text(f"EXPLAIN QUERY PLAN {query}")).fetchall())
+    assert not any("SCAN decisions" in str(step) for step in steps), steps
