@@ -119,9 +119,15 @@ def test_bad_input_ends_with_two_and_a_sentence(tmp_path: Path, words: list[str]
     assert not (tmp_path / "page.html").exists()
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result, file = run(tmp_path)
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [("matplotlib", []), ("psycopg", ["--study", "mine", "--storage", "postgresql+psycopg://nobody@localhost:1/none"])],
+)
+def test_without_the_extra_it_says_what_to_install(
+    lacking: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, lacking, None)
+    result, file = run(tmp_path, *words)
     assert (result.exit_code, "pip install 'gpubid[lab]'" in result.stderr) == (2, True)
     assert not file.exists()
 

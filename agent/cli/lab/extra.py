@@ -5,6 +5,11 @@ import importlib
 from agent.cli import exits
 
 
+def of_study(storage: str) -> tuple[str, ...]:
+    """Return the packages that a study in this storage needs."""
+    return ("optuna", "psycopg") if storage.startswith("postgresql") else ("optuna",)
+
+
 def need(*names: str) -> None:
     """End with what to install where one of these packages is not there."""
     for name in names:

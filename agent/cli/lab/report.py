@@ -36,18 +36,19 @@ def report(  # noqa: PLR0913 - one parameter per option
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Write one page with the table, what runs cost, where it is won, one run, and whether losses were foreseen."""
-    extra.need("matplotlib", *(["optuna"] if study is not None else []))
+    extra.need("matplotlib", *(extra.of_study(storage) if study is not None else ()))
     running.must_be_writable(to)
     if (problem is None) is (table is None):
         exits.stop(exits.BAD_INPUT, ["name a problem with --problem, or a saved table with --from"])
+    # A study that is not there shows before the bench runs.
+    searched = [] if study is None else list(_searched(storage, study))
     if table is not None:
         tables, drawn = _saved(table)
     else:
         tables, drawn = _run(problem or "", options, (strategies, baseline, workers, seed), case)
-    if study is not None:
-        drawn += _searched(storage, study)
     from agent.lab.page import html
 
+    drawn += searched
     plots = [each for each in drawn if isinstance(each, html.Plot)]
     running.write(to, html.page(tables, plots, list(dict.fromkeys(each for each in drawn if isinstance(each, str)))))
 

@@ -39,7 +39,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     as_json: session.JsonOption = False,
 ) -> None:
     """Search for a strategy's numbers within the bounds they declare; stopped, it goes on when it is started again."""
-    extra.need("optuna", "scipy", "tomlkit", *(["psycopg"] if storage.startswith("postgresql") else []))
+    extra.need(*extra.of_study(storage), "scipy", "tomlkit")
     from agent.lab import study as studies
     from agent.lab import tune as search
 
