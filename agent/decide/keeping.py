@@ -130,13 +130,14 @@ def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
         age = max((view.now - (lease.run_since or lease.opened_at)) / _HOUR for lease in there)
         room = view.workload.slots if more is not None and host.is_pool(host_id) else len(there)
-        yield _Spot(host_id, _place(view, host_id, rate, age, len(there), room), more)
+        yield _Spot(host_id, _place(view, host_id, rate, age, len(there), room, there[0].market), more)
     for host_id, bid in reversed(offered.items()):
         rate = (bid.way.rate + bid.offer.disk_rate(view.workload.disk_gb)).dollars
         room = view.workload.slots if host.is_pool(host_id) else 1
-        yield _Spot(host_id, _place(view, host_id, rate * (1 + numbers.least_gain), 0.0, 0, room), bid)
+        dearer = rate * (1 + numbers.least_gain)
+        yield _Spot(host_id, _place(view, host_id, dearer, 0.0, 0, room, bid.offer.market), bid)
 
 
-def _place(view: View, host_id: str, rate: float, age: float, held: int, room: int) -> warm.Place:
+def _place(view: View, host_id: str, rate: float, age: float, held: int, room: int, market: str) -> warm.Place:
     loss_rate = price.contested_hazard(view.hosts.get(host_id), view.market_hazard)
-    return warm.Place(rate, *losing.scaled(loss_rate, max(age, 0.0)), held, room)
+    return warm.Place(rate, *losing.scaled(loss_rate, max(age, 0.0)), held, room, market)

@@ -45,6 +45,24 @@ def test_losses_that_come_together_make_an_extra_worth_less() -> None:
     assert (sum(alone.spots), sum(together.spots)) == (4, 3)
 
 
+def test_an_extra_is_worth_more_where_nothing_takes_the_others_along() -> None:
+    terms = dataclasses.replace(TERMS, on_demand_price=30.0, short_worth=900.0, gap_hours=0.01, together=1.0)
+    alike = [place(hazard=1.0, held=1) for _ in range(4)]
+    apart = [dataclasses.replace(each, kin=str(index)) for index, each in enumerate(alike)]
+    assert sum(warm.choose(alike, terms).spots) == 3
+    chosen = warm.choose(apart, terms)
+    assert chosen.spots == (1, 1, 1, 1)
+    assert chosen.short == pytest.approx(4 * 4 * 0.01 * 0.01)
+
+
+def test_a_spare_goes_to_another_kin_though_it_is_dearer_there() -> None:
+    terms = dataclasses.replace(TERMS, slots=1, on_demand_price=30.0, short_worth=900.0, together=1.0, gap_hours=0.01)
+    near, far = [place(hazard=1.0) for _ in range(7)], place(price=1.2, hazard=1.0)
+    assert warm.choose([*near, far], terms).spots == (1, 0, 0, 0, 0, 0, 0, 0)
+    far = dataclasses.replace(far, kin="far")
+    assert warm.choose([*near, far], terms).spots == (1, 0, 0, 0, 0, 0, 0, 1)
+
+
 def test_what_is_lost_too_often_is_left_for_on_demand() -> None:
     # 90 x 0.05 x 2 = 9 $/h short and 3 paid, against 9 on demand.
     assert warm.choose([place(hazard=2.0)], TERMS).on_demand == 3
@@ -79,6 +97,7 @@ places = st.lists(
         outlook=st.floats(0.0, 5.0),
         held=st.integers(0, 3),
         room=st.integers(3, 5),
+        kin=st.sampled_from("ab"),
     ),
     max_size=8,
 )

@@ -6,7 +6,7 @@ It sees what the published rules see: what it asked for and what it got.
 from dataclasses import replace
 
 from agent.decide import losing, warm
-from agent.lab.availability.span import Setting, Span
+from agent.lab.availability.span import Setting, Span, region
 from agent.lab.availability.ticks import Choice, Seen
 
 AGAIN_HOURS = 1.0
@@ -24,6 +24,7 @@ class Hedged:
 
     def __init__(self, span: Span, setting: Setting, worth: float, spare_slots: int = 1) -> None:
         self._span = span
+        self._kin = [region(pool) for pool in span.pools]
         self._records = [losing.Record() for _ in span.pools]
         self._refused = [-AGAIN_HOURS] * len(span.pools)
         self._starts: list[list[int]] = [[] for _ in span.pools]
@@ -73,7 +74,9 @@ class Hedged:
         hazards = losing.hazards(self._records, now)
         which = self._worth_a_try(seen, now)
         places = [
-            warm.Place(seen.prices[index], *hazards[index], seen.held[index], self._room(seen, index, now))
+            warm.Place(
+                seen.prices[index], *hazards[index], seen.held[index], self._room(seen, index, now), self._kin[index]
+            )
             for index in which
         ]
         chosen = warm.choose(places, replace(self._terms, on_demand_held=seen.on_demand))
