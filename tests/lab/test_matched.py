@@ -61,6 +61,20 @@ def test_a_mixture_reaches_the_availability_at_no_more_than_any_dial_that_does(
     assert not enough or dollars <= min(enough) + 1e-9
 
 
+def test_the_target_is_reached_by_the_cheapest_dial_that_did_on_other_days() -> None:
+    days = [day(0), day(96)]
+    dials = {"low": scored((1.0, 0.5), (1.0, 0.8)), "high": scored((3.0, 0.9), (3.0, 0.9))}
+    worths = {"low": 1.0, "high": 20.0}
+    theirs = scored((9, 0.5), (9, 0.5))
+    made = matched.at_target(days, 24.0, dials, worths, theirs, 0.7)
+    assert [(score.cost, score.figures["short_worth"], score.is_late) for score in made] == [
+        (1.0, 1.0, True),
+        (3.0, 20.0, False),
+    ]
+    made = matched.at_target(days, 24.0, dials, worths, theirs, 0.99)
+    assert [score.figures["short_worth"] for score in made] == [20.0, 20.0]
+
+
 def test_a_dial_is_chosen_on_other_stretches_and_scored_on_its_own_day() -> None:
     days = [day(0), day(24), day(96), day(120), day(96, "h")]
     assert matched.others(days, 24.0) == [(2, 3, 4), (2, 3, 4), (0, 1), (0, 1), (0, 1)]
@@ -96,13 +110,14 @@ def test_without_other_days_nothing_is_matched(tmp_path: Path) -> None:
 def test_one_command_shows_ours_at_the_availability_of_each_published_rule(tmp_path: Path) -> None:
     words = ["lab", "bench", "--problem", "availability", "--traces", str(folder(tmp_path)), "--workers", "1"]
     words += ["--window-hours", "4", "--stride-hours", "4"]
-    result = CliRunner().invoke(app, [*words, "--strategies", "hedged_as_spothedge_1,hedged_as_round_robin", "--json"])
+    result = CliRunner().invoke(app, [*words, "--strategies", "hedged_as_spothedge_1,hedged_at_target", "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert [row["against"] for row in told["strategies"]] == ["spothedge_1", "round_robin"]
+    assert [row["against"] for row in told["strategies"]] == ["spothedge_1", "spothedge_1"]
     # What it is compared with is run on the same days, though nobody named it.
     built = problem.AvailabilityProblem(tmp_path, 4, 4)
     theirs = [built.score("spothedge_1", case) for case in built.cases()]
+    assert 0.3 <= told["strategies"][1]["figures"]["short_worth"] <= 64
     row = told["strategies"][0]
     mean = sum(score.cost for score in theirs) / len(theirs)
     assert row["difference_vs_baseline"] == pytest.approx(row["mean_cost"] - mean)

@@ -11,7 +11,7 @@ Invariant: what is chosen for a day is chosen on days that begin in other stretc
 the record has one stretch only, on the days that do not overlap with it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,6 +50,14 @@ def lot(dials: Sequence[Dial], availability: float) -> Lot:
     return Lot(hull[-1].name, hull[-1].name, 1.0)
 
 
+def single(dials: Sequence[Dial], availability: float) -> Lot:
+    """Return the cheapest dial that reaches an availability; the most available one if none does."""
+    enough = [dial for dial in dials if dial.availability >= availability]
+    most = max(dial.availability for dial in dials)
+    best = min(enough or [dial for dial in dials if dial.availability == most], key=lambda each: each.dollars)
+    return Lot(best.name, best.name, 1.0)
+
+
 def _hull(dials: Sequence[Dial]) -> list[Dial]:
     """Return the dials from which no mixture of others is cheaper, the least available first."""
     hull: list[Dial] = []
@@ -80,13 +88,44 @@ def scores(
     spans: Sequence[Span], hours: float, dials: Mapping[str, Sequence[Score]], theirs: Sequence[Score], target: float
 ) -> list[Score]:
     """Return what each span comes to at the availability of `theirs`; `lead` is by how much it is more available."""
+
+    def choose(known: Sequence[Dial], fitted_on: tuple[int, ...]) -> Lot:
+        return lot(known, _over("", theirs, fitted_on).availability)
+
+    lots = _chosen(spans, hours, dials, choose)
+    return [_drawn(lots[place], dials, place, theirs[place], target) for place in range(len(spans))]
+
+
+def at_target(
+    spans: Sequence[Span],
+    hours: float,
+    dials: Mapping[str, Sequence[Score]],
+    worths: Mapping[str, float],
+    theirs: Sequence[Score],
+    target: float,
+) -> list[Score]:
+    """Return what each span comes to at the cheapest dial that reached `target` on other days, and what it is worth."""
+    lots = _chosen(spans, hours, dials, lambda known, _: single(known, target))
+    found = []
+    for place, each in enumerate(lots):
+        made = _drawn(each, dials, place, theirs[place], target)
+        found.append(Score(made.cost, made.is_late, {**made.figures, "short_worth": worths[each.second]}))
+    return found
+
+
+def _chosen(
+    spans: Sequence[Span],
+    hours: float,
+    dials: Mapping[str, Sequence[Score]],
+    choose: Callable[[Sequence[Dial], tuple[int, ...]], Lot],
+) -> list[Lot]:
+    """Return the lot of each span, chosen on its other days."""
     made: dict[tuple[int, ...], Lot] = {}
     found = []
-    for place, fitted_on in enumerate(others(spans, hours)):
+    for fitted_on in others(spans, hours):
         if fitted_on not in made:
-            known = [_over(name, each, fitted_on) for name, each in dials.items()]
-            made[fitted_on] = lot(known, _over("", theirs, fitted_on).availability)
-        found.append(_drawn(made[fitted_on], dials, place, theirs[place], target))
+            made[fitted_on] = choose([_over(name, each, fitted_on) for name, each in dials.items()], fitted_on)
+        found.append(made[fitted_on])
     return found
 
 

@@ -34,6 +34,8 @@ SpotHedge's numbers are slots above, ours are dollars: `MATCHED` compares them a
 """
 MATCHED = {f"hedged_as_{rule}": rule for rule in baselines.RULES if rule != "on_demand"}
 """Ours as available as a published rule, the dial chosen on other days; what is available always is on-demand alone."""
+AT_TARGET = "hedged_at_target"
+"""Ours at the cheapest dial that reached the target on other days: the dial an operator would write down."""
 MOST_TOLD = 6
 TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
 """More than so many are not told look by look; of all there are, these."""
@@ -104,21 +106,27 @@ class AvailabilityProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours, ours held to each of them where there are other days, and the bounds."""
-        matches = MATCHED if all(matched.others(self._spans, self.hours)) else ()
+        matches = (*MATCHED, AT_TARGET) if all(matched.others(self._spans, self.hours)) else ()
         return (*baselines.RULES, *OURS, *matches, BOUND, BOUND_WHOLE)
 
     def rival(self, strategy: str) -> str | None:
-        """Return the published rule that a strategy is held to."""
-        return MATCHED.get(strategy)
+        """Return the published rule that a strategy is held to, the baseline for what is held to the target."""
+        return self.baseline if strategy == AT_TARGET else MATCHED.get(strategy)
 
     def made_of(self, strategy: str) -> Sequence[str]:
         """Return our dials."""
-        return tuple(OURS) if strategy in MATCHED else ()
+        return () if self.rival(strategy) is None else tuple(OURS)
 
     def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
-        """Return what every span comes to at the availability of the rule that a strategy is held to."""
-        dials = {name: scored[name] for name in OURS}
-        return matched.scores(self._spans, self.hours, dials, scored[MATCHED[strategy]], self.setting.target)
+        """Return what every span comes to at the availability of the rule that a strategy is held to, or at target."""
+        dials, target = {name: scored[name] for name in OURS}, self.setting.target
+        if strategy == AT_TARGET:
+            return matched.at_target(self._spans, self.hours, dials, self._worths(), scored[self.baseline], target)
+        return matched.scores(self._spans, self.hours, dials, scored[MATCHED[strategy]], target)
+
+    def _worths(self) -> dict[str, float]:
+        found = {name: self.params(name) for name in OURS}
+        return {name: params.short_worth for name, params in found.items() if isinstance(params, HedgedParams)}
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a span costs and for which share of it all slots were warm.
@@ -128,7 +136,7 @@ class AvailabilityProblem:
         """
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
-        if strategy in MATCHED:
+        if self.rival(strategy) is not None:
             raise NotComparable("matched", f"{strategy} is made of other days' runs; compare it with gpubid lab bench")
         if strategy in {BOUND, BOUND_WHOLE}:
             share = self.setting.target if strategy == BOUND else 1.0
