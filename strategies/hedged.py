@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, faring, hedging, keeping, net, price, recovery, ways
+from agent.decide import better, bidding, faring, hedging, keeping, net, price, recovery, wander, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import SPARE, Option, Reason
 from agent.domain.intent import IntentKind
@@ -81,10 +81,21 @@ class HedgedParams(Params):
     """With `weigh_markets`: time kept free before the last instant."""
     start_delay: Duration = duration("20m")
     """With `weigh_markets`: time kept free for a start of on-demand."""
+    weather_hours: float = Field(default=24.0, ge=1, le=1000)
+    """With `weigh_markets`: how long a market's weather is reckoned to last from now on."""
+    wait_gain: float = Field(default=0.002, ge=0, le=1)
+    """With `weigh_markets`: waiting must gain more than so many hours of on-demand."""
+    near_price: float = Field(default=0.1, ge=0, le=1)
+    """With `weigh_markets`: how much dearer a market may be and still be like its neighbour, where a move is free."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
     """Each time by this share of the way down to the host's floor plus headroom."""
+
+    @property
+    def weighing(self) -> wander.Numbers:
+        """The numbers of the choice between markets."""
+        return wander.Numbers(self.wait_gain, self.near_price, self.weather_hours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,8 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
     # Work whose only checkpoint is on a disk has no choice of markets any more.
     is_asked = is_asked and (held is None or recovery.may_leave(held, view.workload))
-    made = faring.fare(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks) if is_asked else None
+    bids = view.ranking(grounds.pricing) if is_asked else ()
+    made = faring.fare(view, slot, numbers, bids, grounds.asks, params.weighing) if is_asked else None
     if made is None:
         return None
     if held is not None and recovery.ends_soon(held, view.now):

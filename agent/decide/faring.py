@@ -39,7 +39,12 @@ class Faring:
 
 
 def fare(
-    view: View, slot: SlotView, numbers: net.Numbers, bids: Iterable[Candidate], asks: Sequence[Candidate]
+    view: View,
+    slot: SlotView,
+    numbers: net.Numbers,
+    bids: Iterable[Candidate],
+    asks: Sequence[Candidate],
+    weighing: wander.Numbers = wander.SHIPPED,
 ) -> Faring | None:
     """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked.
 
@@ -61,7 +66,7 @@ def fare(
     pools = [
         replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)
     ]
-    made = wander.choose(at, pools, rate, moves)
+    made = wander.choose(at, pools, rate, moves, numbers=weighing)
     market = names[made.pool] if made.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
     candidate = best.get(market) if made.tenure is Tenure.INTERRUPTIBLE else ask
     return Faring(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)

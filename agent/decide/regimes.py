@@ -1,4 +1,4 @@
-"""How a pool's interruptible capacity comes and goes when its weather changes: good, middling and poor spells of days.
+"""How a pool's interruptible capacity comes and goes when its weather changes: good and poor spells of days.
 
 In each regime losing capacity and getting it back have a hazard while young and a lower one after; the regime turns
 now and then into a fresh one. What was seen of a pool says which regime it is in; old evidence wears off by itself,
@@ -10,8 +10,8 @@ Invariants:
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ class Regimes:
 
     hazards: tuple[tuple[float, float, float, float], ...]
     shares: tuple[float, ...]
-    young_hours: float = 1.0
+    young_hours: float = 0.5
     turn_hours: float = 24.0
 
     @property
@@ -86,6 +86,18 @@ class Belief:
         """Return the hazard per hour of the end of the present spell."""
         return float(self.shares @ regimes.rates[:, self.state(regimes)])
 
+    def later(self, regimes: Regimes, hours: float) -> float:
+        """Return how likely there is capacity after so many hours, if its regime lasts and it is no longer young."""
+        lost, back = regimes.rates[:, UP + 1], regimes.rates[:, DOWN + 1]
+        likely = back / (lost + back)
+        return float(self.shares @ (likely + (self.is_up - likely) * np.exp(-(lost + back) * hours)))
+
+
+@lru_cache(8)
+def lasting(regimes: Regimes, hours: float) -> Regimes:
+    """Return the same regimes, each of which lasts so many hours on average."""
+    return regimes if hours == regimes.turn_hours else replace(regimes, turn_hours=hours)
+
 
 def first(regimes: Regimes, *, is_up: bool) -> Belief:
     """Return the belief at the first look."""
@@ -104,11 +116,15 @@ def observe(regimes: Regimes, belief: Belief, *, is_up: bool, hours: float) -> B
 
 
 SHIPPED = Regimes(
-    hazards=((0.88, 0.14, 4.21, 1.48), (0.92, 0.32, 0.65, 0.40), (3.64, 1.86, 0.89, 0.08)),
-    shares=(0.34, 0.28, 0.38),
+    hazards=(
+        (0.871, 0.244, 1.34, 0.344),
+        (1.47, 0.699, 3.22, 0.762),
+        (1.97, 0.0317, 1.42, 0.0304),
+        (2.5, 1.26, 1.19, 0.331),
+    ),
+    shares=(0.361, 0.133, 0.295, 0.211),
 )
-"""Fitted by expectation maximisation (turns every 24 h) to recorded availability of AWS (8 pools of us-west-2 from
+"""Fitted by `agent.lab.pools.fitting` (`gpubid lab fit`) to recorded availability of AWS (8 pools of us-west-2 from
 2022-10-26, 9 zones from 2023-02-15) and GCP (16 H100 at once in 13 zones from 2025-10-03), of the artifacts of "Can't
-Be
-Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs it in
+Be Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs it in
 hours."""

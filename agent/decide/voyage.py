@@ -8,6 +8,7 @@ Invariants:
 2. Tables depend on their voyage alone, and may be shared by all jobs of it.
 """
 
+import bisect
 import math
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ LATE = 20.0
 SPARE = 2
 MOST_BYTES = 200_000_000
 """Of tables kept at once; one has up to some 100 MB, and a daemon has 1 GB for everything."""
+KEPT_HOURS = 2.0
+"""Of the last hours every stage is kept, of those before one an hour: in between costs run straight."""
 _EXACT = 1e-9
 Values = npt.NDArray[np.float32]
 
@@ -97,8 +100,8 @@ def _with_turns(chances: Array, turns: Array) -> Values:
 class Table:
     """Cost to go by stages left, what is held and where, the state of each tier, and slack.
 
-    `values[n]` is (held, states of the first tier, ... of the last, slack). Held counts nothing by location, then
-    on-demand by location, then each tier; there is one location where no move costs anything.
+    `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). Held counts nothing
+    by location, then on-demand by location, then each tier; there is one location where no move costs anything.
     """
 
     def __init__(self, voyage: Voyage) -> None:
@@ -114,14 +117,31 @@ class Table:
         self.locations = max(self.places) + 1
         shape = (2 * self.locations + tiers, *[len(chain.free) for chain in self.chains], levels)
         late = np.maximum(-self.levels, 0.0) * LATE * voyage.ask
-        self.values: list[Values] = [np.broadcast_to(late.astype(np.float32), shape).copy()]
-        for stage in range(1, math.ceil(voyage.left / voyage.stage - _EXACT) + SPARE):
-            self.values.append(self._stage(stage, self.values[-1]))
+        made = np.broadcast_to(late.astype(np.float32), shape).copy()
+        last = math.ceil(voyage.left / voyage.stage - _EXACT) + SPARE - 1
+        self.values: dict[int, Values] = {0: made}
+        for stage in range(1, last + 1):
+            made = self._stage(stage, made)
+            hours, before = stage * voyage.stage + _EXACT, (stage - 1) * voyage.stage + _EXACT
+            if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
+                self.values[stage] = made
+        self.kept = list(self.values)
 
     @property
     def size(self) -> int:
         """How many bytes its values take."""
-        return sum(each.nbytes for each in self.values)
+        return sum(each.nbytes for each in self.values.values())
+
+    def around(self, stages: float) -> tuple[int, int, float]:
+        """Return the stages to go before and after so many that are kept, and how far it is to the second.
+
+        Of both, what comes after their first stage is kept.
+        """
+        place = max(bisect.bisect_right(self.kept, stages - 1.0 + _EXACT) - 1, 0)
+        low = self.kept[place]
+        high = self.kept[min(place + 1, len(self.kept) - 1)]
+        part = (stages - 1.0 - low) / (high - low) if high > low else 0.0
+        return low + 1, high + 1, min(max(part, 0.0), 1.0)
 
     def expect(self, values: Values, spared: int | None = None) -> Values:
         """Return the expectation over what the tiers will be after a stage, all but the one spared."""

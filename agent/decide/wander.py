@@ -1,7 +1,8 @@
 """Where to run work with a deadline when several pools could have it: one to hold, on-demand, or nothing for now.
 
-Pools are told apart by price into at most two tiers; a finite-horizon programme (`voyage`) over the regimes of both
-says what each choice is expected to cost to the end, moves and their egress included.
+Pools between which a checkpoint moves for nothing, at nearly one price, are one place. A finite-horizon programme
+(`voyage`) over the regimes of two tiers, the place of the checkpoint and all others, says what each choice is expected
+to cost to the end, moves and their egress included; before there is a checkpoint every place is tried as its own.
 
 Invariants:
 1. From any standing in which on-demand can still be in time, no choice gives that up, whatever capacity does.
@@ -18,19 +19,17 @@ from agent.decide import regimes, voyage
 from agent.decide.regimes import Array
 from agent.domain.tenure import Tenure
 
-MOST_TIERS = 2
-STAGE_HOURS, MOST_STAGES, MOST_LEVELS = 1 / 3, 180, 90
-"""A stage of the programme, how many there are at most and how finely slack is told apart: coarser beyond that."""
-PRICE_STEP = 1.06
-"""Prices this close share a table."""
-APART = 0.05
-"""Pools in another region count as so much dearer when tiers are made."""
-SPARE_IF_UP, SPARE_IF_DOWN, MOST_SPARE = 0.85, 0.15, 0.95
-"""How likely another pool of the tier has capacity when the held one is lost, by whether it has it now. Assumed."""
+FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
+"""A stage of the programme in hours, how many there are at most, how finely slack is told apart (coarser beyond that),
+and by which factor prices must differ for a table of their own. Fine steps of time where no move costs anything; where
+moves cost, tables are larger and many, and a few cents an hour pay a move."""
+SPARE_STEP, SPARE_STEPS = 0.3, 3
+"""Tables are made for so many chances that another pool of a tier has capacity when the held one is lost."""
+SPARE_HOURS, SPARE_HOURS_AWAY = 4.0, 2.0
+"""Such a loss is looked for no later than this, and then where the tier has nothing now."""
+LEAST_LOSSES = 1e-3
 LEAST_RATE = 0.1
 """A move's egress is spread over ten hours at most."""
-WAIT_GAIN = 0.002
-"""Waiting must gain more than so many hours of on-demand: where it gains nothing, work done is done."""
 _ROUNDING = 1e-6
 
 
@@ -62,6 +61,23 @@ class Standing:
     gap: float
     span: float
     room: float
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What may be tuned.
+
+    Waiting must gain `wait_gain` hours of on-demand: where it gains nothing, work done is done. A pool belongs to a
+    place when it is dearer than its cheapest by `near_price` of that at most. From now on a regime is reckoned to
+    last `weather_hours`.
+    """
+
+    wait_gain: float = 0.002
+    near_price: float = 0.1
+    weather_hours: float = 24.0
+
+
+SHIPPED = Numbers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +117,62 @@ def _looks(hours: float, at: Standing) -> int:
 
 
 def choose(
-    at: Standing, pools: Sequence[Pool], ask: float, egress: Array, known: regimes.Regimes = regimes.SHIPPED
+    at: Standing,
+    pools: Sequence[Pool],
+    ask: float,
+    egress: Array,
+    known: regimes.Regimes = regimes.SHIPPED,
+    numbers: Numbers = SHIPPED,
 ) -> Choice:
     """Return what to run until the next look; `egress` (pools, pools) in dollars, `ask` in $/h on demand."""
     forced = must(at)
     if forced is not None:
         return Choice(*forced, {})
-    tiers = [_stand_in(at, group, pools, ask, known) for group in grouped([pool.price for pool in pools], egress)]
-    costs = _costs(at, tiers, pools, ask, egress, known)
+    known = regimes.lasting(known, numbers.weather_hours)
+    found = places([pool.price for pool in pools], egress, numbers.near_price)
+    costs: dict[tuple[Tenure | None, int], float] = {}
+    for tiers in _ways(at, found, pools, ask, known):
+        for choice, cost in _costs(at, tiers, pools, ask, egress, known).items():
+            costs[choice] = min(cost, costs.get(choice, math.inf))
     runs = (at.tenure, at.pool if at.tenure is Tenure.INTERRUPTIBLE else -1)
-    best = min(costs, key=lambda each: (costs[each] + (WAIT_GAIN * ask if each[0] is None else 0.0), each != runs))
+    gain = numbers.wait_gain * ask
+    best = min(costs, key=lambda each: (costs[each] + (gain if each[0] is None else 0.0), each != runs))
     return Choice(*best, costs)
 
 
-def grouped(prices: Sequence[float], egress: Array) -> list[tuple[int, ...]]:
-    """Return the pools in at most two tiers: those nearest in price, and in one region, are together."""
-    groups: list[tuple[int, ...]] = [(pool,) for pool in range(len(prices))]
-    while len(groups) > MOST_TIERS:
-        pairs = [(one, other) for at, one in enumerate(groups) for other in groups[at + 1 :]]
-        one, other = min(pairs, key=lambda pair: _distance(pair[0], pair[1], prices, egress))
-        groups = [one + other if group is one else group for group in groups if group is not other]
-    return groups
+def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_price) -> list[tuple[int, ...]]:
+    """Return the pools by place: free to move between both ways, none dearer than the cheapest by more than `near`."""
+    found: list[tuple[int, ...]] = []
+    for pool in sorted(range(len(prices)), key=lambda each: prices[each]):
+        alike = (
+            number
+            for number, (first, *_) in enumerate(found)
+            if egress[pool, first] == egress[first, pool] == 0.0 and prices[pool] <= (1.0 + near) * prices[first]
+        )
+        number = next(alike, None)
+        if number is None:
+            found.append((pool,))
+        else:
+            found[number] += (pool,)
+    return found
 
 
-def _distance(one: tuple[int, ...], other: tuple[int, ...], prices: Sequence[float], egress: Array) -> float:
-    means = [sum(prices[pool] for pool in group) / len(group) for group in (one, other)]
-    apart = APART if egress[one[0], other[0]] > 0 else 0.0
-    return abs(math.log(max(means[0], _ROUNDING) / max(means[1], _ROUNDING))) + apart
+def _ways(
+    at: Standing, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
+) -> list[tuple[_Tier, ...]]:
+    """Return the tiers to reckon with: here and elsewhere, for each place that may become here."""
+    if len(found) == 1 and len(pools) > 1:  # all alike: the best of them, and the others
+        best = _stand_in(at, found[0], pools, ask, known).best
+        found = [(best,), tuple(pool for pool in found[0] if pool != best)]
+    here = [place for place in found if at.where in place] or found
+    is_one_way = len(found) <= 2  # noqa: PLR2004 - of two places each is the other's elsewhere
+    ways = [[place, *_others(place, found)] for place in (found[:1] if is_one_way else here)]
+    return [tuple(_stand_in(at, tier, pools, ask, known) for tier in way) for way in ways]
+
+
+def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    others = tuple(pool for place in found if place is not here for pool in place)
+    return [others] if others else []
 
 
 def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
@@ -155,13 +200,12 @@ def _costs(
 ) -> dict[tuple[Tenure | None, int], float]:
     """Return what each choice is expected to cost to the end, in dollars."""
     table = voyage.table(_voyage(at, tiers, pools, ask, egress, known))
-    low = max(int(at.left / table.voyage.stage), 1)
-    part = max(at.left / table.voyage.stage - low, 0.0)
+    low, high, part = table.around(at.left / table.voyage.stage)
     looks = [pools[tier.best].belief.vector(known) for tier in tiers]
     near = _Outlook(table, at, tiers, looks, low).costs(pools)
-    if part < _ROUNDING or low + 1 > len(table.values):
+    if part < _ROUNDING:
         return near
-    far = _Outlook(table, at, tiers, looks, low + 1).costs(pools)
+    far = _Outlook(table, at, tiers, looks, high).costs(pools)
     return {choice: (1.0 - part) * near[choice] + part * far[choice] for choice in near}
 
 
@@ -174,13 +218,12 @@ def _voyage(
     known: regimes.Regimes,
 ) -> voyage.Voyage:
     """Return the voyage of a standing, rounded so that many standings share one."""
-    stage = max(STAGE_HOURS, at.gap, at.span / MOST_STAGES, at.room / MOST_LEVELS)
     moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
-    if any(map(any, moves)):
-        moves[_place(at, tiers)] = [round(pools[tier.best].egress, 2) for tier in tiers]
+    shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
+    stage = max(shortest, at.gap, at.span / stages, at.room / levels)
     return voyage.Voyage(
         regimes=known,
-        tiers=tuple(_tier(tier, pools) for tier in tiers),
+        tiers=tuple(_tier(tier, pools, known, price_step) for tier in tiers),
         egress=tuple(tuple(row) for row in moves),
         ask=ask,
         overhead=at.overhead,
@@ -188,15 +231,17 @@ def _voyage(
         look=at.gap,
         left=at.span,
         slack=at.room + stage,
-        grain=2 if 2 * at.room <= MOST_LEVELS * stage else 1,
+        grain=2 if 2 * at.room <= levels * stage else 1,
     )
 
 
-def _tier(tier: _Tier, pools: Sequence[Pool]) -> voyage.Tier:
-    price = PRICE_STEP ** round(math.log(max(pools[tier.best].price, _ROUNDING)) / math.log(PRICE_STEP))
-    others = [pools[pool].belief.is_up for pool in tier.pools if pool != tier.best]
-    none = math.prod(1.0 - (SPARE_IF_UP if is_up else SPARE_IF_DOWN) for is_up in others)
-    return voyage.Tier(round(price, 4), round(4 * min(1.0 - none, MOST_SPARE)) / 4, min(len(tier.pools), 3))
+def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step: float) -> voyage.Tier:
+    price = price_step ** round(math.log(max(pools[tier.best].price, _ROUNDING)) / math.log(price_step))
+    best = pools[tier.best].belief
+    hours = min(1.0 / max(best.rate(known), LEAST_LOSSES), SPARE_HOURS) if best.is_up else SPARE_HOURS_AWAY
+    none = math.prod(1.0 - pools[pool].belief.later(known, hours) for pool in tier.pools if pool != tier.best)
+    spare = SPARE_STEP * min(round((1.0 - none) / SPARE_STEP), SPARE_STEPS)
+    return voyage.Tier(round(price, 4), round(spare, 2), min(len(tier.pools), 3))
 
 
 def _place(at: Standing, tiers: Sequence[_Tier]) -> int:

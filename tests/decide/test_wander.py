@@ -40,8 +40,10 @@ def test_long_capacity_speaks_for_the_good_regime_and_many_losses_for_the_poor_o
     for turn in range(48):
         steady = regimes.observe(KNOWN, steady, is_up=True, hours=0.25)
         flapping = regimes.observe(KNOWN, flapping, is_up=turn % 3 == 0, hours=0.25)
-    assert steady.shares[0] > 0.6
-    assert flapping.shares[2] > 0.5
+    losses = KNOWN.rates[:, regimes.UP + 1]
+    assert steady.shares[losses.argmin()] > 0.6
+    assert flapping.shares[losses.argmin()] < 0.2
+    assert steady.later(KNOWN, 4.0) > 0.8 > flapping.later(KNOWN, 4.0)
 
 
 def test_evidence_wears_off() -> None:
@@ -76,10 +78,20 @@ def test_no_slack_is_no_choice() -> None:
     assert wander.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
 
 
-def test_pools_near_in_price_and_place_are_one_tier() -> None:
+def test_pools_near_in_price_that_are_free_to_move_between_are_one_place() -> None:
     moves = np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=float)
-    assert wander.grouped([1.0, 1.0, 1.02, 2.0], moves) == [(0, 1, 2), (3,)]
-    assert wander.grouped([1.0], np.zeros((1, 1))) == [(0,)]
+    assert wander.places([1.0, 1.0, 1.02, 2.0], moves) == [(0,), (1, 2), (3,)]
+    assert wander.places([1.0, 1.0], np.array([[0.0, 0.0], [1.0, 0.0]])) == [(0,), (1,)]
+    assert wander.places([1.0], np.zeros((1, 1))) == [(0,)]
+
+
+def test_a_job_begins_where_another_pool_of_the_region_is_spare_and_waits_there_while_it_can() -> None:
+    moves = np.array([[0.0, 0.0, 9.0], [0.0, 0.0, 9.0], [9.0, 9.0, 0.0]])
+    roomy = {"left": 40.0, "span": 40.0, "todo": 8.0, "room": 32.0}
+    pools = [pool(1.0), pool(1.0), pool(1.0)]
+    assert wander.choose(standing(**roomy), pools, 3.0, moves).pool in {0, 1}
+    lost = [pool(1.0, is_up=False), pool(1.0, is_up=False), pool(1.0, egress=9.0)]
+    assert wander.choose(standing(**roomy, where=0), lost, 3.0, moves).tenure is None
 
 
 def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,9 +124,24 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
         return voyage.Table(voyage.Voyage(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
 
     cheap, dear = table(1.0), table(1.5)
-    assert all((np.diff(values, axis=-1) <= 1e-3).all() for values in cheap.values)
-    assert (dear.values[-1] >= cheap.values[-1] - 1e-3).all()
-    assert math.isfinite(float(dear.values[-1].max()))
+    first = cheap.kept[-1]
+    assert all((np.diff(values, axis=-1) <= 1e-3).all() for values in cheap.values.values())
+    assert (dear.values[first] >= cheap.values[first] - 1e-3).all()
+    assert math.isfinite(float(dear.values[first].max()))
     for chain in cheap.chains:
         assert np.allclose(chain.free.sum(axis=1), 1.0, atol=1e-5)
         assert np.allclose((chain.keeps + chain.loses).sum(axis=1)[chain.is_up], 1.0, atol=1e-5)
+
+
+def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_by_both() -> None:
+    tiers = (voyage.Tier(1.0, 0.0, 1),)
+    table = voyage.Table(voyage.Voyage(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+    assert table.kept == [*range(7), *range(9, 25, 3), 25]
+    assert [table.around(stages) for stages in (0.4, 1.0, 4.25, 10.0, 11.5, 99.0)] == [
+        (1, 2, 0.0),
+        (1, 2, 0.0),
+        (4, 5, 0.25),
+        (10, 13, 0.0),
+        (10, 13, 0.5),
+        (26, 26, 0.0),
+    ]

@@ -26,3 +26,11 @@ def test_ours_is_cheaper_than_every_rule_and_on_time(folder: str, pools: tuple[s
     assert all(row.ratio_to_optimum >= 1.0 for row in rows.values())
     assert all(row.late == 0 for row in rows.values())
     assert rows["hedged"].mean_cost < min(rows[name].mean_cost for name in ("stay", "eager", "rate"))
+
+
+def test_a_loose_deadline_is_no_reason_to_move_between_regions() -> None:
+    job = cut.Job(work=48, allowed=72, overhead=0.2)
+    asked = problem.PoolsProblem(Path(TRACES or "") / "aws-2023", ((),), (job,), cut.Windows(72, 24))
+    rows = {row.strategy: row for row in bench.run(asked, ("hedged", "stay", "eager", "rate"), workers=1).rows}
+    assert rows["hedged"].late == 0
+    assert rows["hedged"].mean_cost < min(rows[name].mean_cost for name in ("stay", "eager", "rate"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli import exits, session
-from agent.cli.lab import extra, running
+from agent.cli.lab import extra, running, weather
 from agent.config import problems
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ def fit(
     cap_hours: Annotated[
         float | None, typer.Option(min=0.01, help="In tables: a lifetime of so long was ended by the cloud's own rule.")
     ] = None,
+    instances: Annotated[
+        int, typer.Option(min=1, help="Regimes: so many at once are capacity, or the most that a folder ever shows.")
+    ] = 1,
     toml: Annotated[bool, typer.Option("--toml", help="Print the numbers to paste, as TOML.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -49,12 +52,17 @@ def fit(
     rows = _fitted(pools)
     if not rows and rivals is None:
         exits.stop(exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed"])
+    regimes = weather.fitted(traces or [], instances)
     if as_json:
-        session.print_json({"fits": [_document(pool, law) for pool, law in rows], "rivals": _plain(rivals)})
-    elif toml:
-        _print_toml(rows, rivals)
-    else:
-        _show(rows, rivals)
+        fits = [_document(pool, law) for pool, law in rows]
+        session.print_json({"fits": fits, "rivals": _plain(rivals), "regimes": weather.document(regimes)})
+        return
+    (_print_toml if toml else _show)(rows, rivals)
+    if regimes is not None:
+        for line in weather.lines(regimes) if toml else ():
+            session.say(line)
+        if not toml:
+            weather.show(regimes)
 
 
 def _read(places: "list[Path]", cap_hours: float | None) -> "list[Pool]":

@@ -89,6 +89,7 @@ def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[Pools
                 course.spot[first : first + length],
                 course.on_demand[first : first + length],
             ),
+            start=pools[0].start + timedelta(seconds=first * tick),
         )
         for first in range(0, len(course.up) - length + 1, stride)
     ]

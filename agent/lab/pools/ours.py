@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from agent.decide import regimes, wander
+from agent.decide import regimes, voyage, wander
 from agent.domain.tenure import Tenure
 from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
 from agent.lab.pools.terms import HOUR, Terms
 
+MOST_BYTES = 800_000_000
+"""Of tables kept by a process of the bench, whose runs share them; a daemon keeps fewer."""
 TENURES = {Mode.NONE: None, Mode.INTERRUPTIBLE: Tenure.INTERRUPTIBLE, Mode.ON_DEMAND: Tenure.ON_DEMAND}
 
 
@@ -33,7 +35,12 @@ class Wander:
 
     terms: Terms
     known: regimes.Regimes = regimes.SHIPPED
+    numbers: wander.Numbers = wander.SHIPPED
     _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Make room for tables."""
+        voyage.MOST_BYTES = max(voyage.MOST_BYTES, MOST_BYTES)
 
     def choose(self, sight: Sight) -> Choice:
         """Return the kernel's choice."""
@@ -43,7 +50,7 @@ class Wander:
             for pool, (price, belief) in enumerate(zip(sight.spot.tolist(), self._beliefs, strict=True))
         ]
         ask = float(sight.on_demand[sight.fallback])
-        made = wander.choose(standing(sight, self.terms), pools, ask, self.terms.egress, self.known)
+        made = wander.choose(standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers)
         if made.tenure is None:
             return NOTHING
         if made.tenure is Tenure.INTERRUPTIBLE:

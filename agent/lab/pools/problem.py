@@ -1,33 +1,39 @@
 """The problem `deadline-pools`: one job with a hard deadline over several pools, under published rules and ours."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
+from agent import tuning
+from agent.decide.strategy import Params
 from agent.lab import timeline, traces
 from agent.lab.bench import Case, Score
 from agent.lab.pools import cut, optimum, ours, play, rate, telling, uniform
 from agent.lab.pools.terms import PoolsCase, Terms
+from strategies.hedged import HedgedParams
 
-OPTIMUM, STAY = "optimum", "stay"
+OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
 POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {
     "on_demand": lambda terms, _: uniform.OnDemand(terms),
     "eager": lambda terms, _: uniform.Uniform(terms),
     "rate": rate.Rate,
-    "hedged": lambda terms, _: ours.Wander(terms),
+    OURS: lambda terms, _: ours.Wander(terms),
 }
 """The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
 
 
 @dataclass(frozen=True)
 class PoolsProblem:
-    """The windows of each set of pools, with each of the jobs."""
+    """The windows of each set of pools, with each of the jobs; `numbers` stand for a strategy's own."""
 
     folder: Path
     sets: tuple[tuple[str, ...], ...]
     jobs: tuple[cut.Job, ...]
     windows: cut.Windows
+    numbers: Mapping[str, Params] = field(default_factory=dict)
 
     name = "deadline-pools"
     baseline = "eager"
@@ -51,24 +57,38 @@ class PoolsProblem:
         """Return the published rules, ours, and the bound."""
         return ("on_demand", STAY, *[name for name in POLICIES if name != "on_demand"], OPTIMUM)
 
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that ours runs on, or None for a published rule."""
+        return self.numbers.get(strategy, HedgedParams()) if strategy == OURS else None
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same windows with the strategy on these numbers."""
+        other = copy.copy(self)  # what was read stays read
+        object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
+        return other
+
+    def _policy(self, strategy: str, terms: Terms) -> play.Policy:
+        params = self.params(strategy)
+        if isinstance(params, HedgedParams):
+            return ours.Wander(terms, numbers=params.weighing)
+        return POLICIES[strategy](terms, self.jobs[0].gigabytes)
+
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a case costs under a strategy."""
         if not isinstance(case, PoolsCase):
             raise TypeError("deadline-pools runs windows of pools")
         if strategy == OPTIMUM:
             return Score(optimum.cost(case))
-        gigabytes = self.jobs[0].gigabytes
         if strategy == STAY:
             runs = [play.play(case, policy) for policy in uniform.alone(case.terms)]
             return _score(min(runs, key=lambda run: (play.is_late(run, case.terms), run.cost)), case)
-        return _score(play.play(case, POLICIES[strategy](case.terms, gigabytes)), case)
+        return _score(play.play(case, self._policy(strategy, case.terms)), case)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> timeline.Timeline:
         """Return what became of a run; the bound knows its costs alone, and `stay` is many runs."""
         if not isinstance(case, PoolsCase):
             raise TypeError("deadline-pools runs windows of pools")
-        gigabytes = self.jobs[0].gigabytes
-        named = {name: POLICIES[name](case.terms, gigabytes) for name in strategies if name in POLICIES}
+        named = {name: self._policy(name, case.terms) for name in strategies if name in POLICIES}
         return telling.timeline_of(case, named)
 
     def about(self) -> Mapping[str, object]:
@@ -93,8 +113,8 @@ class PoolsProblem:
         }
 
     def digests(self) -> Mapping[str, str]:
-        """Return nothing: published rules have no numbers of ours."""
-        return {}
+        """Return the digest of the numbers of ours."""
+        return {OURS: tuning.digest(OURS, self.numbers.get(OURS, HedgedParams()))}
 
 
 def _score(run: play.Run, case: PoolsCase) -> Score:

@@ -4,6 +4,7 @@ Units: seconds for time, dollars for money (estimates, never sums that are paid)
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 Grid = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 HOUR = 3600
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_NAMED = 2
 EXTRA_TICKS = 24
 """A window is so much longer than its deadline: what is late is paid for until it is done."""
@@ -54,6 +56,12 @@ class PoolsCase:
     cluster: str
     terms: Terms
     course: Course
+    start: datetime = _EPOCH
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When it begins and ends."""
+        return self.start, self.start + timedelta(seconds=self.terms.tick * len(self.course.up))
 
     @property
     def group(self) -> str:

@@ -1,0 +1,71 @@
+"""The part of `gpubid lab fit` that is of regimes: the figures, and how well they foretell what came later."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.cli import session
+
+if TYPE_CHECKING:
+    from agent.lab.pools.fitting import Fitted, Foretold
+
+STATES = ("young, there", "old, there", "young, away", "old, away")
+
+
+def fitted(places: Sequence[Path], instances: int) -> "Fitted | None":
+    """Return the regimes of these traces, or None where too little changes for any."""
+    from agent.lab.pools import fitting
+
+    folders = [place for place in places if place.suffix != ".csv"]
+    try:
+        return fitting.fitted(fitting.sights(folders, instances)) if folders else None
+    except ValueError:
+        return None
+
+
+def document(made: "Fitted | None") -> dict[str, Any] | None:
+    """Return the regimes for JSON."""
+    if made is None:
+        return None
+    return {
+        "pools": made.pools,
+        "hazards": [list(row) for row in made.known.hazards],
+        "shares": list(made.known.shares),
+        "young_hours": made.known.young_hours,
+        "turn_hours": made.known.turn_hours,
+        "fitted_on": _told(made.within),
+        "later_half": _told(made.later),
+        "later_half_of_one_regime": _told(made.alone),
+    }
+
+
+def _told(one: "Foretold") -> dict[str, Any]:
+    ends = {
+        state: {"seen": seen, "expected": expected}
+        for state, seen, expected in zip(STATES, one.seen, one.expected, strict=True)
+    }
+    return {"log_likelihood_per_pool_day": one.per_day, "ends": ends}
+
+
+def lines(made: "Fitted") -> list[str]:
+    """Return the regimes as TOML."""
+    rows = ", ".join(str(list(row)) for row in made.known.hazards)
+    return [f"[regimes]  # {made.pools} pools", f"hazards = [{rows}]", f"shares = {list(made.known.shares)}"]
+
+
+def show(made: "Fitted") -> None:
+    """Print the regimes and how well they fit."""
+    table = session.table("regime", "share", *(f"{state}: ends an hour" for state in STATES))
+    for number, (share, row) in enumerate(zip(made.known.shares, made.known.hazards, strict=True), 1):
+        session.add(table, str(number), f"{share:.2f}", *(f"{rate:.3g}" for rate in row))
+    session.show(table)
+    ends = ", ".join(
+        f"{state} {seen}/{expected:.0f}"
+        for state, seen, expected in zip(STATES, made.later.seen, made.later.expected, strict=True)
+    )
+    known = made.known
+    session.say(
+        f"regimes of {made.pools} pools: young for {known.young_hours:g} h, turning after {known.turn_hours:g} h;"
+        f" ends of spells in later halves, seen/expected by regimes of the earlier ones: {ends};"
+        f" log-likelihood a pool and day there {made.later.per_day:.3f}, of one regime {made.alone.per_day:.3f}"
+    )
