@@ -117,7 +117,7 @@ def test_one_command_shows_ours_at_the_availability_of_each_published_rule(tmp_p
     # What it is compared with is run on the same days, though nobody named it.
     built = problem.AvailabilityProblem(tmp_path, 4, 4)
     theirs = [built.score("spothedge_1", case) for case in built.cases()]
-    assert 0.3 <= told["strategies"][1]["figures"]["short_worth"] <= 64
+    assert 0.1 <= told["strategies"][1]["figures"]["short_worth"] <= 64
     row = told["strategies"][0]
     mean = sum(score.cost for score in theirs) / len(theirs)
     assert row["difference_vs_baseline"] == pytest.approx(row["mean_cost"] - mean)

@@ -20,8 +20,10 @@ from strategies.hedged import HedgedParams
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
 OURS: Mapping[str, float | None] = {
     "hedged": None,
-    "hedged_0.3": 0.3,
+    "hedged_0.1": 0.1,
     "hedged_1": 1.0,
+    "hedged_4": 4.0,
+    "hedged_8": 8.0,
     "hedged_12": 12.0,
     "hedged_16": 16.0,
     "hedged_24": 24.0,

@@ -1,5 +1,7 @@
 """What being in time, or being available, costs: a point a strategy."""
 
+import math
+
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
 from agent.lab.page.saved import Strategy, Table
@@ -13,7 +15,8 @@ def plot(table: Table, name: str, of: str = "") -> Plot | None:
     rows = [row for row in table.strategies if row.strategy in values and row.mean_cost is not None]
     if len({round(value, 9) for value in values.values()}) < 2:  # noqa: PLR2004 - one value is no axis
         return None
-    with ink.sheet(name, ink.NARROW, 3.4) as sheet:
+    # The legend takes a line for every three.
+    with ink.sheet(name, ink.NARROW, 2.8 + 0.19 * math.ceil(len(rows) / 3)) as sheet:
         axes = sheet.axes()
         for place, row in enumerate(rows):
             mark, colour = ink.MARKS[place % 8], ink.series(place)
