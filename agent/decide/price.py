@@ -1,9 +1,12 @@
 """The cost of a useful hour: price, storage, traffic, loading, and what an interruption is expected to lose.
 
-Theory: renewal-reward over one stay on a host. A stay ends at a loss with hazard h per hour or at the horizon T, so its
-expected length is L = (1 - exp(-hT)) / h and it ends in a loss with probability q = 1 - exp(-hT). Of L hours the
-restore and, on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between
-two checkpoints (Young, CACM 17(9), 1974).
+Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the horizon T: with survival S its expected
+length is L, the integral of S up to T, and it ends in a loss with probability q = 1 - S(T). Of L hours the restore and,
+on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
+checkpoints (Young, CACM 17(9), 1974). The host's own failures come at a constant rate. How often the market takes a
+host is not known but judged, as a Gamma over rates, and whoever has stood a while stands on one of the calmer: a stay
+that the market ends is Lomax, its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
+Distributions 1, 2nd ed., section 20.11).
 
 Invariants:
 1. Figures here are estimates in dollars and hours, never sums that are paid.
@@ -15,12 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
+
 from agent.domain import money, offer, tenure, workload
 from agent.domain.decision import Term
 from agent.domain.host import HostRecord
 
-HORIZON_HOURS = 6.0
-"""How far a stay is reckoned. Longer favours cheap hosts that load slowly; six hours is a lease's workday."""
+HORIZON_HOURS = 24.0
+"""How far a stay is reckoned: a day. Shorter favours hosts that load fast over those that stay cheap."""
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between .1
@@ -49,6 +54,8 @@ CONTAINER_SECONDS = 30.0
 LEAST_DLPERF = 1e-6
 """Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
 _HOUR = timedelta(hours=1)
+_POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True))
+"""Gauss-Legendre points and weights on [-1, 1]."""
 _NO_HAZARD = 1e-9
 """Below this 1 - exp(-x) is x to the last digit that matters."""
 
@@ -64,7 +71,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Reckoning:
-    """What a stay costs and yields, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour."""
+    """What a stay costs and yields, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
+
+    `hazard` is losses per hour of the stay.
+    """
 
     gpu_dollars: float
     disk_dollars: float
@@ -126,6 +136,38 @@ def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
     return loss / hazard, loss
 
 
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """How often the market takes a host from a bid, as a Gamma over losses an hour: `losses` in `hours`."""
+
+    losses: float
+    hours: float
+
+    @property
+    def rate(self) -> float:
+        """Mean losses an hour of a stay that begins."""
+        return self.losses / self.hours
+
+    def scaled(self, share: float) -> "Contest":
+        """Return the contest of a bid that loses only this share of the times."""
+        return Contest(self.losses, self.hours / max(share, _NO_HAZARD))
+
+
+def lasting(hazard: float, contest: Contest, horizon_hours: float) -> tuple[float, float]:
+    """Return (expected hours of a stay, probability that it ends in a loss) of a bid on a host with its own hazard.
+
+    Survival is exp(-ht) (1 + t / hours) ** -losses, the mean of exp(-rate t) over the Gamma. The integral is
+    Gauss-Legendre's in log(1 + t / hours), where the survival is smooth; a test holds it to the integral itself.
+    """
+    scale, losses = contest.hours, contest.losses
+    end = math.log1p(horizon_hours / scale)
+    hours = 0.0
+    for point, weight in _POINTS:
+        at = end / 2 * (point + 1.0)
+        hours += weight * math.exp(at * (1.0 - losses) - hazard * scale * math.expm1(at))
+    return hours * scale * end / 2, -math.expm1(-losses * end - hazard * horizon_hours)
+
+
 def host_hazard(reliability: float, record: HostRecord | None) -> float:
     """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
 
@@ -147,12 +189,18 @@ def market_hazard(losses: float, hours: float) -> float:
     return (prior_losses + losses) / (prior_hours + hours)
 
 
-def contested_hazard(record: HostRecord | None, market_loss_rate: float) -> float:
-    """Return losses to the market per hour on one host: the market's own rate, corrected by what happened there."""
+def contested(record: HostRecord | None, market_loss_rate: float) -> Contest:
+    """Return how often the market takes one host: the market's own rate, corrected by what happened there."""
+    prior = market_loss_rate * CONTEST_PRIOR_HOURS
     if record is None:
-        return market_loss_rate
+        return Contest(prior, CONTEST_PRIOR_HOURS)
     hours = max(record.bid_seconds, 0.0) / 3600
-    return (market_loss_rate * CONTEST_PRIOR_HOURS + max(record.market_losses, 0.0)) / (CONTEST_PRIOR_HOURS + hours)
+    return Contest(prior + max(record.market_losses, 0.0), CONTEST_PRIOR_HOURS + hours)
+
+
+def contested_hazard(record: HostRecord | None, market_loss_rate: float) -> float:
+    """Return losses to the market per hour on one host, a posterior mean."""
+    return contested(record, market_loss_rate).rate
 
 
 def start_success(record: HostRecord | None) -> float:
@@ -190,7 +238,7 @@ def reckoner(
 ) -> Callable[[Way], Reckoning]:
     """Return `reckon` for one offer: what all ways to hold it share is reckoned once."""
     own_hazard = host_hazard(candidate.reliability, record)
-    contested = contested_hazard(record, market_loss_rate)
+    contest = contested(record, market_loss_rate)
     tries = 1.0 / start_success(record)
     # A checkpoint is fetched within the restore that the workload promises; a dataset nobody promised.
     loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
@@ -203,9 +251,10 @@ def reckoner(
 
     def reckoned(way: Way) -> Reckoning:
         """Return what a stay held this way is expected to cost and yield."""
-        is_contested = way.tenure is tenure.Tenure.INTERRUPTIBLE
-        hazard = own_hazard + contested * way.hazard_scale if is_contested else own_hazard
-        hours, loss = stay(hazard, HORIZON_HOURS)
+        if way.tenure is tenure.Tenure.INTERRUPTIBLE:
+            hours, loss = lasting(own_hazard, contest.scaled(way.hazard_scale), HORIZON_HOURS)
+        else:
+            hours, loss = stay(own_hazard, HORIZON_HOURS)
         restore = min(longest_restore, 0.9 * hours)
         # Never more than half of what could be useful: without checkpoints all of the stay is at stake.
         lost = loss * min(unsaved, hours - restore) / 2
@@ -218,7 +267,7 @@ def reckoner(
             restore_hours=restore,
             lost_hours=lost,
             useful_hours=max(hours - restore - lost, 1e-6),
-            hazard=hazard,
+            hazard=loss / hours,
             dlperf=dlperf,
         )
 

@@ -49,6 +49,24 @@ def test_a_tiny_hazard_costs_no_precision(hazard: float, horizon: float) -> None
     assert loss == pytest.approx(hazard * horizon, rel=1e-4)
 
 
+@given(st.floats(0, 0.5), st.floats(0, 20), st.floats(2, 200), horizons)
+def test_a_contested_stay_is_the_integral_of_its_survival(
+    hazard: float, losses: float, exposure: float, horizon: float
+) -> None:
+    hours, loss = price.lasting(hazard, price.Contest(losses, exposure), horizon)
+    width = horizon / STEPS
+    survival = [math.exp(-hazard * at) * (1 + at / exposure) ** -losses for at in (width * n for n in range(STEPS + 1))]
+    inner = 4 * math.fsum(survival[1:-1:2]) + 2 * math.fsum(survival[2:-1:2])
+    assert hours == pytest.approx((survival[0] + inner + survival[-1]) * width / 3, rel=0.01)
+    assert loss == pytest.approx(1 - survival[-1], abs=1e-9)
+
+
+def test_who_has_stood_long_is_taken_less_often() -> None:
+    fresh = price.contested(None, 0.5)
+    stood = price.contested(HostRecord("vast", "h1", bid_seconds=10 * 3600), 0.5)
+    assert price.lasting(0.0, stood, 24.0)[0] > price.lasting(0.0, fresh, 24.0)[0] > price.stay(0.5, 24.0)[0]
+
+
 @given(st.floats(0, 1), st.integers(0, 50), st.floats(0, 10**7))
 def test_a_hosts_hazard_lies_between_what_it_says_and_what_it_did(said: float, lost: int, seconds: float) -> None:
     prior = price.host_hazard(said, None)
@@ -92,14 +110,14 @@ def test_a_reckoning_by_hand() -> None:
     work = builders.workload(checkpoint=Checkpoint(timedelta(minutes=30), timedelta(0), 2.0, CheckpointPlace.REMOTE))
     offer = builders.offer(reliability=0.5, inet_down_mbps=1e12, storage_micros_per_gb_month=720_000)
     found = price.reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
-    hours = (1 - math.exp(-0.5 * 6)) / 0.5
+    hours = (1 - math.exp(-0.5 * 24)) / 0.5
     loading = price.CONTAINER_SECONDS / 3600 / 0.9
     assert found.hazard == pytest.approx(0.5)
     assert found.gpu_dollars == pytest.approx(0.40 * hours)
     assert found.disk_dollars == pytest.approx(0.02 * (hours + loading))
     assert found.traffic_dollars == pytest.approx(7.0 / 0.9 * 0.005)
     assert found.idle_dollars == pytest.approx(loading)
-    assert found.lost_hours == pytest.approx((1 - math.exp(-3)) * 0.25)
+    assert found.lost_hours == pytest.approx((1 - math.exp(-12)) * 0.25)
     assert found.useful_hours == pytest.approx(hours - found.lost_hours)
     assert found.per_useful_hour == pytest.approx(found.dollars / found.useful_hours)
     assert found.score == pytest.approx(80 / found.per_useful_hour)
@@ -167,10 +185,11 @@ def test_the_bound_is_below_every_way_of_paying_at_least_the_cheaper_price(
 @given(offers, workloads, records, st.floats(0, 5))
 def test_a_reckoning_is_sound(offer: Offer, work: Workload, record: HostRecord | None, loss: float) -> None:
     found = price.reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
-    hours, _ = price.stay(found.hazard, price.HORIZON_HOURS)
-    assert 0 < found.useful_hours <= hours
-    assert 0 <= found.lost_hours <= hours / 2
-    assert 0 <= found.restore_hours <= 0.9 * hours
+    hours = found.gpu_dollars / 0.3
+    assert 0 < hours <= price.HORIZON_HOURS * (1 + 1e-9)
+    assert 0 < found.useful_hours <= hours * (1 + 1e-9)
+    assert 0 <= found.lost_hours <= hours / 2 * (1 + 1e-9)
+    assert 0 <= found.restore_hours <= 0.9 * hours * (1 + 1e-9)
     assert math.isfinite(found.per_useful)
     assert found.per_useful > 0
 
@@ -196,8 +215,8 @@ def test_the_cost_rises_with_storage_and_loading(offer: Offer, work: Workload) -
 def test_without_checkpoints_a_loss_loses_half_the_stay() -> None:
     work = builders.workload(checkpoint=Checkpoint(restore=timedelta(0), place=CheckpointPlace.NONE))
     found = price.reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
-    hours, loss = price.stay(found.hazard, price.HORIZON_HOURS)
-    assert found.lost_hours == pytest.approx(loss * hours / 2)
+    hours = found.gpu_dollars / 0.2
+    assert found.lost_hours == pytest.approx(found.hazard * hours * hours / 2)
 
 
 def test_a_host_never_benchmarked_is_last_and_harmless() -> None:
