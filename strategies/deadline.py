@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, foresight, net, pacing, price, recovery, ways
+from agent.decide import better, bidding, foresight, lowering, net, pacing, price, recovery, ways
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import Option, Reason, Term
@@ -258,6 +258,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
         may_move=True,
         may_raise=True,
         rivals=view.rivals,
+        worth=view.workload.max_price,
     )
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
     elsewhere = [] if bid is None else [bid]
@@ -298,13 +299,9 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
-    lower = bidding.lowered(held, params.headroom, params.lower_step)
-    calm_since = max(held.state_since, held.bid_since or held.state_since)
-    is_calm = held.state is LeaseState.RUNNING and grounds.view.now - calm_since >= params.lower_after
-    if lower is None or not is_calm:
-        return _hold(slot, grounds, "running", f"{held.state.value} at {held.gpu_rate}")
-    reason = grounds.reason("lower_bid", f"calm for {params.lower_after}; lower the bid to {lower}")
-    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
+    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
+    made = lowering.lower(slot, held, numbers, grounds.view.now)
+    return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence))
 
 
 def _hold(slot: SlotView, grounds: _Grounds, code: str, sentence: str) -> Proposal:

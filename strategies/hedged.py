@@ -1,14 +1,14 @@
 """Slots spread over hosts, owners and markets; on demand by rule when interruptible capacity fails, and back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, faring, hedging, keeping, net, price, recovery, wander, ways
+from agent.decide import better, bidding, faring, hedging, keeping, lowering, net, price, recovery, wander, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import SPARE, Option, Reason
 from agent.domain.intent import IntentKind
@@ -53,6 +53,14 @@ class HedgedParams(Params):
     """When a rival must be beaten, bid above its price by this share of it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    idle_worth: float = Field(default=0.6, gt=0, le=1)
+    """What an hour without work is worth after a loss, as a share of the workload's `max_price`."""
+    on_demand_share: float = Field(default=0.6, gt=0, le=1)
+    """On-demand may cost at most this share of the workload's `max_price`, but for a deadline or warm slots."""
+    leave_after: Duration = duration("10m")
+    """How long an interruptible lease runs before it may be left for a cheaper offer."""
+    leave_gain: float = Field(default=0.05, ge=0, le=1)
+    """What share of the cost of staying such a move must gain."""
     fallback_after: Duration = duration("20m")
     """Fall back to on-demand when a slot has been down or empty for so long."""
     most_losses: float = Field(default=1.0, gt=0, le=100)
@@ -119,6 +127,13 @@ class _Grounds:
     def bid(self, slot: SlotView) -> Candidate | None:
         """Return the best interruptible candidate for a slot."""
         return self.spread.first(slot.slot, self.bids, may_crowd=self.params.may_crowd)
+
+    def fallback(self, slot: SlotView) -> Candidate | None:
+        """Return the best on-demand candidate that a slot may fall back to."""
+        work, asks = self.view.workload, self.asks
+        most = work.max_price.scaled(self.params.on_demand_share)
+        within = [ask for ask in asks if ask.way.rate + ask.offer.disk_rate(work.disk_gb) <= most]
+        return self.spread.first(slot.slot, within, may_crowd=self.params.may_crowd)
 
     def ask(self, slot: SlotView) -> Candidate | None:
         """Return the best on-demand candidate for a slot."""
@@ -197,14 +212,14 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
         best = made.candidate or grounds.bid(slot) or grounds.ask(slot)
         leaving = recovery.leave(slot, view.workload, best, view.now)
         if leaving is not None:
-            return _told(leaving, made)
+            return faring.told(leaving, made)
     if faring.holds(slot, made):
-        return None if held is None else _told(_calm(slot, held, grounds), made)
+        return None if held is None else faring.told(_calm(slot, held, grounds), made)
     if made.tenure is None:
         return _wait(slot, made, grounds)
     to = made.candidate
     if to is None or not recovery.may_go(slot, view.workload, to):
-        return _told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
+        return faring.told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
     sentence = (
         f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}; {made.sentence}"
     )
@@ -219,15 +234,8 @@ def _wait(slot: SlotView, made: faring.Faring, grounds: _Grounds) -> Proposal:
         return Proposal(slot.slot, None, why)
     is_kept = held.state is not LeaseState.RUNNING or slot.runs >= better.MOST_LEAVES
     if is_kept:
-        return _told(_calm(slot, held, grounds), made)
+        return faring.told(_calm(slot, held, grounds), made)
     return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
-
-
-def _told(proposal: Proposal, made: faring.Faring) -> Proposal:
-    """Return a proposal that also says what each choice is expected to cost."""
-    why = proposal.reason
-    reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
-    return replace(proposal, reason=reason)
 
 
 def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
@@ -251,7 +259,7 @@ def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Propos
     to = _place_of(slot, grounds, kept) if kept.lacking else None
     if to is not None:
         kept.lacking -= 1
-        return recovery.go(slot, to, _chosen(to, kept))
+        return recovery.go(slot, to, keeping.chosen(to, kept))
     if kept.lacking:
         why = Reason("no_offer", "nothing fits that is worth its price")
         return Proposal(slot.slot, None, why) if slot.lease is None else None
@@ -267,17 +275,9 @@ def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Kee
     if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
         return None
     if to.way.tenure is Tenure.ON_DEMAND:
-        return recovery.go(slot, to, _chosen(to, kept))
+        return recovery.go(slot, to, keeping.chosen(to, kept))
     here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
     return better.go_back(slot, view.workload, to, params.return_gain, params.return_horizon_hours, here)
-
-
-def _chosen(to: Candidate, kept: keeping.Keeping) -> Reason:
-    told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
-    told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
-    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
-    options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
-    return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)
 
 
 def _place_of(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Candidate | None:
@@ -298,14 +298,14 @@ def _place_of(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Candi
 def _fill(slot: SlotView, grounds: _Grounds) -> Proposal:
     """Rent where it is cheapest within the shares; on demand once the slot has been empty too long."""
     why = _why_fall_back(slot, grounds)
-    bid, ask = grounds.bid(slot), grounds.ask(slot)
+    bid, ask = grounds.bid(slot), grounds.fallback(slot)
     best = (ask or bid) if why else bid
     if best is None:
         return _nothing(slot, grounds, ask)
     offer, way = best.offer, best.way
     is_fallback = bool(why) and way.tenure is Tenure.ON_DEMAND
     sentence = f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} of {offer.market} at {way.rate} "
-    sentence += f"on demand: {why}" if is_fallback else f"{way.tenure.value}"
+    sentence += f"on demand: {why}" if is_fallback else way.tenure.value
     sentence += f"; {best.reckoning.per_useful_hour:.3f} $ per useful hour"
     options = (Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms()),)
     reason = Reason("fallback" if is_fallback else "best_offer", sentence, options)
@@ -338,7 +338,7 @@ def _fall_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | Non
     why = _why_fall_back(slot, grounds)
     is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by is not None
     is_lost = is_lost and held.interrupted_by not in recovery.NOT_OF_THE_MARKET
-    ask = grounds.ask(slot) if why and is_lost else None
+    ask = grounds.fallback(slot) if why and is_lost else None
     if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
         return None
     options = (Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms()),)
@@ -355,6 +355,7 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
+        worth=view.workload.max_price.scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )
@@ -365,8 +366,10 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
 def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     """Leave on-demand only after its dwell, in a calm pool, for a host that did not just interrupt us, at a gain."""
     params, view = grounds.params, grounds.view
-    if held.tenure is not Tenure.ON_DEMAND or held.state is not LeaseState.RUNNING:
+    if held.state is not LeaseState.RUNNING:
         return None
+    if held.tenure is Tenure.INTERRUPTIBLE:
+        return _leave(slot, held, grounds)
     is_settled = view.now - held.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
         return None
@@ -377,12 +380,17 @@ def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     return better.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 
 
+def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
+    """Leave a healthy interruptible lease after its dwell for a cheaper offer."""
+    params, view = grounds.params, grounds.view
+    if not view.has_offers or view.now - held.state_since < params.leave_after:
+        return None
+    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    best, hours = grounds.bid(slot), params.return_horizon_hours
+    return better.go_back(slot, view.workload, best, params.leave_gain, hours, here, is_by_speed=view.fastest > 0)
+
+
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
-    lower = bidding.lowered(held, params.headroom, params.lower_step)
-    calm_since = max(held.state_since, held.bid_since or held.state_since)
-    is_calm = held.state is LeaseState.RUNNING and grounds.view.now - calm_since >= params.lower_after
-    if lower is None or not is_calm:
-        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
-    reason = Reason("lower_bid", f"calm for {params.lower_after}; lower the bid from {held.gpu_rate} to {lower}")
-    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
+    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
+    return lowering.lower(slot, held, numbers, grounds.view.now)

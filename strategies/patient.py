@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, price, recovery, ways
+from agent.decide import better, bidding, lowering, price, recovery, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -25,6 +25,8 @@ class PatientParams(Params):
     """When a rival must be beaten, bid above its price by this share of it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    idle_worth: float = Field(default=0.8, gt=0, le=1)
+    """What an hour without work is worth after a loss, as a share of the workload's `max_price`."""
     may_raise: bool = True
     """Whether a lost lease's bid may be raised."""
     may_move: bool = True
@@ -35,13 +37,13 @@ class PatientParams(Params):
     """On-demand may cost at most this share of the workload's `max_price`."""
     may_return: bool = True
     """Whether an on-demand lease may be left for a cheaper offer."""
-    return_after: Duration = duration("30m")
+    return_after: Duration = duration("10m")
     """How long an on-demand lease runs before it may be left."""
-    return_gain: float = Field(default=0.05, ge=0, le=1)
+    return_gain: float = Field(default=0.02, ge=0, le=1)
     """What share of the cost of staying the way back must gain."""
-    leave_after: Duration = duration("30m")
+    leave_after: Duration = duration("10m")
     """How long an interruptible lease runs before it may be left for a cheaper offer."""
-    leave_gain: float = Field(default=0.15, ge=0, le=1)
+    leave_gain: float = Field(default=0.05, ge=0, le=1)
     """What share of the cost of staying such a move must gain."""
     lower_after: Duration = duration("45m")
     """After this long without trouble, lower a raised bid."""
@@ -129,6 +131,7 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
+        worth=view.workload.max_price.scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )
@@ -150,10 +153,5 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
-    """Hold, or lower a bid that was raised: a premium is paid every hour, a rival seldom stays."""
-    lower = bidding.lowered(held, params.headroom, params.lower_step)
-    calm_since = max(held.state_since, held.bid_since or held.state_since)
-    if lower is None or held.state is not LeaseState.RUNNING or view.now - calm_since < params.lower_after:
-        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
-    reason = Reason("lower_bid", f"calm for {params.lower_after}; lower the bid from {held.gpu_rate} to {lower}")
-    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=lower)
+    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
+    return lowering.lower(slot, held, numbers, view.now)

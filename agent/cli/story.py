@@ -21,7 +21,7 @@ LEGEND = (
     "container stops, its disk stays and is paid for. raise the bid: pay more and run on where the disk is. "
     "move: rent elsewhere, and release the old lease when the new one runs; until then it is parked, so that it cannot "
     "start by itself. up after: from that step to a running container. Ways are compared in dollars over the next "
-    "{horizon:g} h, in which an hour without work counts as the workload's max_price."
+    "{horizon:g} h, in which an hour without work counts as the strategy says (idle_worth)."
 )
 
 

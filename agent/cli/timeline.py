@@ -34,7 +34,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
     "orphan.seen": ("ORPHAN", "red"),
     "protection.tripped": ("rest", "yellow"),
 }
-RENTS = {"best_offer": "rent", "return": "move back to a bid"}
+RENTS = {"best_offer": "rent", "return": "move to cheaper"}
 
 
 @dataclass(slots=True)

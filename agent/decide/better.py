@@ -5,6 +5,7 @@ from datetime import timedelta
 from agent.decide import price, recovery
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.decision import Option, Reason, Term
+from agent.domain.host import is_same_place
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
@@ -18,7 +19,7 @@ MOST_RETURNS = 7
 a cheaper ask, which needs no way back."""
 MOST_LEAVES = 7
 """From so many on, a healthy interruptible lease is not left for a cheaper offer."""
-MOVE_WORTH_HOURS = 0.1
+MOVE_WORTH_HOURS = 0.03
 """What a move that is not needed costs beside its own price, in hours at the workload's worth: a move less for the day,
 and the chance that the new host turns out worse. Chosen in rehearsals."""
 
@@ -72,7 +73,9 @@ def _is_bid(best: Candidate) -> bool:
 
 
 def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    """Tell whether the day's moves allow one that nothing forces."""
+    """Tell whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
+    if held.tenure is best.way.tenure and is_same_place(held.host_id, best.offer.host_id):
+        return False
     if held.tenure is Tenure.INTERRUPTIBLE:
         return slot.runs < MOST_LEAVES
     return slot.runs < (MOST_RETURNS if _is_bid(best) else recovery.MOST_RUNS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from agent.decide import foresight, net, pacing, regimes, wander
 from agent.decide import task as tasks
-from agent.decide.strategy import Candidate, SlotView, View
+from agent.decide.strategy import Candidate, Proposal, SlotView, View
 from agent.domain.decision import Option
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
@@ -153,3 +153,10 @@ def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[s
         return f"interruptible on {names[pool]}" if tenure is Tenure.INTERRUPTIBLE else "on demand"
 
     return tuple(Option(name(*choice), cost) for choice, cost in costs.items())
+
+
+def told(proposal: Proposal, made: Faring) -> Proposal:
+    """Return a proposal that also says what each choice is expected to cost."""
+    why = proposal.reason
+    reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
+    return replace(proposal, reason=reason)

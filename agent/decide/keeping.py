@@ -12,6 +12,7 @@ from datetime import timedelta
 from agent.decide import losing, price, warm
 from agent.decide.strategy import Candidate, View
 from agent.domain import host, usefulness
+from agent.domain.decision import Option, Reason
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
@@ -141,3 +142,12 @@ def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers
 def _place(view: View, host_id: str, rate: float, age: float, held: int, room: int, market: str) -> warm.Place:
     loss_rate = price.contested_hazard(view.hosts.get(host_id), view.market_hazard)
     return warm.Place(rate, *losing.scaled(loss_rate, max(age, 0.0)), held, room, market)
+
+
+def chosen(to: Candidate, kept: Keeping) -> Reason:
+    """Return why a slot goes to `to`: what the choice pays, and how often it leaves too few slots."""
+    told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
+    told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
+    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
+    options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
+    return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)

@@ -1,7 +1,7 @@
 """After an interruption: resume, raise the bid, wait, or move; each way priced in dollars over one horizon.
 
-A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful. The worth is
-the workload's own `max_price`: the operator said an hour of it is worth that much. The choice is made again each cycle.
+A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful: a share of
+the workload's own `max_price`, the most that the operator would pay for an hour. The choice is made again each cycle.
 
 Invariants:
 1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, and its work is priced.
@@ -29,9 +29,9 @@ from agent.domain.workload import CheckpointPlace, Workload
 HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
 
-MOST_RUNS = 12
+MOST_RUNS = 24
 """On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
-an image. The last is on demand, which nobody takes away."""
+an image. The last is on demand, which nobody takes away. Half as many left whole afternoons empty in bidding wars."""
 LEAVE_BEFORE = timedelta(hours=1)
 """A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
 
@@ -77,6 +77,8 @@ class Numbers:
     least_gain: float
     may_move: bool
     may_raise: bool
+    worth: UsdPerHour
+    """What an hour of the slot's work is worth: doing without it for an hour costs so much."""
     fastest: float = 0.0
     """DLPerf by which hours are worth what they do; 0 counts an hour on the lost lease's card as a whole one."""
     rivals: Rivals = ASSUMED
@@ -142,10 +144,10 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         start = idle if held.interrupted_by in OF_THE_MARKET else price.CONTAINER_SECONDS / 3600
-        option = _over_horizon("resume", work, held.gpu_rate, held.disk_rate, own, start, 0.0)
+        option = _over_horizon("resume", work, numbers, held.gpu_rate, held.disk_rate, own, start, 0.0)
         reason = Reason("resume", "start it again where it stands")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    option = _over_horizon("wait", work, held.gpu_rate, held.disk_rate, own, idle, 0.0)
+    option = _over_horizon("wait", work, numbers, held.gpu_rate, held.disk_rate, own, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
 
 
@@ -162,7 +164,7 @@ def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> li
     is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
     if not numbers.may_move or not is_lost or not may_leave(held, work):
         return []
-    worth = work.max_price.dollars * HORIZON_HOURS
+    worth = numbers.worth.dollars * HORIZON_HOURS
     option = Option("let_go", worth, (Term("worth of the other hours", worth, "$"),))
     reason = Reason("not_needed", f"let go of host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
     return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
@@ -231,7 +233,7 @@ def _raised_to(
     floor = held.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
     own = speed(held.dlperf, numbers.fastest)
-    option = _over_horizon("raise", work, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
+    option = _over_horizon("raise", work, numbers, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
 
@@ -245,6 +247,7 @@ def _move(
     option = _over_horizon(
         "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
         work,
+        numbers,
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
         speed(best.offer.dlperf, numbers.fastest or held.dlperf),
@@ -316,6 +319,7 @@ def _lost_work_dollars(held: Lease, work: Workload) -> float:
 def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     name: str,
     work: Workload,
+    numbers: Numbers,
     rate: UsdPerHour,
     disk_rate: UsdPerHour,
     speed: float,
@@ -336,7 +340,7 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
     restore = (losses + 1.0) * work.checkpoint.restore.total_seconds() / 3600 if running > 0 else 0.0
     lost = losses * work.checkpoint.interval.total_seconds() / 7200
     useful = max(running - restore - lost, 0.0) * speed
-    worth = work.max_price.dollars * (HORIZON_HOURS - useful)
+    worth = numbers.worth.dollars * (HORIZON_HOURS - useful)
     dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + moved + lost_work + worth
     terms = (
         Term("price", rate.dollars, "$/h"),

@@ -68,6 +68,14 @@ def test_moves_that_nothing_forces_end_with_the_days(tenure: Tenure, to: Tenure,
         assert (better.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
+@pytest.mark.parametrize(("tenure", "is_left"), [(Tenure.INTERRUPTIBLE, False), (Tenure.ON_DEMAND, True)])
+def test_a_pool_is_left_for_itself_only_where_it_is_held_another_way(tenure: Tenure, is_left: bool) -> None:
+    held = on_demand(tenure=tenure, host_id="pool/4090/eu/77")
+    best = builders.candidate(builders.offer(2, host_id="pool/4090/eu"), bid="0.20")
+    slot = SlotView(builders.slot(), held)
+    assert (better.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
+
+
 def test_the_only_checkpoint_is_never_left_behind() -> None:
     assert back(on_demand(), work=builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))) is None
 

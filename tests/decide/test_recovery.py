@@ -22,7 +22,8 @@ from tests.support import builders
 
 NOW = builders.NOW
 PLACE = builders.slot()
-NUMBERS = Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True)
+WORTH = builders.per_hour("1.00")
+NUMBERS = Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True, worth=WORTH)
 DISK = Checkpoint(place=CheckpointPlace.DISK)
 REMOTE = Checkpoint(place=CheckpointPlace.REMOTE)
 
@@ -118,7 +119,7 @@ def test_on_demand_has_no_bid_to_raise() -> None:
 
 
 def test_a_strategy_may_forbid_raises_and_moves() -> None:
-    stubborn = Numbers(NUMBERS.ceiling, 0.05, 0.0, may_move=False, may_raise=False)
+    stubborn = Numbers(NUMBERS.ceiling, 0.05, 0.0, may_move=False, may_raise=False, worth=WORTH)
     held = lost(minutes=60, rival_floor=builders.per_hour("0.25"))
     assert names(recovered(held, best=builders.candidate(), numbers=stubborn)) == ["wait"]
 
@@ -230,7 +231,7 @@ def test_the_choice_is_the_cheapest_that_gains_enough(
     cause: Cause, minutes: float, has_run: bool, rival: int | None, gain: float, ceiling: int, is_move_open: bool
 ) -> None:
     held = lost(cause, minutes=minutes, has_run=has_run, rival_floor=None if rival is None else UsdPerHour(rival))
-    numbers = Numbers(UsdPerHour(ceiling), 0.05, gain, may_move=is_move_open, may_raise=True)
+    numbers = Numbers(UsdPerHour(ceiling), 0.05, gain, may_move=is_move_open, may_raise=True, worth=WORTH)
     made = recovered(held, best=builders.candidate(builders.offer(2)), numbers=numbers)
     if made.bid is not None:
         assert held.gpu_rate < made.bid <= numbers.ceiling
@@ -248,6 +249,14 @@ def test_ways_are_told_with_terms_that_add_up(minutes: float) -> None:
     for option in made.reason.options:
         terms = [term.figure for term in option.terms if term.unit == "$"]
         assert sum(terms) == pytest.approx(option.dollars)
+
+
+@pytest.mark.parametrize(("worth", "code"), [("1.00", "cancel_start"), ("0.05", "not_needed")])
+def test_an_hour_worth_little_is_not_paid_for_elsewhere(worth: str, code: str) -> None:
+    held = lost(minutes=60)
+    numbers = replace(NUMBERS, worth=builders.per_hour(worth))
+    made = recovered(held, best=builders.candidate(builders.offer(2)), numbers=numbers)
+    assert made.reason.code == code
 
 
 def test_recover_needs_a_lease_that_is_down() -> None:
@@ -288,7 +297,7 @@ def test_a_disk_that_nothing_needs_is_let_go_once_it_hardly_comes_back(
     is_let_go: bool,
 ) -> None:
     held = lost(Cause.DISPLACED, minutes=minutes, disk_rate=builders.per_hour(disk))
-    made = recovered(held, work=builders.workload(max_price=builders.per_hour("0.45")))
+    made = recovered(held, numbers=replace(NUMBERS, worth=builders.per_hour("0.45")))
     assert (made.kind is IntentKind.RELEASE) is is_let_go
     assert made.reason.code == ("not_needed" if is_let_go else "wait_paused")
 

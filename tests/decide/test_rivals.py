@@ -200,7 +200,8 @@ def test_a_raise_is_worth_less_where_rivals_are_dear(rival: int, is_dearer: bool
     slot = SlotView(held.slot, held, None, Down(held.state_since))
 
     def raised(law: rivals.Rivals) -> float:
-        numbers = recovery.Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True, rivals=law)
+        most, worth = builders.per_hour("0.36"), builders.per_hour("1.00")
+        numbers = recovery.Numbers(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, rivals=law)
         made = recovery.recover(slot, builders.workload(), [], 0.3, numbers, builders.NOW)
         return min(option.dollars for option in made.reason.options if option.name == "raise")
 

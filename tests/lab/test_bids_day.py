@@ -120,7 +120,9 @@ def test_a_poll_that_is_left_out_changes_no_decision(strategy: str, climate: str
     lived = [day.Day(setting, strategy, TUNED) for _ in range(2)]
     lived[1].may_skip = False
     told = [each.live() for each in lived]
-    decisions = [[f"{at} {type(each).__name__} {each.reason}" for at, each in one.engine.decisions] for one in lived]
+    decisions = [
+        [f"{at} {type(each).__name__} {each.reason.sentence}" for at, each in one.engine.decisions] for one in lived
+    ]
     assert len(decisions[0]) > 5
     assert decisions[0] == decisions[1]
     assert told[0].split == told[1].split

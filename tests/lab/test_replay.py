@@ -145,7 +145,7 @@ def test_the_verb_shows_both_sides_and_what_stands_behind_them(tmp_path: Path) -
     assert "patient on paper" in run(app, [*base, "patient"]).stdout
     for more, words in (
         (["none"], "there is no strategy"),
-        (["patient", "--set", "headrom=1"], "headroom, least_gain"),
+        (["patient", "--set", "headrom=1"], "headroom, idle_worth, least_gain"),
         (["patient", "--set", "headroom"], "write KEY=VALUE"),
         (["patient", "--set", "headroom=9"], "less than or equal to 4"),
         (["patient", "--workload", "none"], "there is train"),

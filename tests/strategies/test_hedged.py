@@ -181,9 +181,16 @@ def test_a_slot_that_moves_makes_no_second_move() -> None:
     assert made.reason.code == "moving"
 
 
-def test_a_healthy_interruptible_lease_is_never_left() -> None:
-    held = builders.lease(9, gpu_rate=builders.per_hour("0.90"), host_floor=builders.per_hour("0.85"))
-    assert isinstance(only(seen([builders.offer()], [held])), Hold)
+@pytest.mark.parametrize(
+    ("minutes", "params", "is_left"),
+    [(30, {}, True), (9, {}, False), (300, {"leave_after": NEVER}, False), (300, {"leave_gain": 0.99}, False)],
+)
+def test_a_healthy_dear_bid_is_left_for_a_cheap_one_while_it_goes_on(
+    minutes: int, params: dict[str, Any], is_left: bool
+) -> None:
+    rates = {"gpu_rate": builders.per_hour("0.90"), "host_floor": builders.per_hour("0.85")}
+    made = only(seen([builders.offer()], [builders.lease(9, state_since=AGO(minutes=minutes), **rates)]), **params)
+    assert isinstance(made, Rent if is_left else Hold)
 
 
 # --- spreading -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """A rehearsed day of the auction under one strategy, in memory: the daemon's own cycle without a ledger.
 
 A poll is left out where the daemon would see what it saw the last two times and search for nothing: one lease runs and
-nothing was due for it on the market. `tests/lab/test_bids_day.py` holds that to the same decisions at the same times.
+nothing was due for it on the market. `tests/lab/test_bids_day.py` holds that to the same decisions at the same times. A
+host that falls silent counts as lost from the last look, so by one poll earlier.
 """
 
 from collections.abc import Mapping
@@ -141,6 +142,8 @@ class Day:
 
     def _is_quiet(self, now: datetime) -> bool:
         if not (self.may_skip and self._was_quiet and self._seen == self._mark()):
+            return False
+        if now - self._asked_at <= poller.OFFERS_KEPT:
             return False
         if (now - self._asked_at) // LOOK_AROUND > (self._looked_at - self._asked_at) // LOOK_AROUND:
             return False
