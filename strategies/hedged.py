@@ -63,7 +63,7 @@ class HedgedParams(Params):
     """What share of the cost of staying such a move must gain."""
     fallback_after: Duration = duration("20m")
     """Fall back to on-demand when a slot has been down or empty for so long."""
-    most_losses: float = Field(default=1.0, gt=0, le=100)
+    most_losses: float = Field(default=2.0, gt=0, le=100)
     """Fall back at once while the market takes leases so often, per slot and hour."""
     pool_window: Annotated[Duration, AfterValidator(_window)] = duration("3h")
     """How far back interruptions count for `most_losses`."""

@@ -6,6 +6,7 @@ import pytest
 
 from agent import tuning
 from agent.domain.decision import Release, Rent
+from agent.lab import folds
 from agent.lab.bids import baselines, day, hindsight, problem
 from agent.lab.bids.market import fits
 from agent.markets import port
@@ -105,6 +106,25 @@ def test_a_problem_scores_a_day_per_thousand_units_of_work() -> None:
     assert score.figures["/ bound of so much work"] > 1.0
     assert made.score("hindsight", first).cost < score.cost
     assert "semi-synthetic" in str(made.about()["market"])
+
+
+def test_ours_run_on_the_numbers_that_are_given_and_baselines_have_none() -> None:
+    made = problem.BidsProblem(("bidding_war",), (5,), hours=6.0)
+    shipped = made.params("patient")
+    assert shipped is not None
+    assert made.params("floor_relaunch") is None
+    dear = made.with_params("patient", shipped.model_copy(update={"ceiling": 0.3}))
+    (case,) = dear.cases()
+    assert dear.score("patient", case).cost != made.score("patient", case).cost
+    assert dear.score("ladder", case) == made.score("ladder", case)
+    assert dear.digests()["patient"] != made.digests()["patient"]
+    assert dear.with_params("patient", shipped).digests() == made.digests()
+
+
+def test_days_held_out_later_hold_every_climate() -> None:
+    made = problem.BidsProblem(("calm", "bidding_war"), (1, 2, 3))
+    (fold,) = folds.forward(made.cases(), 1)
+    assert {made.cases()[place].climate for place in fold.held} == {"calm", "bidding_war"}
 
 
 def test_a_day_without_useful_work_is_late_and_not_free() -> None:

@@ -159,7 +159,7 @@ def test_on_demand_is_left_for_a_gain_after_its_dwell() -> None:
         ({}, {"return_gain": 0.99}, []),
         ({}, {"return_after": NEVER}, []),
         ({}, {}, [loss(30, "h1")]),
-        ({}, {}, [loss(30), loss(60)]),
+        ({}, {"most_losses": 1.0}, [loss(30), loss(60)]),
     ],
     ids=["dwell", "no gain", "more gain", "never", "the host rests", "the pool is not calm"],
 )

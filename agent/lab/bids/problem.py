@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from typing import Self
 
 from agent import tuning
-from agent.decide.strategy import Tuned
+from agent.decide.strategy import Params, Tuned
 from agent.lab.bench import Case, Score
 from agent.lab.bids import baselines, day, hindsight
 from agent.markets import port
@@ -40,12 +41,16 @@ class Seeded:
 
 @dataclass(frozen=True)
 class BidsProblem:
-    """Days of each climate, one a seed; the market is looked at every `poll_seconds`."""
+    """Days of each climate, one a seed; the market is looked at every `poll_seconds`.
+
+    `numbers` stand for a strategy's own.
+    """
 
     climates: tuple[str, ...]
     seeds: tuple[int, ...]
     hours: float = 24.0
     poll_seconds: float = 60.0
+    numbers: Mapping[str, Params] = field(default_factory=dict)
 
     name = "bids"
     baseline = "floor_relaunch"
@@ -53,11 +58,16 @@ class BidsProblem:
 
     @cached_property
     def _tuned(self) -> dict[str, Tuned]:
-        return tuning.load() | baselines.tuned()
+        shipped = tuning.load()
+        ours = {
+            name: replace(shipped[name], params=params, digest=tuning.digest(name, params))
+            for name, params in self.numbers.items()
+        }
+        return shipped | ours | baselines.tuned()
 
     def cases(self) -> Sequence[Seeded]:
-        """Return every day."""
-        return tuple(Seeded(climate, seed) for climate in self.climates for seed in self.seeds)
+        """Return every day, the climates of one seed together: what is held out later holds all of them."""
+        return tuple(Seeded(climate, seed) for seed in self.seeds for climate in self.climates)
 
     def parts(self) -> "Sequence[BidsProblem]":
         """Return a problem a climate: what is best in one may be worst in another."""
@@ -66,6 +76,14 @@ class BidsProblem:
     def strategies(self) -> Sequence[str]:
         """Return ours, the baselines, and the bound."""
         return (*OURS, *baselines.RULES, OPTIMUM)
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that ours run on, or None for a baseline."""
+        return self._tuned[strategy].params if strategy in OURS else None
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same days with the strategy on these numbers."""
+        return replace(self, numbers={**self.numbers, strategy: params})
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a day comes to: dollars per 1,000 useful DLPerf-hours.
