@@ -71,7 +71,12 @@ UNSEEN = {
     # A list where any price is known.
     "lab show": {"pools[].spot", "pools[].on_demand[]"},
     # Rivals need a ledger with outbids; tests/lab/test_fit.py has one.
-    "lab fit": {key.path for key in SECTIONS["lab fit"] if key.path.startswith("rivals.")} | {"fits[].later_half"},
+    # Regimes are a table where there are traces.
+    "lab fit": {
+        *(key.path for key in SECTIONS["lab fit"] if key.path.startswith("rivals.")),
+        "fits[].later_half",
+        "regimes",
+    },
     "lab tune": {"without_effect[]"},
     # A problem's own figures; deadline has none.
     "lab bench": {"strategies[].figures.<figure>"},
