@@ -20,6 +20,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from agent.decide.gamma import Gamma
 from agent.domain import money, offer, tenure, workload
 from agent.domain.decision import Term
 from agent.domain.host import HostRecord
@@ -136,36 +137,20 @@ def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
     return loss / hazard, loss
 
 
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """How often the market takes a host from a bid, as a Gamma over losses an hour: `losses` in `hours`."""
-
-    losses: float
-    hours: float
-
-    @property
-    def rate(self) -> float:
-        """Mean losses an hour of a stay that begins."""
-        return self.losses / self.hours
-
-    def scaled(self, share: float) -> "Contest":
-        """Return the contest of a bid that loses only this share of the times."""
-        return Contest(self.losses, self.hours / max(share, _NO_HAZARD))
-
-
-def lasting(hazard: float, contest: Contest, horizon_hours: float) -> tuple[float, float]:
+def lasting(hazard: float, contest: Gamma, horizon_hours: float) -> tuple[float, float]:
     """Return (expected hours of a stay, probability that it ends in a loss) of a bid on a host with its own hazard.
 
-    Survival is exp(-ht) (1 + t / hours) ** -losses, the mean of exp(-rate t) over the Gamma. The integral is
-    Gauss-Legendre's in log(1 + t / hours), where the survival is smooth; a test holds it to the integral itself.
+    `contest` is how often the market takes the host. Survival is exp(-ht) (1 + t / weight) ** -shape, the mean of
+    exp(-rate t) over it. The integral is Gauss-Legendre's in log(1 + t / weight), where the survival is smooth; a test
+    holds it to the integral itself.
     """
-    scale, losses = contest.hours, contest.losses
+    scale, shape = contest.weight, contest.shape
     end = math.log1p(horizon_hours / scale)
     hours = 0.0
     for point, weight in _POINTS:
         at = end / 2 * (point + 1.0)
-        hours += weight * math.exp(at * (1.0 - losses) - hazard * scale * math.expm1(at))
-    return hours * scale * end / 2, -math.expm1(-losses * end - hazard * horizon_hours)
+        hours += weight * math.exp(at * (1.0 - shape) - hazard * scale * math.expm1(at))
+    return hours * scale * end / 2, -math.expm1(-shape * end - hazard * horizon_hours)
 
 
 def host_hazard(reliability: float, record: HostRecord | None) -> float:
@@ -189,18 +174,18 @@ def market_hazard(losses: float, hours: float) -> float:
     return (prior_losses + losses) / (prior_hours + hours)
 
 
-def contested(record: HostRecord | None, market_loss_rate: float) -> Contest:
+def contested(record: HostRecord | None, market_loss_rate: float) -> Gamma:
     """Return how often the market takes one host: the market's own rate, corrected by what happened there."""
     prior = market_loss_rate * CONTEST_PRIOR_HOURS
     if record is None:
-        return Contest(prior, CONTEST_PRIOR_HOURS)
+        return Gamma(prior, CONTEST_PRIOR_HOURS)
     hours = max(record.bid_seconds, 0.0) / 3600
-    return Contest(prior + max(record.market_losses, 0.0), CONTEST_PRIOR_HOURS + hours)
+    return Gamma(prior + max(record.market_losses, 0.0), CONTEST_PRIOR_HOURS + hours)
 
 
 def contested_hazard(record: HostRecord | None, market_loss_rate: float) -> float:
     """Return losses to the market per hour on one host, a posterior mean."""
-    return contested(record, market_loss_rate).rate
+    return contested(record, market_loss_rate).mean
 
 
 def start_success(record: HostRecord | None) -> float:
@@ -252,7 +237,7 @@ def reckoner(
     def reckoned(way: Way) -> Reckoning:
         """Return what a stay held this way is expected to cost and yield."""
         if way.tenure is tenure.Tenure.INTERRUPTIBLE:
-            hours, loss = lasting(own_hazard, contest.scaled(way.hazard_scale), HORIZON_HOURS)
+            hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
         else:
             hours, loss = stay(own_hazard, HORIZON_HOURS)
         restore = min(longest_restore, 0.9 * hours)

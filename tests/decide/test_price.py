@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide import price
+from agent.decide.gamma import Gamma
 from agent.decide.price import Way
 from agent.domain import money
 from agent.domain.host import HostRecord
@@ -53,7 +54,7 @@ def test_a_tiny_hazard_costs_no_precision(hazard: float, horizon: float) -> None
 def test_a_contested_stay_is_the_integral_of_its_survival(
     hazard: float, losses: float, exposure: float, horizon: float
 ) -> None:
-    hours, loss = price.lasting(hazard, price.Contest(losses, exposure), horizon)
+    hours, loss = price.lasting(hazard, Gamma(losses, exposure), horizon)
     width = horizon / STEPS
     survival = [math.exp(-hazard * at) * (1 + at / exposure) ** -losses for at in (width * n for n in range(STEPS + 1))]
     inner = 4 * math.fsum(survival[1:-1:2]) + 2 * math.fsum(survival[2:-1:2])

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from agent.decide import hazards
 from agent.decide.estimate import checkpoints, spread
-from agent.decide.estimate.gamma import Gamma
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.run import NOTHING, Losses, Run, losses
+from agent.decide.gamma import Gamma
 from agent.domain.baseline import Baseline
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure

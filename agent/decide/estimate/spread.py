@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.decide.estimate import gamma
+from agent.decide import gamma
 
 NINE_IN_TEN = 0.9
 _HALVINGS = 50

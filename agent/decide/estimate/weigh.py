@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.decide import bidding, price, rivals
-from agent.decide.estimate.gamma import Gamma
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
+from agent.decide.gamma import Gamma
 from agent.domain.host import HostRecord
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure

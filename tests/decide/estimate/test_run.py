@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.estimate import checkpoints, gamma, spread
+from agent.decide import gamma
+from agent.decide.estimate import checkpoints, spread
 from agent.decide.estimate.run import Run, losses
 
 

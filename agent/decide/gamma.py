@@ -25,6 +25,10 @@ class Gamma:
         """The mean, per hour."""
         return self.shape / self.weight
 
+    def scaled(self, share: float) -> "Gamma":
+        """Return the distribution of a share of the rate, above 0."""
+        return Gamma(self.shape, self.weight / share)
+
     def cells(self, count: int) -> tuple[float, ...]:
         """Return the means of `count` cells of equal chance: their own mean is the mean of the whole."""
         edges = [_quantile(self.shape, number / count) for number in range(1, count)]
