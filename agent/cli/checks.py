@@ -257,7 +257,7 @@ async def units() -> list[Line]:
     lines = []
     for unit in UNITS:
         said = await run("systemctl", "show", unit, "--property=ActiveState,UnitFileState,NRestarts")
-        found = dict(line.partition("=")[::2] for line in said.splitlines())
+        found = {key: told for key, _, told in (line.partition("=") for line in said.splitlines())}
         is_up, is_kept = found.get("ActiveState") == "active", found.get("UnitFileState") == "enabled"
         verdict = Verdict.OK if is_up and is_kept else Verdict.WARN if is_up or "timer" in unit else Verdict.FAIL
         sentence = f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'not installed'}"

@@ -66,10 +66,7 @@ class Outlays:
         before = int(steps + _SHARE)
         share = np.float32(steps - before)
         earlier: Costs = kept[before, :, age_bin]
-        if share < _SHARE:
-            return earlier
-        mixed: Costs = earlier + share * (kept[before + 1, :, age_bin] - earlier)
-        return mixed
+        return earlier if share < _SHARE else _mixed(share, kept[before + 1, :, age_bin], earlier)
 
     def cost(self, of: Costs, slack: float, weights: Costs) -> float:
         """Return the expected cost from those of one thing done (nodes, models), infinite where it could be late."""
@@ -146,8 +143,7 @@ class _Programme:
 
     def _aged(self, costs: Costs) -> Costs:
         older = np.concatenate((costs[:, 1:], costs[:, -1:]), axis=1)
-        aged: Costs = costs + self._ages * (older - costs)
-        return aged
+        return _mixed(self._ages, older, costs)
 
 
 class _Shift:
@@ -167,7 +163,7 @@ class _Shift:
         if self._is_same:
             return costs
         low = costs[..., self._low, :]
-        shifted: Costs = low + (costs[..., self._low + 1, :] - low) * self._share
+        shifted = _mixed(self._share, costs[..., self._low + 1, :], low)
         shifted[low > MOST] = NEVER
         shifted[..., self._is_late, :] = NEVER
         return shifted
@@ -178,8 +174,11 @@ def _place(steps: float) -> float:
     return steps if steps <= CLOSE else CLOSE + (steps - CLOSE) / KEPT
 
 
-def _mixed(chance: Costs, event: Costs, none: Costs) -> Costs:
-    mixed: Costs = none + chance * (event - none)
+def _mixed(share: Costs | np.float32, event: Costs, none: Costs) -> Costs:
+    """Return a share of one and the rest of the other."""
+    mixed: Costs = event - none
+    mixed *= share
+    mixed += none
     return mixed
 
 

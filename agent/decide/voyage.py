@@ -203,7 +203,11 @@ class Table:
         whole = int(levels + _EXACT)
         part = np.float32(max(levels - whole, 0.0))
         less = _less(values, whole, self._late)
-        return less if part < _EXACT else (1 - part) * less + part * _less(values, whole + 1, self._late)
+        if part < _EXACT:
+            return less
+        mixed: Values = (1 - part) * less
+        mixed += part * _less(values, whole + 1, self._late)
+        return mixed
 
     def _up(self, tier: int) -> tuple[slice | npt.NDArray[np.bool_], ...]:
         return tuple(self.chains[each].is_up if each == tier else slice(None) for each in range(len(self.chains)))

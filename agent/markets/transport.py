@@ -159,16 +159,16 @@ class Transport:
         await self._pace.turn(call.lane, is_urgent=call.is_urgent)
         url = yarl.URL(self._base_url + call.path, encoded=True)
         headers = self._headers(None, has_body=False) | {"Accept": "text/event-stream"}
-        content = b""
+        content, told = b"", None
         try:
             async with self._session_for_reads().get(url, headers=headers, allow_redirects=False) as response:
-                status, told = response.status, response.headers
+                told = response.status, response.headers
                 while len(content) < most_bytes and (more := await _soon(response)):
                     content += more
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            if not content:
+            if told is None or not content:
                 raise errors.Unavailable(f"{_place(call)}: no answer ({type(error).__name__})") from None
-        return Reply(status, told, content)
+        return Reply(*told, content)
 
     async def write(self, call: Call) -> Reply:
         """Send an order once and return the answer, whatever its status.
