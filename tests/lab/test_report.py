@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from agent.cli.main import app
 from agent.decide import hazards
+from agent.lab import bench
 from agent.lab.page import foreseen
 
 CHROMIUM = shutil.which("chromium")
@@ -117,6 +118,58 @@ def test_bad_input_ends_with_two_and_a_sentence(tmp_path: Path, words: list[str]
     assert result.exit_code == 2
     assert result.stderr.startswith("gpubid: ")
     assert not (tmp_path / "page.html").exists()
+
+
+DEADLINE = ["--problem", "deadline", "--traces", "TRACES", *JOB, *PRICES]
+BIDS = ["--problem", "bids", "--climates", "calm,bidding_war", "--seeds", "1-2", "--hours", "1"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "said"),
+    [
+        ("report", [*DEADLINE, "--case", "no/such"], "the 72 of them are called 'zone0/0/9/0.05' to"),
+        ("report", [*BIDS, "--case", "calm/3"], "the 4 of them are called 'calm/1' to 'bidding_war/2'"),
+        ("report", [*DEADLINE, "--strategies", "luck"], "knows no luck"),
+        ("report", [*BIDS, "--baseline", "luck"], "knows no luck"),
+        ("report", [*DEADLINE, "--stride-hours", "inf"], "--stride-hours: write a number below 1,000,000"),
+        ("bench", [*DEADLINE, "--window-hours", "inf"], "--window-hours: write a number below 1,000,000"),
+        ("bench", [*BIDS, "--climates", ","], "--climates: no climate named; there are"),
+        ("bench", [*BIDS, "--page", "/proc/no.html"], "/proc/no.html cannot be written"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(
+    verb: str, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(*_: object) -> None:
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr(bench, "_score_all", ran)
+    file = [str(tmp_path / "page.html")] if verb == "report" else []
+    result = lab(verb, *file, *[str(traces(tmp_path)) if word == "TRACES" else word for word in words])
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_page_that_was_there_stays_as_it_was_where_nothing_is_run(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("before")
+    result, file = run(tmp_path, "--case", "no/such")
+    assert (result.exit_code, file.read_text()) == (2, "before")
+
+
+@pytest.mark.parametrize("words", [["--case", "calm/1"], ["--strategies", "levi"], ["--baseline", "levi"]])
+def test_a_saved_table_takes_nothing_that_it_would_not_heed(words: list[str], tmp_path: Path) -> None:
+    result = lab("report", str(tmp_path / "page.html"), "--from", str(tmp_path / "bench.json"), *words)
+    assert (result.exit_code, "a saved table holds no runs" in result.stderr) == (2, True)
+
+
+def test_a_folder_of_traces_is_nothing_to_a_problem_that_runs_on_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUBID_LAB_TRACES", "/nowhere")
+    words = ["--problem", "bids", "--climates", "calm", "--seeds", "1", "--hours", "0.2", "--workers", "1"]
+    result = lab("report", str(tmp_path / "page.html"), *words, "--strategies", "ladder")
+    assert result.exit_code == 0, result.output
+    assert "how long capacity lasts: this problem runs on no traces" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

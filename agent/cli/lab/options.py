@@ -26,6 +26,8 @@ class Numbers(tuple[float, ...]):
         return ",".join(f"{number:g}" for number in self)
 
 
+MOST = 1e6
+"""No number is as large: a century of hours."""
 DEADLINE_HOURS = Numbers((52.0, 70.0))
 OVERHEAD_HOURS = Numbers((0.05, 0.2))
 
@@ -43,7 +45,7 @@ def numbers(option: str, text: str) -> Numbers:
         found = Numbers(float(part) for part in text.split(","))
     except ValueError:
         found = Numbers()
-    if not found or not all(0 < number < 1e6 for number in found):  # noqa: PLR2004 - a century of hours
+    if not found or not all(0 < number < MOST for number in found):
         exits.stop(exits.BAD_INPUT, [f"{option}: write positive numbers with commas between, such as 52,70"])
     return found
 
@@ -127,6 +129,13 @@ def taking(verb: Callable[..., None]) -> Callable[..., None]:
     """Return a verb whose parameter `options` is given as the options of a problem, one for each field."""
     signature = inspect.signature(verb)
     names = [field.name for field in fields(Options)]
+
+    def options(given: dict[str, Any]) -> Options:
+        for name, value in given.items():
+            if isinstance(value, float) and not abs(value) < MOST:
+                exits.stop(exits.BAD_INPUT, [f"--{name.replace('_', '-')}: write a number below {MOST:,.0f}"])
+        return Options(**given)
+
     ours = [
         inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
         for field in fields(Options)
@@ -139,7 +148,7 @@ def taking(verb: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def run(**given: Any) -> None:  # noqa: ANN401 - what the command line holds
-        verb(options=Options(**{name: given.pop(name) for name in names}), **given)
+        verb(options=options({name: given.pop(name) for name in names}), **given)
 
     run.__signature__ = signature.replace(parameters=[*theirs, *ours])  # type: ignore[attr-defined]
     return run

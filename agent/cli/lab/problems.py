@@ -78,8 +78,8 @@ def _bids(options: Options) -> "Problem":
     from agent.lab.bids import problem
     from agent.simulator import climate
 
-    climates = tuple(options.climates.split(","))
-    unknown = sorted(set(climates) - set(climate.names()))
+    climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
+    unknown = sorted(set(climates) - set(climate.names())) if climates else ["climate named"]
     if unknown:
         exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; there are {', '.join(climate.names())}"])
     return problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)

@@ -40,6 +40,9 @@ def report(  # noqa: PLR0913 - one parameter per option
     running.must_be_writable(to)
     if (problem is None) is (table is None):
         exits.stop(exits.BAD_INPUT, ["name a problem with --problem, or a saved table with --from"])
+    if table is not None and any(each is not None for each in (case, strategies, baseline)):
+        sentence = "a saved table holds no runs and is drawn whole: leave --case, --strategies and --baseline out"
+        exits.stop(exits.BAD_INPUT, [sentence])
     # A study that is not there shows before the bench runs.
     searched = [] if study is None else list(_searched(storage, study))
     if table is not None:
@@ -70,6 +73,10 @@ def _run(
     from agent.lab.page import plots, saved
 
     built = running.built(name, options)
+    if case is not None:
+        # A bench may take minutes: a run that is not there shows before it.
+        with running.honest():
+            plots.must_have(built, case)
     made = running.compared(built, *how)
     tables = [saved.table(each.document()) for each in made]
     parts = built.parts() if isinstance(built, Divided) else [built]
@@ -77,19 +84,19 @@ def _run(
     with running.honest():
         for place, (part, each) in enumerate(zip(parts, made, strict=True)):
             drawn += plots.of_problem(part, each, case, str(place))
-        drawn += _lasting(options)
+        drawn += _lasting(options if "traces" in made[0].about else None)
     return tables, drawn
 
 
-def _lasting(options: Options) -> "Iterator[Plot | str]":
-    """Yield how long capacity lasts in the traces, where the problem runs on any."""
+def _lasting(options: Options | None) -> "Iterator[Plot | str]":
+    """Yield how long capacity lasts in the traces; a problem without options for them runs on none."""
     from agent.lab import traces
     from agent.lab.page import foreseen
 
-    if options.traces is None:
+    if options is None:
         yield "how long capacity lasts: this problem runs on no traces"
         return
-    yield foreseen.plot(traces.folder(options.traces), "lasting") or "how long capacity lasts: it never changed"
+    yield foreseen.plot(traces.folder(options.folder()), "lasting") or "how long capacity lasts: it never changed"
 
 
 def _searched(storage: str, name: str) -> "Iterator[Plot | str]":

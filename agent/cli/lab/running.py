@@ -63,8 +63,15 @@ def compared(
 
 def must_be_writable(path: Path) -> None:
     """End where a file could not be written, before any work is done for it."""
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        exits.stop(exits.BAD_INPUT, [f"{path} cannot be written there; name a file in a folder that exists"])
+    is_there = path.exists()
+    try:
+        # Permissions, read-only mounts and names too long all show here alone; nothing is changed by it.
+        path.open("ab").close()
+        if not is_there:
+            path.unlink()
+    except OSError as error:
+        why = f"({error.strerror}); name a file in a folder that exists and that you may write to"
+        exits.stop(exits.BAD_INPUT, [f"{path} cannot be written {why}"])
 
 
 def write(path: Path, text: str) -> None:

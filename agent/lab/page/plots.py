@@ -20,12 +20,20 @@ def of_saved(tables: Sequence[saved.Table]) -> Iterator[Plot | str]:
         yield drawn or f"cost against lateness{of}: no strategy differs from another in it"
 
 
-def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> Iterator[Plot | str]:
-    """Yield what a problem that was just run can show besides.
+def must_have(problem: Problem, key: str) -> None:
+    """Raise where a problem has no run of that name.
 
     Raises:
-        NotComparable: there is no such case.
+        NotComparable: with how runs are called there.
     """
+    keys = [each.key for each in problem.cases()]
+    if key not in keys:
+        called = f"{keys[0]!r} to {keys[-1]!r}" if keys else "nothing: no window fits"
+        raise NotComparable("no_case", f"there is no run {key!r}; the {len(keys):,} of them are called {called}")
+
+
+def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> Iterator[Plot | str]:
+    """Yield what a problem that was just run can show besides; a `case` may be a run of another part."""
     cases = problem.cases()
     by_strategy = {row.strategy: row.costs for row in table.rows}
     against = problem.optimum if problem.optimum in by_strategy else table.baseline
@@ -36,6 +44,9 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
         yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
         return
     chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)
+    if chosen is None:
+        yield f"one run's timeline{_part(problem)}: the run that was named, {case}, is of another table"
+        return
     told = problem.timeline([row.strategy for row in table.rows], chosen)
     yield kept.plot(told, f"run-{name}") if isinstance(told, timeline.Kept) else run.plot(told, f"run-{name}")
 
@@ -47,9 +58,11 @@ def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:
     return cases[sorted(range(len(cases)), key=lambda place: (dollars[place], place))[len(cases) // 2]]
 
 
-def _named(cases: Sequence[Case], key: str) -> Case:
-    found = next((each for each in cases if each.key == key), None)
-    if found is None:
-        sentence = f"there is no run {key!r}; they are called such as {cases[0].key!r}"
-        raise NotComparable("no_case", sentence)
-    return found
+def _named(cases: Sequence[Case], key: str) -> Case | None:
+    return next((each for each in cases if each.key == key), None)
+
+
+def _part(problem: Problem) -> str:
+    """Return what tells a part from the others."""
+    climate = problem.about().get("climate")
+    return "" if climate is None else f" of {climate}"
