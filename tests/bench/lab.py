@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.decide import hazards, horizon
-from agent.lab.deadline import baselines, learning, optimum, ticks, window
+from agent.lab import blocks
+from agent.lab.deadline import baselines, learning, optimum, ticks
 from agent.lab.deadline.ticks import Rule, Setting
 from agent.lab.deadline.window import Window
 from tests.bench import report
@@ -33,7 +34,7 @@ def measure() -> bool:
 
 def drawn(gap: int) -> Window:
     """Return a window of a pool that comes and goes."""
-    count = SETTING.allowed // gap + window.SPARE_TICKS
+    count = SETTING.allowed // gap + blocks.SPARE_TICKS
     lots = np.random.default_rng(SEED).random(count)
     is_up = [True]
     for lot in lots[1:]:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, interval, table
+from agent.lab import bench, blocks, interval, table
 from agent.lab.deadline import baselines, problem, ticks, window
 
 RECORDED = os.environ.get("GPUBID_TRACES")
@@ -168,4 +168,4 @@ def test_a_case_lies_where_the_trace_says(tmp_path: Path) -> None:
     first, *_ = small(tmp_path).cases()
     begin, end = first.span
     assert begin.isoformat() == "2026-01-01T00:00:00+00:00"
-    assert (end - begin).total_seconds() == (12 * 6 + window.SPARE_TICKS) * 600
+    assert (end - begin).total_seconds() == (12 * 6 + blocks.SPARE_TICKS) * 600

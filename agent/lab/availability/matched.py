@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.lab.availability.span import CLUSTER_HOURS, Span
+from agent.lab.availability.span import Span
 from agent.lab.bench import Score
 
 OFF = "nothing"
@@ -76,7 +76,7 @@ def _slope(first: Dial, second: Dial) -> float:
 
 def others(spans: Sequence[Span], hours: float) -> list[tuple[int, ...]]:
     """Return, for each span of `hours`, the places of the spans that its dial is chosen on: none where all overlap."""
-    stretches = [int(each.begins_hours // CLUSTER_HOURS) for each in spans]
+    stretches = [each.block for each in spans]
     found = []
     for span, stretch in zip(spans, stretches, strict=True):
         apart = [place for place, each in enumerate(spans) if abs(each.begins_hours - span.begins_hours) >= hours]

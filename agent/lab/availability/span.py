@@ -12,11 +12,10 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from agent.lab import blocks
 from agent.lab.traces import Trace
 
 LOOK_SECONDS = 30
-CLUSTER_HOURS = 96
-"""Spans of one group that begin within the same four days are not independent: the bootstrap draws them together."""
 ANY_NUMBER = 1_000_000
 _ZONE = re.compile(r"^(?P<region>.+?)(?:-[a-z]|(?<=\d)[a-z])(?P<rest>_.*)?$")
 
@@ -63,7 +62,12 @@ class Span:
     @property
     def cluster(self) -> str:
         """The group and the four days it begins in."""
-        return f"{self.group}/{int(self.begins_hours // CLUSTER_HOURS)}"
+        return f"{self.group}/{self.block}"
+
+    @property
+    def block(self) -> int:
+        """The four days it begins in."""
+        return blocks.of(self.begins_hours)
 
     @property
     def steps(self) -> int:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.decide.hazards import Hazards
+from agent.lab import blocks
 from agent.lab.deadline import fitting
 from agent.lab.deadline.cross_fit import CrossFit
-from agent.lab.deadline.window import CLUSTER_HOURS, Window
+from agent.lab.deadline.window import Window
 from agent.lab.traces import Trace
 
 LEAST_TICKS = 2
@@ -29,7 +30,7 @@ def fold(window: Window, by: CrossFit) -> Fold:
     """Return the fold of a window."""
     if by is CrossFit.POOL:
         return Fold(zone=zone(window.pool))
-    return Fold(block=window.first * window.gap_seconds // (CLUSTER_HOURS * 3600))
+    return Fold(block=window.block)
 
 
 def fitted(traces: Sequence[Trace], left_out: Fold, by: CrossFit, hours: float) -> Hazards:
@@ -56,8 +57,8 @@ def _of_other_zones(traces: Sequence[Trace], left_out: Fold) -> Iterator[fitting
 def _of_other_days(traces: Sequence[Trace], left_out: Fold, hours: float) -> Iterator[fitting.Sight]:
     for trace in traces:
         gap = trace.gap_seconds / 3600
-        begin = int(left_out.block * CLUSTER_HOURS / gap)
-        end = int(((left_out.block + 1) * CLUSTER_HOURS + hours) / gap) + 1
+        begin = int(left_out.block * blocks.CLUSTER_HOURS / gap)
+        end = int(((left_out.block + 1) * blocks.CLUSTER_HOURS + hours) / gap) + 1
         for part in (trace.available[:begin], trace.available[end:]):
             if len(part) >= LEAST_TICKS:
                 yield fitting.Sight(part > 0, gap)

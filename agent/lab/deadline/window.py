@@ -5,12 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from agent.lab import blocks
 from agent.lab.traces import Trace
-
-SPARE_TICKS = 24
-"""Ticks after the last deadline, so that a late run can be seen to its end."""
-CLUSTER_HOURS = 96
-"""Windows of one pool that begin within the same four days are not independent: the bootstrap draws them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,12 @@ class Window:
     @property
     def cluster(self) -> str:
         """The pool and the four days it begins in."""
-        return f"{self.pool}/{self.first * self.gap_seconds // (CLUSTER_HOURS * 3600)}"
+        return f"{self.pool}/{self.block}"
+
+    @property
+    def block(self) -> int:
+        """The four days it begins in."""
+        return blocks.of(self.first * self.gap_seconds / 3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ OWN = Prices()
 
 
 def cut(trace: Trace, hours: float, stride_hours: float, prices: Prices) -> tuple[Window, ...]:
-    """Return the windows of `hours` and `SPARE_TICKS`, one every `stride_hours` from the first tick on."""
-    length = int(hours * 3600 / trace.gap_seconds) + SPARE_TICKS
+    """Return the windows of `hours` and `blocks.SPARE_TICKS`, one every `stride_hours` from the first tick on."""
+    length = int(hours * 3600 / trace.gap_seconds) + blocks.SPARE_TICKS
     seconds = stride_hours * 3600
     starts: list[int] = []
     while (first := round(len(starts) * seconds / trace.gap_seconds)) + length <= trace.ticks:

@@ -1,0 +1,12 @@
+"""Which runs over one record are not independent of each other, and how far a run may be looked at after its end."""
+
+CLUSTER_HOURS = 96
+"""Runs of one place that begin within the same four days are not independent: the bootstrap draws them together, and
+what is scored on one such stretch is chosen on others."""
+SPARE_TICKS = 24
+"""Ticks after the last deadline, so that a late run can be seen to its end."""
+
+
+def of(hours: float) -> int:
+    """Return the stretch of four days that begins `hours` after a record does, counted from 0."""
+    return int(hours // CLUSTER_HOURS)
