@@ -15,7 +15,6 @@ from agent.domain import host, usefulness
 from agent.domain.decision import Option, Reason
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
 
 LOOK_AT = 12
 """So many offers beside what is held are weighed; `warm` looks at the best of them."""
@@ -88,11 +87,11 @@ def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence
     choice = warm.choose([spot.place for spot in spots], terms)
     above = sum(choice.spots) + choice.on_demand - len(held)
     made = Keeping(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
-    return _less_standing(made, spots, held, terms, view.workload)
+    return _less_standing(made, spots, held, terms, view)
 
 
 def _less_standing(
-    made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms, work: Workload
+    made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms, view: View
 ) -> Keeping:
     left = {spot.host_id: count for spot, count in zip(spots, made.choice.spots, strict=True)}
     on_demand, standing = made.choice.on_demand, set()
@@ -104,7 +103,8 @@ def _less_standing(
         else:
             continue
         standing.add(lease.lease_id)
-        made.running += usefulness.is_useful(lease, work)
+        # What a market that does not answer last showed is no reason to give up what is seen to run.
+        made.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
     for spot in spots:
         if spot.candidate is not None:
             made.spots.extend([spot.candidate] * left[spot.host_id])

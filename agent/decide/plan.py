@@ -145,6 +145,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             views.append(_dated(_renewed(answer, work), fleet))
     if not views:
         return
+    held = tuple(held for place in work.places for held in fleet.leases_of(place))
     view = View(
         workload=work,
         slots=tuple(views),
@@ -155,7 +156,8 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         hosts=ground.hosts,
         rivals=ground.rivals,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
-        leases=tuple(held for place in work.places for held in fleet.leases_of(place)),
+        leases=held,
+        unseen=frozenset(each.lease_id for each in held if not fleet.is_seen(each)),
         task=task.of(fleet, work),
         learned=watching.learned(fleet.capacity.get(work.name)),
         fastest=task.fastest(fleet.typical, work),
@@ -266,7 +268,7 @@ def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
     view = fleet.markets.get(given_up.market)
     if view is None or not view.no_spend_because:
         return None
-    others = (held for held in fleet.leases_of(place) if held.lease_id != given_up.lease_id)
+    others = (held for held in fleet.leases_of(place) if held.lease_id != given_up.lease_id and fleet.is_seen(held))
     if any(usefulness.is_useful(held, fleet.workload(place.workload)) for held in others):
         return None
     return limits.Strike("no_spend", view.no_spend_because)

@@ -91,7 +91,8 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if held is pair[-1]:
         is_lost = held.state is LeaseState.PAUSED and not held.has_run
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
-    if any(usefulness.is_useful(lease, work) for lease in others) and may_leave(held, work):
+    seen = (lease for lease in others if fleet.is_seen(lease))
+    if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
 

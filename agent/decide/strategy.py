@@ -86,7 +86,8 @@ class View:
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
     losses to the market per hour over the fleet's own record, `hosts` what each host is judged by, `rivals` the law by
     which headroom saves losses. `markets` are those it may be rented on now, `leases` all open ones of the workload,
-    also of slots not for the strategy now; `losses` its interruptions of the last day. `task` is the work of its
+    also of slots not for the strategy now, `unseen` the ids of those whose market was not listed in this cycle, so that
+    they are known as they last were; `losses` its interruptions of the last day. `task` is the work of its
     deadline, where it has one; `learned` is what its looks taught of interruptible capacity, `by_market` what they
     taught of each market where the work may use several. `fastest` is the DLPerf of the fastest slice among the models
     that it names, 0 where it names fewer than two or none was seen yet.
@@ -101,6 +102,7 @@ class View:
     hosts: Mapping[str, HostRecord] = field(default_factory=dict)
     markets: tuple[str, ...] = ()
     leases: tuple[Lease, ...] = ()
+    unseen: frozenset[str] = frozenset()
     losses: tuple[Loss, ...] = ()
     task: Task | None = None
     learned: hazards.Learned = hazards.UNSEEN

@@ -136,6 +136,11 @@ class Fleet:
         """Return the open leases that count for a slot, oldest first; held ones do not."""
         return self._by_slot.get(slot, ())
 
+    def is_seen(self, lease: Lease) -> bool:
+        """Tell whether the market of a lease was listed in this cycle: else it is known as it last was."""
+        view = self.markets.get(lease.market)
+        return view is not None and view.is_fresh
+
     def paying_intent(self, slot: Slot) -> Intent | None:
         """Return the open intent of a slot that may raise what we pay, or None: it blocks the slot."""
         return self._paying.get(slot)

@@ -1,5 +1,6 @@
 """What a slot needs before any strategy is asked, and what is released whatever a strategy thinks."""
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -177,6 +178,13 @@ def test_the_old_lease_of_a_finished_move_goes() -> None:
 def test_the_old_lease_stays_until_the_new_one_runs() -> None:
     starting = builders.lease(2, opened_at=NOW, state=LeaseState.STARTING, state_since=NOW)
     assert released(OLD, starting) == []
+
+
+def test_the_old_lease_stays_while_the_market_of_the_new_one_does_not_answer() -> None:
+    new = dataclasses.replace(NEW, market="runpod")
+    silent, seen = ({"vast": builders.view(), "runpod": builders.view(is_fresh=known)} for known in (False, True))
+    assert released(OLD, new, markets=silent) == []
+    assert released(OLD, new, markets=seen) == [("vast-1", "moved")]
 
 
 def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:

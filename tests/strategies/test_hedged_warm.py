@@ -99,6 +99,21 @@ def test_a_spare_slot_that_serves_stays_while_others_that_run_are_not_ready() ->
     assert len([each for each in made if isinstance(each, Release)]) == 1
 
 
+def test_a_spare_slot_stays_while_the_market_of_the_others_does_not_answer() -> None:
+    held = [*leases(3, market="runpod"), *leases(4)[3:]]
+    fleet = seen(offers(1), held, hosts=rough(0.001))
+
+    def given_up(*, is_fresh: bool) -> list[Decision]:
+        other = builders.view(market="runpod", is_fresh=is_fresh)
+        made = decided(dataclasses.replace(fleet, markets={**fleet.markets, "runpod": other}))
+        return [each for each in made if isinstance(each, Release)]
+
+    assert given_up(is_fresh=False) == []
+    (gone,) = given_up(is_fresh=True)
+    assert isinstance(gone, Release)
+    assert gone.lease.market == "vast"
+
+
 @pytest.mark.parametrize("cause", [Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP])
 @pytest.mark.parametrize("running", [2, 3])
 def test_what_ended_by_itself_or_by_hand_cools_off_where_it_stands(cause: Cause, running: int) -> None:
