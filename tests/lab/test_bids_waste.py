@@ -32,7 +32,7 @@ LOST = (
 
 
 def test_a_lost_run_is_useful_to_its_last_checkpoint_and_every_cent_has_a_kind() -> None:
-    found = waste.split(LOST, {1: 100.0}, {(1, 60 * MINUTE)}, PROMISE, 2 * HOUR)
+    found = waste.split(waste.parts(LOST, {1: 100.0}, {(1, 60 * MINUTE)}, PROMISE, 2 * HOUR))
     # 41 minutes of running: 1 restores, 30 reach a checkpoint, 10 are lost.
     assert found.useful_hours == pytest.approx(0.5)
     assert found.useful_dlperf_hours == pytest.approx(50.0)
@@ -50,7 +50,7 @@ def test_a_lost_run_is_useful_to_its_last_checkpoint_and_every_cent_has_a_kind()
 
 
 def test_what_we_stop_ourselves_is_useful_to_its_end() -> None:
-    found = waste.split(LOST, {1: 100.0}, {(1, 46 * MINUTE), (1, 60 * MINUTE)}, PROMISE, 2 * HOUR)
+    found = waste.split(waste.parts(LOST, {1: 100.0}, {(1, 46 * MINUTE), (1, 60 * MINUTE)}, PROMISE, 2 * HOUR))
     assert found.useful_hours == pytest.approx(40 / 60)
     assert found.dollars["lost"] == 0.0
 
@@ -61,7 +61,7 @@ def test_what_runs_beside_the_old_lease_idles_and_what_goes_on_is_not_lost() -> 
         turn(10 * MINUTE, PAID, runs=True, holds=True, contract=2),
         turn(14 * MINUTE, Rates(), ends=True),
     )
-    found = waste.split(turns, {1: 50.0, 2: 100.0}, {(1, 14 * MINUTE)}, PROMISE, 20 * MINUTE)
+    found = waste.split(waste.parts(turns, {1: 50.0, 2: 100.0}, {(1, 14 * MINUTE)}, PROMISE, 20 * MINUTE))
     assert found.dollars["idle"] == pytest.approx(3 * 0.011)
     assert found.dollars["loading"] == pytest.approx(2 * 0.011)
     assert found.useful_dlperf_hours == pytest.approx(13 / 60 * 50 + 6 / 60 * 100)

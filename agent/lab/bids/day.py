@@ -5,7 +5,7 @@ nothing was due for it on the market. `tests/lab/test_bids_day.py` holds that to
 host that falls silent counts as lost from the last look, so by one poll earlier.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -150,15 +150,18 @@ class Day:
         leases = self.engine.book.leases
         return len(leases) == 1 and all(_is_settled(held, now) for held in leases.values())
 
+    def parts(self) -> Iterable[waste.Part]:
+        """Return what has been paid so far, in parts."""
+        contracts = self.world.contracts.values()
+        speeds = {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
+        return waste.parts(self.world.turns(), speeds, self.market.stops, CHECKPOINT, self.clock.time())
+
     def told(self) -> Lived:
         """Return what has become of it so far."""
         world = self.world
-        end = self.clock.time()
         contracts = world.contracts.values()
-        speeds = {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
-        split = waste.split(world.turns(), speeds, self.market.stops, CHECKPOINT, end)
         return Lived(
-            split=split,
+            split=waste.split(self.parts()),
             charged=world.charged_total(),
             losses=len(self.engine.book.losses),
             leases=len(world.contracts),

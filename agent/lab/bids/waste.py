@@ -7,7 +7,7 @@ what was done after that is lost; one that we stopped ourselves, or that still r
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.domain.workload import Checkpoint
@@ -49,6 +49,23 @@ class Run:
     is_lost: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a contract was paid for within a span, epoch seconds: dollars of one kind, and the DLPerf of useful work."""
+
+    contract_id: int
+    kind: str
+    start: float
+    end: float
+    dollars: float
+    dlperf: float = 0.0
+
+    @property
+    def useful_hours(self) -> float:
+        """Hours of useful work in it."""
+        return (self.end - self.start) / HOUR if self.kind == "useful" else 0.0
+
+
 @dataclass(slots=True)
 class Split:
     """Dollars by kind, and what came of them: useful hours, and useful DLPerf-hours."""
@@ -63,59 +80,64 @@ class Split:
         return sum(self.dollars.values())
 
 
-def split(
+def split(found: Iterable[Part]) -> Split:
+    """Return the sums of the parts of a bill."""
+    made = Split()
+    for part in found:
+        made.dollars[part.kind] += part.dollars
+        made.useful_hours += part.useful_hours
+        made.useful_dlperf_hours += part.useful_hours * part.dlperf
+    return made
+
+
+def parts(
     turns: Sequence[Turn],
     speeds: Mapping[int, float],
     stops: Collection[tuple[int, float]],
     checkpoint: Checkpoint,
     end: float,
-) -> Split:
-    """Return what a bill was paid for, up to `end`.
+) -> Iterator[Part]:
+    """Yield what a bill was paid for, up to `end`.
 
     `turns` are the till's; `speeds` are DLPerf by contract; `stops` are contracts that we ended, and when.
     """
-    found = Split()
     stretches = _stretches(turns, end)
-    for contract in stretches.values():
+    for contract_id, contract in stretches.items():
         for stretch in contract:
-            found.dollars["traffic"] += stretch.traffic_dollars
+            yield Part(contract_id, "traffic", stretch.start, stretch.end, stretch.traffic_dollars)
             if not stretch.is_running:
-                _at_rest(found, stretch)
+                yield from _at_rest(contract_id, stretch)
     busy_until = float("-inf")
     for run in sorted(runs(stretches, stops, end), key=lambda each: (each.start, each.contract_id)):
-        worked_until = _of_run(found, run, stretches[run.contract_id], checkpoint, busy_until, speeds)
-        busy_until = max(busy_until, worked_until)
-    return found
+        restored = min(run.start + checkpoint.restore.total_seconds(), run.end)
+        begins = min(max(restored, busy_until), run.end)
+        ends = begins + _kept(run.end - begins, checkpoint) if run.is_lost else run.end
+        for kind, first, last in (
+            ("loading", run.start, restored),
+            ("idle", restored, begins),
+            ("useful", begins, ends),
+            ("lost", ends, run.end),
+        ):
+            yield from _of_run(stretches[run.contract_id], run.contract_id, kind, (first, last), speeds)
+        busy_until = max(busy_until, run.end)
 
 
-def _at_rest(found: Split, stretch: Stretch) -> None:
+def _at_rest(contract_id: int, stretch: Stretch) -> Iterator[Part]:
     hours = (stretch.end - stretch.start) / HOUR
-    found.dollars["loading" if stretch.holds_gpu else "paused"] += stretch.rates.disk * hours
-    found.dollars["idle"] += stretch.rates.gpu * hours
+    kind = "loading" if stretch.holds_gpu else "paused"
+    yield Part(contract_id, kind, stretch.start, stretch.end, stretch.rates.disk * hours)
+    yield Part(contract_id, "idle", stretch.start, stretch.end, stretch.rates.gpu * hours)
 
 
 def _of_run(
-    found: Split,
-    run: Run,
-    stretches: Iterable[Stretch],
-    checkpoint: Checkpoint,
-    busy_until: float,
-    speeds: Mapping[int, float],
-) -> float:
-    """Add one run; return until when it works."""
-    restored = min(run.start + checkpoint.restore.total_seconds(), run.end)
-    begins = min(max(restored, busy_until), run.end)
-    ends = begins + _kept(run.end - begins, checkpoint) if run.is_lost else run.end
-    for stretch in stretches:
-        if stretch.is_running:
-            found.dollars["loading"] += stretch.dollars(run.start, restored)
-            found.dollars["idle"] += stretch.dollars(restored, begins)
-            found.dollars["useful"] += stretch.dollars(begins, ends)
-            found.dollars["lost"] += stretch.dollars(ends, run.end)
-    hours = (ends - begins) / HOUR
-    found.useful_hours += hours
-    found.useful_dlperf_hours += hours * speeds[run.contract_id]
-    return run.end
+    contract: Iterable[Stretch], contract_id: int, kind: str, span: tuple[float, float], speeds: Mapping[int, float]
+) -> Iterator[Part]:
+    """Yield a span of one run, a part for each stretch that it reaches into."""
+    for stretch in contract:
+        first, last = max(span[0], stretch.start), min(span[1], stretch.end)
+        if stretch.is_running and last > first:
+            dlperf = speeds[contract_id] if kind == "useful" else 0.0
+            yield Part(contract_id, kind, first, last, stretch.dollars(first, last), dlperf)
 
 
 def _kept(seconds: float, checkpoint: Checkpoint) -> float:
