@@ -9,12 +9,14 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params, Tuned
+from agent.lab import timeline
 from agent.lab.bench import Case, Score
-from agent.lab.bids import baselines, day, hindsight
+from agent.lab.bids import baselines, day, hindsight, telling, waste
 from agent.markets import port
 
 OPTIMUM = "hindsight"
 OURS = ("patient", "hedged")
+MARKET = "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)"
 PER = 1000.0
 """Costs are told per so many useful DLPerf-hours: about ten hours of an RTX 4090."""
 REFERENCE_DLPERF = 98.3
@@ -90,9 +92,7 @@ class BidsProblem:
 
         A day without useful work counts as late, at the most that the workload would pay for a reference card.
         """
-        if not isinstance(case, Seeded):
-            raise TypeError("bids runs seeds")
-        setting = day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
+        setting = self._setting(case)
         best = _bound(setting)
         if strategy == OPTIMUM:
             return Score(_per(best.dollars(best.work), best.work), is_late=best.work <= 0)
@@ -109,10 +109,30 @@ class BidsProblem:
         }
         return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
 
+    def timeline(self, strategies: Sequence[str], case: Case) -> timeline.Auction:
+        """Return what became of a day, lived anew under each strategy; of the bound what so much could have bought."""
+        setting = self._setting(case)
+        return timeline.Auction(
+            case=case.key,
+            market=MARKET,
+            hours=self.hours,
+            per=PER,
+            kinds=waste.KINDS,
+            bidders=tuple(
+                telling.bidder(name, day.Day(setting, name, self._tuned)) for name in strategies if name != OPTIMUM
+            ),
+            bound=telling.bound(_bound(setting)) if OPTIMUM in strategies else (),
+        )
+
+    def _setting(self, case: Case) -> day.Setting:
+        if not isinstance(case, Seeded):
+            raise TypeError("bids runs seeds")
+        return day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
+
     def about(self) -> Mapping[str, object]:
         """Return what the rehearsed market is, and that it is one."""
         return {
-            "market": "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)",
+            "market": MARKET,
             "unit": f"dollars per {PER:,.0f} useful DLPerf-hours; 'late' counts days without useful work",
             "climate": ", ".join(self.climates),
             "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",

@@ -20,14 +20,29 @@ FARTHEST = 2.5
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of text: heading and rows; the columns after the first `words` are figures, the rows at `sums` sums."""
+
+    caption: str
+    heading: tuple[str, ...]
+    words: int
+    rows: tuple[tuple[str, ...], ...]
+    sums: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture with what it shows in words: `says` for whoever cannot see it, `note` for everybody."""
+    """A picture with what it shows in words: `says` for whoever cannot see it, `note` for everybody.
+
+    `table` has its figures, where they are worth reading.
+    """
 
     title: str
     says: str
     note: str
     svg: Markup
     is_wide: bool = False
+    table: Grid | None = None
 
 
 def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence[str] = ()) -> str:

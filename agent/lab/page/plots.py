@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.lab import timeline
 from agent.lab.bench import Case, NotComparable, Problem
-from agent.lab.page import costs, groups, kept, run, saved, trade
+from agent.lab.page import auction, costs, groups, kept, run, saved, trade
 from agent.lab.page.html import Plot
 from agent.lab.table import Table
 
@@ -48,7 +48,13 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
         yield f"one run's timeline{_part(problem)}: the run that was named, {case}, is of another table"
         return
     told = problem.timeline([row.strategy for row in table.rows], chosen)
-    yield kept.plot(told, f"run-{name}") if isinstance(told, timeline.Kept) else run.plot(told, f"run-{name}")
+    yield _drawn(told, f"run-{name}")
+
+
+def _drawn(told: timeline.Timeline | timeline.Kept | timeline.Auction, name: str) -> Plot:
+    if isinstance(told, timeline.Auction):
+        return auction.plot(told, name)
+    return kept.plot(told, name) if isinstance(told, timeline.Kept) else run.plot(told, name)
 
 
 def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:
