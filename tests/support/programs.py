@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import aiohttp
 
 from agent.simulator.gate import DEFAULT_KEY
 
-TRIES = 800
+PATIENCE_SECONDS = 120.0
+"""How long anything is waited for, which on an idle machine comes within a few."""
 PAUSE_SECONDS = 0.05
 BEHIND_SECONDS = 50
 """How far behind ours a market's clock starts: it may be moved that far and as much again before it is too far off."""
@@ -57,14 +59,15 @@ checkpoint = {{ at = "remote" }}
 
 
 async def until(ask: Callable[[], Any], what: str) -> Any:
-    """Return the first answer that is true, asking a bounded number of times."""
-    for _ in range(TRIES):
+    """Return the first answer that is true, asking for a bounded time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
         answer = ask()
         value = await answer if inspect.isawaitable(answer) else answer
         if value:
             return value
+        assert time.monotonic() < deadline, f"never seen: {what}"
         await asyncio.sleep(PAUSE_SECONDS)
-    raise AssertionError(f"never seen: {what}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ async def gpubid(place: Path, *arguments: str | Path, **changes: str | None) -> 
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), 120)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
     finally:
         if process.returncode is None:
             process.kill()
@@ -192,7 +195,7 @@ async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
     )
     assert process.stdout is not None
     try:
-        urls = json.loads(await asyncio.wait_for(process.stdout.readline(), 120))
+        urls = json.loads(await asyncio.wait_for(process.stdout.readline(), PATIENCE_SECONDS))
         async with aiohttp.ClientSession() as link:
             yield Market(urls, link)
     finally:
@@ -274,7 +277,7 @@ class Daemon:
 
     async def ended(self) -> int:
         """Wait for its end and return its exit code."""
-        code = await asyncio.wait_for(self.process.wait(), 60)
+        code = await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
         await asyncio.gather(*self._reading)
         return code
 
