@@ -16,7 +16,7 @@ from agent.domain import money
 from agent.domain.budget import EVERYTHING, Kind, Scope
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.lease import Bills, Lease, LeaseState
 
 
 def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
@@ -98,4 +98,6 @@ def _priority(fleet: Fleet, lease: Lease) -> float:
 
 
 def _may_bill_gpu(lease: Lease) -> bool:
+    if lease.bills is Bills.GPU_AND_DISK and lease.state is not LeaseState.MISSING:
+        return True
     return lease.state in {LeaseState.RUNNING, LeaseState.STARTING, LeaseState.EXITED} or slots.may_start(lease)

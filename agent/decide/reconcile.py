@@ -116,13 +116,13 @@ def _present(
     fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     seen = STATES.get(row.state)
+    previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
     if seen is None:
-        return None, None
+        return _unread(fleet, view, held, row, (previous, listed_at)), None
     differs = _difference(fleet, held, row)
     if differs:
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
     target = held.state if held.state is LeaseState.RELEASING else seen
-    previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
     doubted = memory.suspicions.get(held.lease_id)
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
@@ -131,6 +131,14 @@ def _present(
         return _lost(fleet, view, held, row, target, (previous, listed_at)), None
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
     return readiness.seen(fleet, view, held, row, fact), None
+
+
+def _unread(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, between: tuple[datetime, datetime]
+) -> LeaseChanged | None:
+    """What nobody can read is no interruption and no start, but a lease that did not pay for GPUs may now."""
+    is_counted = held.bills is Bills.GPU_AND_DISK or held.state is LeaseState.RELEASING
+    return None if is_counted else _updated(fleet, view, held, row, held.state, between)
 
 
 def _difference(fleet: Fleet, held: Lease, row: Instance) -> str:
@@ -216,10 +224,12 @@ def _kind(held: Lease, target: LeaseState) -> str:
 
 def _bills(held: Lease, row: Instance) -> Bills:
     """Return what a row bills; a lease that bills nothing is taken for released, which a silent host's must not be."""
+    if row.bills_gpu:
+        return Bills.GPU_AND_DISK
     if row.state is InstanceState.OFFLINE:
         is_unconfirmed = held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
         return Bills.DISK if is_unconfirmed else Bills.NOTHING
-    return Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK
+    return Bills.DISK
 
 
 def _metered(

@@ -31,6 +31,8 @@ class InstanceState(Enum):
 
 
 HOLDS_GPU = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
+_CHARGED = frozenset({InstanceState.RUNNING, InstanceState.EXITED, InstanceState.UNKNOWN})
+"""A container that ended gives no GPU back, and a combination nobody has seen may be a running one."""
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +40,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
     it), `disk_rate` what the disk costs per hour in every state. `bills_while_loading` tells that the GPUs are charged
-    from the rent on, not only from when they run, `is_silent` that the host stopped reporting a moment ago, for which
-    the GPUs are not charged. `host_id` is empty where the market does not tell it yet. `floor` is the host's floor on
-    the instance's own record. `traffic_*_gb` is what the market has billed so far. `message` is
+    from the rent on, not only from when they run, `may_bill_gpu` that they may be charged although the state does not
+    say so. `host_id` is empty where the market does not tell it yet. `floor` is the host's floor on the instance's own
+    record. `traffic_*_gb` is what the market has billed so far. `message` is
     untrusted text, bounded by the adapter; `has_trouble` tells that it reads like an error, `is_image_refused` that the
     image is what cannot be had. `ports` is as in a lease.
     """
@@ -75,7 +77,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     has_trouble: bool = False
     is_image_refused: bool = False
     bills_while_loading: bool = False
-    is_silent: bool = False
+    may_bill_gpu: bool = False
 
     @property
     def bid(self) -> UsdPerHour | None:
@@ -84,15 +86,13 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bills_gpu(self) -> bool:
-        """Whether its GPUs are charged for in its present state."""
-        if self.is_silent:
-            return False
+        """Whether its GPUs are charged for in its present state; what nobody knows counts as charged."""
         is_loading = self.state in {InstanceState.PENDING, InstanceState.LOADING}
-        return self.state is InstanceState.RUNNING or (is_loading and self.bills_while_loading)
+        return self.state in _CHARGED or self.may_bill_gpu or (is_loading and self.bills_while_loading)
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """What it costs per hour in its present state: GPU while it is charged, nothing while the host is offline."""
-        if self.state is InstanceState.OFFLINE:
-            return FREE
-        return self.disk_rate + self.gpu_rate if self.bills_gpu else self.disk_rate
+        """What it costs per hour in its present state; a host that is offline costs nothing where its GPUs do not."""
+        if self.bills_gpu:
+            return self.disk_rate + self.gpu_rate
+        return FREE if self.state is InstanceState.OFFLINE else self.disk_rate

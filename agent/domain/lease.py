@@ -52,14 +52,14 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
 class Lease:
     """Capacity we pay for.
 
-    `gpu_rate` while running, `disk_rate` in every state but offline. `bills` is what is charged since `accrued_until`,
-    which is how far its cost stands in the ledger. `paused_by_us` tells our own pause from a loss. `recent_bids` are
-    bids we made on it lately, newest first: the market echoes them as its floor; `bid_since` is when we last changed
-    it. `rival_floor` is what a rival bid when we last lost it. `has_failed` marks a start that came to nothing, or an
-    instance that is not what we asked for. `run_since` is when the present stretch of running began. A held lease is
-    metered and never acted on until a person adopts or releases it. `ready_since` is when its present stretch of
-    running became useful, where the workload tells; `was_ready` whether any stretch did; `runs` counts the stretches;
-    `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
+    `gpu_rate` while running, `disk_rate` in every state but offline; both where the market leaves doubt. `bills` is
+    what is charged since `accrued_until`, which is how far its cost stands in the ledger. `paused_by_us` tells our own
+    pause from a loss. `recent_bids` are bids we made on it lately, newest first: the market echoes them as its floor;
+    `bid_since` is when we last changed it. `rival_floor` is what a rival bid when we last lost it. `has_failed` marks
+    a start that came to nothing, or an instance that is not what we asked for. `run_since` is when the present stretch
+    of running began. A held lease is metered and never acted on until a person adopts or releases it. `ready_since` is
+    when its present stretch of running became useful, where the workload tells; `was_ready` whether any stretch did;
+    `runs` counts the stretches; `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
     ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached.
     """
 
@@ -119,7 +119,8 @@ class Lease:
         """What it may come to cost per hour without another word from us: a start counts as running, a loss as back."""
         if not self.is_open:
             return FREE
-        return self.disk_rate if self.paused_by_us else self.gpu_rate + self.disk_rate
+        is_stopped = self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
+        return self.disk_rate if is_stopped else self.gpu_rate + self.disk_rate
 
     @property
     def is_open(self) -> bool:

@@ -72,6 +72,7 @@ class Runpod:
     mode: str = "historical"  # what is sold: see runpod/modes.py
     low_balance: str = "terminate"  # at no balance pods without a network volume end (since 2026-06), or "stop"
     bid_share: float = 0.3  # of the renters that come, those who bid
+    bills_silent_hosts: bool = False  # no document says what an outage costs; support is asked for it afterwards
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

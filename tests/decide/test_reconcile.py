@@ -49,12 +49,18 @@ def test_a_view_that_is_not_fresh_yields_nothing_and_forgets_nothing() -> None:
 @pytest.mark.parametrize(
     "held", [RUNS, STARTS, builders.lease(state=LeaseState.PAUSED)], ids=lambda held: held.state.value
 )
-def test_a_state_nobody_knows_is_ignorance_not_an_interruption(held: Lease) -> None:
-    memory = Memory()
+def test_a_state_nobody_knows_is_ignorance_not_an_interruption_but_counts_as_paid(held: Lease) -> None:
+    memory, now = Memory(), held
     for at in range(40):
-        result = seen(held, builders.instance(state=InstanceState.UNKNOWN), at=at, memory=memory)
-        assert result.facts == ()
+        result = seen(now, builders.instance(state=InstanceState.UNKNOWN), at=at, memory=memory)
+        if now.bills is Bills.GPU_AND_DISK:
+            assert result.facts == ()
+        else:
+            now = changed(result).after
         memory = result.memory
+    assert now.bills is Bills.GPU_AND_DISK
+    assert (now.state, now.run_since, now.interrupted_by) == (held.state, held.run_since, held.interrupted_by)
+    assert not seen(replace(held, state=LeaseState.RELEASING), builders.instance(state=InstanceState.UNKNOWN)).facts
 
 
 @pytest.mark.parametrize("held", [RUNS, STARTS], ids=lambda held: held.state.value)

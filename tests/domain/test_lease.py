@@ -1,5 +1,7 @@
 """A lease: what it bills, what it may come to cost, and which states may follow which."""
 
+import itertools
+
 import pytest
 
 from agent.domain.lease import ALLOWED, Bills, LeaseState
@@ -26,10 +28,10 @@ def test_whatever_may_start_again_counts_with_its_gpus(state: LeaseState, paused
 
 @pytest.mark.parametrize("state", list(LeaseState))
 def test_a_lease_never_costs_more_than_is_committed(state: LeaseState) -> None:
-    for bills in Bills:
-        held = builders.lease(state=state, bills=bills)
+    for bills, paused_by_us in itertools.product(Bills, (False, True)):
+        held = builders.lease(state=state, bills=bills, paused_by_us=paused_by_us)
         if held.is_open:
-            assert held.billing_rate <= held.committed_rate
+            assert max(held.billing_rate, held.disk_rate) <= held.committed_rate
 
 
 @pytest.mark.parametrize("state", list(LeaseState))

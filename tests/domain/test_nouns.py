@@ -28,10 +28,14 @@ def test_a_month_of_disk_has_720_hours(micros_a_month: int, disk_gb: float) -> N
 
 
 @pytest.mark.parametrize("state", list(InstanceState))
-def test_an_instance_bills_its_gpus_only_while_it_runs(state: InstanceState) -> None:
+def test_an_instance_bills_its_gpus_while_it_has_them_and_where_nobody_knows(state: InstanceState) -> None:
     row = builders.instance(state=state)
-    expected = {InstanceState.RUNNING: row.gpu_rate + row.disk_rate, InstanceState.OFFLINE: FREE}
+    whole = row.gpu_rate + row.disk_rate
+    has_them = dict.fromkeys([InstanceState.RUNNING, InstanceState.EXITED, InstanceState.UNKNOWN], whole)
+    expected = {**has_them, InstanceState.OFFLINE: FREE}
     assert row.billing_rate == expected.get(state, row.disk_rate)
+    doubted = builders.instance(state=state, may_bill_gpu=True)
+    assert (doubted.bills_gpu, doubted.billing_rate) == (True, whole)
 
 
 def test_only_an_interruptible_instance_has_a_bid() -> None:

@@ -111,13 +111,18 @@ async def raised_bid(bench: Bench) -> None:
     await bench.until(instance_id, InstanceState.RUNNING)
 
 
-@card("MC-34", "a silent host is offline and free, an unknown word is no loss")
+@card("MC-34", "a host that is offline is free, one that is not heard counts as paid, an unknown word is no loss")
 async def offline(bench: Bench) -> None:
     offer = await bench.offer()
     instance_id = await bench.rent(offer)
     await bench.running(instance_id)
     await bench.simulated.weather("unknown_status", status="dreaming", seconds=60)
-    assert (await bench.market.instance(instance_id)).state is InstanceState.UNKNOWN
+    unread = await bench.market.instance(instance_id)
+    assert (unread.state, unread.billing_rate) == (InstanceState.UNKNOWN, unread.gpu_rate + unread.disk_rate)
+    await bench.simulated.advance(61)
+    await bench.simulated.weather("unknown_status", status="unknown", seconds=60)
+    unheard = await bench.market.instance(instance_id)
+    assert (unheard.state, unheard.billing_rate) == (InstanceState.OFFLINE, unread.billing_rate)
     await bench.simulated.advance(61)
     await bench.simulated.weather("host_offline", machine_id=int(offer.host_id), seconds=600)
     silent = await bench.until(instance_id, InstanceState.OFFLINE)

@@ -15,7 +15,7 @@ from agent.markets.port import Capability
 from agent.markets.runpod import names
 from tests.markets import pods
 from tests.markets.scene import KEY, asked
-from tests.markets.wire import Says
+from tests.markets.wire import Says, Seen
 
 
 async def test_each_data_centre_that_has_some_is_an_offer_for_the_whole_pod(clock: SteppedClock) -> None:
@@ -125,22 +125,43 @@ async def test_the_status_table(clock: SteppedClock, status: str, runtime: Any, 
     async with pods.runpod_saying(pods.listing(row), clock) as (runpod, _):
         (found,) = await runpod.instances()
     assert found.state is state
-    is_charged = state in {InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING}
-    assert found.bills_gpu is is_charged
+    # Whatever the word, a pod whose cost is shown counts as charged.
+    assert found.bills_gpu
 
 
-async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(clock: SteppedClock) -> None:
+@pytest.mark.parametrize(
+    ("status", "is_charged"),
+    [("PROVISIONING", True), ("STARTING", True), ("RUNNING", True), ("DREAMING", True), ("EXITED", False)],
+)
+async def test_a_pod_without_a_cost_counts_at_the_listed_price_unless_it_is_stopped(
+    clock: SteppedClock, status: str, is_charged: bool
+) -> None:
+    def answer(seen: Seen) -> Says:
+        return pods.listing(pods.pod(status=status, cost=0))(seen) if seen.path == "/v2/pods" else pods.account(seen)
+
+    async with pods.runpod_saying(answer, clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert found.gpu_rate == money.per_hour("1.32")
+    assert found.billing_rate == found.disk_rate + (found.gpu_rate if is_charged else money.FREE)
+
+
+@pytest.mark.parametrize("cost", [1.32, 0.0])
+async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(
+    clock: SteppedClock, cost: float
+) -> None:
     async with pods.runpod_saying(pods.listing(pods.pod()), clock) as (runpod, wire):
-        states, bills = [], []
+        states, rates = [], []
         for _step in range(4):
             (row,) = await runpod.instances()
             states.append(row.state)
-            bills.append(row.bills_gpu)
+            rates.append(row.billing_rate)
             clock.advance(100.0)
-            wire.answers = pods.listing(pods.pod(runtime=None))
+            wire.answers = pods.listing(pods.pod(runtime=None, cost=cost))
     assert states == [InstanceState.RUNNING, InstanceState.RUNNING, InstanceState.OFFLINE, InstanceState.OFFLINE]
-    # The market bills no host that it does not hear from, and that from the first missing report on.
-    assert bills == [True, False, False, False]
+    # A report that is late, or never comes, says nothing about money; a cost that the market shows as none does.
+    assert all(rate > row.gpu_rate for rate in rates[:2])
+    assert [rate > row.gpu_rate for rate in rates[2:]] == [cost > 0] * 2
+    assert cost > 0 or rates[2:] == [money.FREE] * 2
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ OBSERVED = [
     ("offline", "running", "running", RAN, InstanceState.OFFLINE),
     ("offline", "stopped", "stopped", RAN, InstanceState.OFFLINE),
     ("unknown", "running", "running", RAN, InstanceState.OFFLINE),
+    ("unknown", "stopped", "stopped", RAN, InstanceState.PAUSED),
     ("rebooting", "running", "running", RAN, InstanceState.LOADING),
     ("recycling", "running", "running", RAN, InstanceState.LOADING),
 ]
@@ -49,6 +50,24 @@ UNSEEN = [
 @pytest.mark.parametrize(("actual", "current", "intended", "message", "ours"), OBSERVED)
 def test_an_observed_combination(actual: str, current: str, intended: str, message: str, ours: InstanceState) -> None:
     assert states.state(actual, current, intended, message) is ours
+
+
+@pytest.mark.parametrize(
+    ("actual", "current", "may_bill"),
+    [
+        ("unknown", "running", True),
+        ("unknown", "", True),
+        ("unknown", "stopped", False),
+        ("rebooting", "running", True),
+        ("recycling", "running", True),
+        ("recycling", "stopped", False),
+        ("offline", "running", False),
+        ("loading", "running", False),
+        ("exited", "stopped", False),
+    ],
+)
+def test_gpus_count_as_charged_while_nobody_hears_of_them(actual: str, current: str, may_bill: bool) -> None:
+    assert states.may_bill_gpu(actual, current) is may_bill
 
 
 @pytest.mark.parametrize(("actual", "current", "intended"), UNSEEN)

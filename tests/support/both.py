@@ -23,6 +23,7 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
 from agent.ledger.spend import SpendKey
 from agent.simulator import faults
+from agent.simulator.climate import Climate
 from agent.simulator.model import Charge, Contract
 from agent.simulator.runpod.model import Pod
 from agent.simulator.server import Simulator
@@ -138,10 +139,11 @@ async def both(
     seed: int = 11,
     limits: Limits = LIMITS,
     start: dt.datetime = START,
+    climate: Climate = STILL,
 ) -> AsyncIterator[Both]:
     """Run the program before both markets while the block runs."""
     clock = SteppedClock(start)
-    simulator = Simulator(World(STILL, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
+    simulator = Simulator(World(climate, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
     config = Config(
         file=directory / "agent.toml",
         digest="",

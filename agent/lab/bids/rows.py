@@ -37,6 +37,7 @@ _HOLDING = {
     Container.RUNNING: InstanceState.RUNNING,
     Container.EXITED: InstanceState.EXITED,
 }
+_REMADE = frozenset({Container.REBOOTING, Container.RECYCLING})
 
 
 def moment(seconds: float) -> datetime | None:
@@ -102,13 +103,16 @@ def instance(world: World, market: str, contract: Contract) -> Instance:
         is_wanted_running=contract.is_intended,
         message=contract.pull_error or "",
         has_trouble=contract.pull_error is not None,
+        may_bill_gpu=contract.holds_gpu and (contract.is_unknown or contract.container in _REMADE),
         gpu_util=program.gpu_use(contract, world.now) if is_running else None,
     )
 
 
 def state(contract: Contract) -> InstanceState:
     """Return what a contract does, as far as the market's own fields tell."""
-    if contract.is_unknown or contract.is_offline:
+    if contract.is_unknown:
+        return InstanceState.OFFLINE if contract.holds_gpu else InstanceState.PAUSED
+    if contract.is_offline:
         return InstanceState.OFFLINE
     container = contract.container
     if contract.holds_gpu:

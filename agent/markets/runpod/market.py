@@ -3,8 +3,10 @@
 Invariants: those of the port. Beyond them:
 1. A listing is one answer with every pod in it, or it is no listing; what GraphQL adds to it makes and removes no pod.
 2. Where a pod may have been rented at a bid, a listing without GraphQL's part is none: it would pass for on demand.
-3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent. The market
-   bills nothing of it from the first missing report on, and neither do we.
+3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent. Either way
+   it counts as charged while the listing shows what it costs: what RunPod documents as free is the storage of a host
+   that is down and the time of maintenance it announced, and silence alone is neither (references/billing-information
+   and pods/maintenance-and-outages of runpod/docs).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -281,7 +283,7 @@ class RunPodMarket:
             self._at_a_bid[row.id] = told.rate or self._at_a_bid.get(row.id, found.gpu_rate)
         found = history.added(found, told, has_run=row.id in self._has_run)
         if row.id in self._at_a_bid:
-            bid = self._at_a_bid[row.id] if row.status == _EXITED else found.gpu_rate
+            bid = found.gpu_rate if row.cost else self._at_a_bid[row.id]
             found = msgspec.structs.replace(found, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid)
         return found
 
@@ -293,7 +295,7 @@ class RunPodMarket:
         elif found.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
             is_late = now - self._heard_at[row.id] < SILENCE_SECONDS
             state = InstanceState.RUNNING if is_late else InstanceState.OFFLINE
-            return msgspec.structs.replace(found, state=state, is_silent=True)
+            return msgspec.structs.replace(found, state=state)
         elif row.status != "RUNNING":
             self._heard_at.pop(row.id, None)
         return found

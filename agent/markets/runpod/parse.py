@@ -4,7 +4,8 @@ Invariants:
 1. A bad row of the catalogue is dropped and counted; a bad pod refuses the listing, since half a listing would look
    like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
-3. A pod that is stopped shows no cost, so the price it will have again is looked up by its model and cloud.
+3. A pod that is stopped shows no cost, so the price it will have again is looked up by its model and cloud; one that
+   runs and shows none counts at that price too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -259,6 +260,8 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         has_trouble=row.status == "ERROR",
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
+        # The market's own word for the rate that it bills is the cost of a pod, whatever its host reports.
+        may_bill_gpu=row.cost > 0,
     )
 
 
@@ -278,7 +281,7 @@ def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHo
 
 def _gpu_rate(row: PodRow, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:
     cost = money.per_hour(_bounded(row.cost, "cost", _MOST * _MOST_GPUS))
-    if cost.micros or states.is_wanted_running(row.status):
+    if cost.micros:
         return cost
     return UsdPerHour((price_of(where) or money.FREE).micros * gpus)
 

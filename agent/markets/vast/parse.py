@@ -255,6 +255,7 @@ def instance(row: InstanceRow) -> Instance:
         ports=reach.ports(row.ports, row.public_ipaddr),
         has_trouble=states.has_trouble(message),
         is_image_refused=states.is_image_refused(message),
+        may_bill_gpu=states.may_bill_gpu(row.actual_status or "", row.cur_state or ""),
         gpu_util=row.gpu_util if row.gpu_util is not None and 0 <= row.gpu_util <= _HUGE else None,
     )
 

@@ -3,6 +3,7 @@
 Invariants:
 1. Only combinations somebody has observed mean anything; every other is UNKNOWN, which is ignorance.
 2. The fields never tell why an instance is paused: an outbid, a stop and an empty account show the same four values.
+3. Where the contract holds its GPUs and nobody knows what runs on them, they count as charged.
 """
 
 import re
@@ -13,14 +14,18 @@ from agent.domain.instance import InstanceState
 _BOOTING = frozenset({"", "created", "loading"})
 _ENDED = frozenset({"exited", "stopped"})
 _REMADE = frozenset({"rebooting", "recycling"})
-_SILENT = frozenset({"offline", "unknown"})
+_OFFLINE = frozenset({"offline"})
+_UNHEARD = frozenset({"unknown"})
+"""No heartbeat: the host may be down or merely late, and only a host that is offline is not charged for."""
 
 _Row = tuple[frozenset[str], str, str, InstanceState]
 
 _ANY = ""
 _TABLE: tuple[_Row, ...] = (
     # actual_status, cur_state, intended_status, ours. The first row that fits wins.
-    (_SILENT, _ANY, _ANY, InstanceState.OFFLINE),
+    (_OFFLINE, _ANY, _ANY, InstanceState.OFFLINE),
+    (_UNHEARD, "stopped", _ANY, InstanceState.PAUSED),
+    (_UNHEARD, _ANY, _ANY, InstanceState.OFFLINE),
     (frozenset({"running"}), "running", _ANY, InstanceState.RUNNING),
     (frozenset({""}), "running", _ANY, InstanceState.PENDING),
     (frozenset({"created", "loading"}), "running", _ANY, InstanceState.LOADING),
@@ -54,6 +59,11 @@ def has_trouble(message: str) -> bool:
 def is_image_refused(message: str) -> bool:
     """Tell whether a message says that the image cannot be had from anywhere: no other host will have it either."""
     return _IMAGE.search(message) is not None
+
+
+def may_bill_gpu(actual: str, current: str) -> bool:
+    """Tell whether GPUs may be charged although nothing is seen to run: no heartbeat, or a container made anew."""
+    return current != "stopped" and actual in _UNHEARD | _REMADE
 
 
 @lru_cache(maxsize=1024)

@@ -72,8 +72,9 @@ class Fleet:
         return sum(self.rates(pod).disk for pod in self.live())
 
     def rates(self, pod: Pod) -> Rates:
-        """Give what a pod costs now: nothing while its host is silent."""
-        if pod.is_offline or pod.ended is not None:
+        """Give what a pod costs now; whether that of a silent host costs anything is the climate's to say."""
+        is_free = pod.is_offline and not self._climate.runpod.bills_silent_hosts
+        if is_free or pod.ended is not None:
             return Rates()
         if not pod.holds_gpu:
             return Rates(disk=pod.volume_gb * figures.VOLUME_STOPPED / figures.MONTH_HOURS)

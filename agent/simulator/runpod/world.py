@@ -249,7 +249,7 @@ class World:
                 self.stock.remove(holder)
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
-        """Let a host fall silent until then (None: until set_host_online). Its pods cost nothing meanwhile."""
+        """Let a host fall silent until then (None: until set_host_online)."""
         host = self._host(machine_id)
         host.offline_until = math.inf if until is None else until
         self.fleet.fall_silent(host)
