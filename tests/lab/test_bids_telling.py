@@ -32,7 +32,7 @@ STILL = Climate(
     failures=0.0,
     pull_failure_probability=0.0,
 )
-GIVEN = ["--problem", "bids", "--climates", "bidding_war", "--seeds", "3", "--hours", "6", "--workers", "1"]
+GIVEN = ["--problem", "bids", "--climates", "bidding_war", "--seeds", "3", "--hours", "3", "--workers", "1"]
 NAMED = ["--strategies", "hedged,floor_relaunch,hindsight"]
 
 
@@ -76,7 +76,7 @@ def test_what_is_told_is_what_was_scored(climate: str, seed: int, ours: str) -> 
 
 
 def test_looking_on_changes_nothing_that_is_decided() -> None:
-    lived = [day.Day(day.Setting("bidding_war", 3, 6.0), "hedged", TUNED) for _ in range(2)]
+    lived = [day.Day(day.Setting("bidding_war", 3, 3.0), "hedged", TUNED) for _ in range(2)]
     lived[0].live()
     telling.bidder("hedged", lived[1])
     decisions = [[f"{at} {each}" for at, each in one.engine.decisions] for one in lived]
