@@ -1,4 +1,7 @@
-"""An interruption: loss of a running lease that we did not ask for, with the evidence for its cause."""
+"""An interruption, the loss of a running lease that we did not ask for: its cause, and the evidence for it.
+
+That one happened is an event of the ledger (`domain/event.py`), with cause, rule and evidence.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,15 +66,3 @@ class Loss:
     market: str
     host_id: str
     cause: Cause | None
-
-
-@dataclass(frozen=True, slots=True)
-class Interruption:
-    """One loss of a running lease. `at` is when it happened as well as we know, `seen_at` when we saw it."""
-
-    lease_id: str
-    cause: Cause
-    evidence: Evidence
-    at: datetime
-    seen_at: datetime
-    bid: UsdPerHour | None
