@@ -19,7 +19,7 @@ from pydantic import Field
 from agent.decide import better, bidding, foresight, lowering, net, pacing, price, recovery, ways
 from agent.decide import task as tasks
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
-from agent.domain.decision import Option, Reason, Term
+from agent.domain.decision import WAITS, Option, Reason, Term
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
@@ -227,7 +227,7 @@ def _told(made: Proposal, expected: foresight.Foresight) -> Proposal:
 def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
     found = [each for each in (bid, grounds.ask) if each is not None]
     if bid is None:
-        code = "waits_for_capacity" if grounds.view.has_offers else "no_view"
+        code = WAITS if grounds.view.has_offers else "no_view"
         return _hold(slot, grounds, code, "no interruptible capacity fits within the price")
     best = min(found, key=lambda each: each.reckoning.per_useful)
     option = Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms())

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from agent.decide import better, bidding, faring, hedging, keeping, lowering, net, price, recovery, wander, ways
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
-from agent.domain.decision import SPARE, Option, Reason
+from agent.domain.decision import SPARE, WAITS, Option, Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
@@ -229,7 +229,7 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
 
 def _wait(slot: SlotView, made: faring.Faring, grounds: _Grounds) -> Proposal:
     """Hold nothing for now; what runs is let go for that only as often as for a cheaper offer."""
-    held, why = slot.lease, Reason("waits_for_capacity", made.sentence, made.options)
+    held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
     if held is None or slot.down is not None:
         return Proposal(slot.slot, None, why)
     is_kept = held.state is not LeaseState.RUNNING or slot.runs >= better.MOST_LEAVES

@@ -11,6 +11,8 @@ from agent.domain.workload import Slot
 
 SPARE = "spare_not_worth"
 """The code of the reason why a slot above the number is left empty, or is given up."""
+WAITS = "waits_for_capacity"
+"""The code of the reason why a slot holds nothing for now, or gives up what it holds: it is cheaper to wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from agent.cli.rehearsal import Rehearsal
+from agent.domain.decision import SPARE, WAITS
 
 SPEND_SHARE = 0.005
 SPEND_DOLLARS = 0.01
@@ -22,6 +23,8 @@ DOWN = frozenset(
         "lease.failed",
     }
 )
+GIVEN_UP = frozenset({"moved", SPARE, WAITS})
+"""Why a lease may be released while it runs: for a better one, or since holding none is worth more just now."""
 
 
 def wrong(told: Rehearsal) -> list[str]:
@@ -68,12 +71,12 @@ def _differing(told: Rehearsal) -> Iterator[tuple[str, float]]:
 
 
 def _healthy_releases(told: Rehearsal) -> Iterator[str]:
-    """Name every release of a lease that ran as far as the ledger knew, other than after a move to a better one."""
+    """Name every release of a lease that ran as far as the ledger knew, for no reason of those that a choice has."""
     up: set[str] = set()
     for event in told.events:
         if event.kind in UP:
             up.add(event.lease_id)
         elif event.kind in DOWN:
             up.discard(event.lease_id)
-        elif event.kind == "lease.released_by_us" and event.lease_id in up and event.reason_code != "moved":
+        elif event.kind == "lease.released_by_us" and event.lease_id in up and event.reason_code not in GIVEN_UP:
             yield f"{event.lease_id} was released while it ran: {event.reason_code}: {event.reason}"

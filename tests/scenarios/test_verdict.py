@@ -1,0 +1,32 @@
+"""What a rehearsal is judged by: a lease that ran is let go only for a reason that a choice has."""
+
+import pytest
+
+from agent.cli import session
+from agent.cli.rehearsal import Rehearsal
+from agent.domain.decision import SPARE, WAITS
+from agent.domain.event import Event
+from tests.soak.__main__ import CONFIG
+from tests.support import builders, verdict
+
+SOUND = {**dict.fromkeys(verdict.ZEROS, 0), "spend": 0.0, "charged": 0.0}
+
+
+def judged(code: str, *before: str) -> list[str]:
+    """Return what is wrong with a rehearsal that ends by the release of a lease with these events before it."""
+    kinds = [*before, "lease.released_by_us"]
+    events = tuple(Event(builders.NOW, kind, lease_id="a-lease", reason_code=code) for kind in kinds)
+    config, _ = session.read(CONFIG)
+    return verdict.wrong(Rehearsal(SOUND, events, (), (), config))
+
+
+@pytest.mark.parametrize("code", ["moved", SPARE, WAITS])
+def test_a_lease_that_runs_may_be_given_up_for_what_is_better(code: str) -> None:
+    assert judged(code, "lease.running") == []
+
+
+def test_a_lease_that_runs_is_given_up_for_no_other_reason() -> None:
+    [sentence] = judged("too_late", "lease.running")
+    assert sentence.startswith("a-lease was released while it ran: too_late")
+    assert judged("too_late", "lease.running", "lease.interrupted") == []
+    assert len(judged("too_late", "lease.running", "lease.interrupted", "lease.resumed")) == 1
