@@ -1,10 +1,11 @@
 """Thresholds that were crossed: each is told once, a window's until the window ends, also over a restart."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from agent.decide import limits
 from agent.decide.facts import Alert, Marked
+from agent.domain import budget
 from agent.domain.budget import SUMS, Kind, Scope, Thresholds, Window
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
@@ -48,7 +49,8 @@ def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, threshol
         threshold, spent = thresholds.amount(window), part.spent(window)
         if threshold is not None and spent >= threshold:
             key = f"{kind} {scope} {window.value} {threshold.micros}"
-            rest = Cooldown(CROSSED, key, _ends(fleet.now, window), f"{spent} of {threshold}")
+            until = budget.end(window, fleet.now) or fleet.now + _FOR_GOOD
+            rest = Cooldown(CROSSED, key, until, f"{spent} of {threshold}")
             workload = scope.name if scope.kind is Kind.WORKLOAD else ""
             yield Marked(rest, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
 
@@ -59,12 +61,3 @@ def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: st
         "nothing more is rented on it, and what runs is paused" if kind == "budget.reached" else "you asked to be told"
     )
     return f"{scope}: {spent} is spent {span}, {threshold} is the threshold: {does}"
-
-
-def _ends(now: datetime, window: Window) -> datetime:
-    if window is Window.TOTAL:
-        return now + _FOR_GOOD
-    midnight = datetime(now.year, now.month, now.day, tzinfo=UTC)
-    if window is Window.DAY:
-        return midnight + timedelta(days=1)
-    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)

@@ -7,11 +7,11 @@ Invariants:
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from agent.decide import standing as standings
 from agent.decide.standing import Standing, standing
-from agent.domain import money
+from agent.domain import budget, money
 from agent.domain.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Thresholds, Window
 from agent.domain.decision import Decision, Rebid, Rent, Resume, raises_spend
 from agent.domain.fleet import Fleet, MarketView
@@ -54,13 +54,13 @@ class Limits:
         """Return what stops a scope."""
         if scope == EVERYTHING:
             return Thresholds(self.per_hour, self.per_day, self.per_month, self.total)
-        return self.budgets[scope].hard if scope in self.budgets else Thresholds()
+        return self.budgets.get(scope, Budget()).hard
 
     def told(self, scope: Scope) -> Thresholds:
         """Return what a person is told of."""
         if scope == EVERYTHING:
             return self.soft
-        return self.budgets[scope].soft if scope in self.budgets else Thresholds()
+        return self.budgets.get(scope, Budget()).soft
 
     def credit_floor(self, market: str) -> Usd | None:
         """Return what the account of a market keeps, None where no floor is set."""
@@ -188,11 +188,8 @@ def _of_reserve(
 
 def ahead(part: Standing, window: Window, fleet: Fleet, limits: Limits) -> Usd:
     """Return what the committed may cost within the reserve's horizon and the window, traffic under way included."""
-    left = limits.reserve
-    if window is Window.DAY:
-        left = min(left, _next_day(fleet.now) - fleet.now)
-    elif window is Window.MONTH:
-        left = min(left, _next_month(fleet.now) - fleet.now)
+    end = budget.end(window, fleet.now)
+    left = limits.reserve if end is None else min(limits.reserve, end - fleet.now)
     return part.rate.over(left.total_seconds()) + part.pledged
 
 
@@ -205,14 +202,6 @@ def _of_credit(view: MarketView, after: Standing, limits: Limits) -> Strike | No
         return None
     sentence = f"the credit of {view.market} is {view.credit}; {held} held for what is committed would leave less than"
     return Strike("credit_floor", f"{sentence} the {floor} that are kept: top it up")
-
-
-def _next_day(now: datetime) -> datetime:
-    return datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
-
-
-def _next_month(now: datetime) -> datetime:
-    return (datetime(now.year, now.month, 1, tzinfo=UTC) + timedelta(days=32)).replace(day=1)
 
 
 def _price(decision: Decision) -> UsdPerHour:

@@ -6,7 +6,7 @@ the work is done on demand from now on.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from agent.decide import limits, match
 from agent.decide import task as tasks
@@ -103,7 +103,7 @@ def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, 
             if cap is None:
                 continue
             rate = (worst.rate + others).dollars
-            hours = _affordable(fleet.now.astimezone(UTC), task.deadline.by, rate, cap, standing.spent(window), window)
+            hours = _affordable(fleet.now, task.deadline.by, rate, cap, standing.spent(window), window)
             if hours < min(worst.hours, worst.left):
                 sentence = f"{_told(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
                 yield _alert(work, task, f"{scope.prefix}{window.value}", sentence)
@@ -130,17 +130,10 @@ def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spe
     """Return the hours until then that a cap pays for; one of a day or month is full again with each."""
     hours, at, room = 0.0, now, max((cap - spent).dollars, 0.0)
     while at < until:
-        end = min(_end(at, window, until), until)
+        end = min(budget.end(window, at) or until, until)
         hours += min((end - at) / _HOUR, room / rate if rate else (end - at) / _HOUR)
         at, room = end, cap.dollars
     return hours
-
-
-def _end(at: datetime, window: Window, never: datetime) -> datetime:
-    midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
-    if window is Window.DAY:
-        return midnight + timedelta(days=1)
-    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1) if window is Window.MONTH else never
 
 
 def _own(fleet: Fleet, work: Workload, scope: Scope) -> money.UsdPerHour:

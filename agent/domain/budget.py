@@ -1,6 +1,7 @@
 """A budget: what may be spent per hour, UTC day, UTC month and in all, and the thresholds at which a person is told."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from agent.domain.money import Usd, UsdPerHour
@@ -65,6 +66,16 @@ class Thresholds:
 
 SUMS = (Window.DAY, Window.MONTH, Window.TOTAL)
 """The windows whose spend adds up."""
+
+
+def end(window: Window, at: datetime) -> datetime | None:
+    """Return when the UTC day or month of an instant is over and its sum begins anew; None for what never does."""
+    midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if window is Window.DAY:
+        return midnight + timedelta(days=1)
+    if window is Window.MONTH:
+        return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

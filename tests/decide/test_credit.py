@@ -1,7 +1,7 @@
 """Credit: how long it lasts, what is said when nobody tells it, and who drains it; thresholds are told once."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from agent.domain import budget
 from agent.domain.budget import Budget, Thresholds
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, Spend
+from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
 from tests.support import builders
 
@@ -52,16 +53,51 @@ def test_the_forecast_is_credit_over_what_bills_now() -> None:
     assert broke.lasts == timedelta()
 
 
+def test_each_market_s_credit_bears_its_own_leases_and_floor() -> None:
+    there = builders.lease(2, market="runpod", gpu_rate=builders.per_hour("0.50"), disk_rate=builders.per_hour(0))
+    gone = builders.lease(3, state=LeaseState.ENDED)
+    markets = {name: builders.view(market=name) for name in ("vast", "runpod")}
+    seen = fleet(markets=markets, leases=(builders.lease(1), there, gone))
+    caps = Limits(min_credit=builders.usd(5), min_credit_of={"runpod": builders.usd(9)})
+    found = {each.market: (each.rate, each.floor) for each in credit.outlooks(seen, caps)}
+    assert found == {
+        "vast": (builders.per_hour("0.224"), builders.usd(5)),
+        "runpod": (builders.per_hour("0.50"), builders.usd(9)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("hours", "span"),
+    [
+        (0.99, "59 min"),
+        (1.99, "119 min"),
+        (2, "2 h"),
+        (71.9, "71 h"),
+        (72, "3 days"),
+        (95.9, "3 days"),
+        (240, "10 days"),
+    ],
+)
+def test_how_long_credit_lasts_is_told_in_minutes_hours_and_days(hours: float, span: str) -> None:
+    found = credit.Outlook("vast", builders.usd(hours), builders.per_hour(1), None)
+    assert f"lasts {span} at" in found.sentence()
+
+
 def test_less_than_a_day_is_told() -> None:
     assert codes(fleet("5.376"), Limits()) == []
-    assert codes(fleet("5.375"), Limits()) == ["credit_short"]
+    [found] = credit.alerts(fleet("5.375"), Limits())
+    assert (found.code, found.key) == ("credit_short", "vast")
+    assert found.sentence.startswith("credit of vast, $5.3750, lasts 23 h")
+    assert found.sentence.endswith(": top it up")
 
 
 def test_a_floor_over_an_unknown_credit_is_said_to_be_beyond_keeping() -> None:
     assert codes(fleet(None), Limits()) == []
     [found] = credit.alerts(fleet(None), Limits(min_credit=builders.usd(5)))
-    assert found.code == "credit_unknown"
+    assert (found.code, found.key) == ("credit_unknown", "vast")
     assert "cannot be kept" in found.sentence
+    [unkept] = credit.outlooks(fleet(None), Limits())
+    assert unkept.sentence() == "the credit of vast is unknown"
     assert (
         codes(fleet(None, markets={"vast": builders.view(credit=None, account_id="")}), Limits(min_credit=Usd(1))) == []
     )
@@ -122,6 +158,32 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     assert crossed(replace(seen, cooldowns=rests), caps) == []
     ends = max(rest.until for rest in rests)
     assert crossed(replace(seen, now=ends, cooldowns=rests), caps) == ["budget.warned"] * 2
+
+
+@pytest.mark.parametrize(
+    ("window", "until", "span"),
+    [
+        ("per_day", datetime(2026, 11, 21, tzinfo=UTC), "today"),
+        ("per_month", datetime(2026, 12, 1, tzinfo=UTC), "this month"),
+        ("total", builders.NOW + timedelta(days=3650), "altogether"),
+    ],
+)
+def test_what_was_told_of_a_workload_says_whose_money_and_until_when(window: str, until: datetime, span: str) -> None:
+    one: dict[str, Any] = {window: builders.usd(1)}
+    hard = Thresholds(**one)
+    seen = fleet(spent="1.25", leases=())
+    [mark] = crossings.crossings(seen, limits.standing(seen), Limits(budgets={TRAIN: Budget(hard)}))
+    assert isinstance(mark, Marked)
+    assert (mark.workload, mark.kind, mark.rest.until) == ("train", "budget.reached", until)
+    assert mark.rest.code == "$1.2500 of $1.0000"
+    assert mark.sentence == (
+        f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
+        "nothing more is rented on it, and what runs is paused"
+    )
+    [of_market] = crossings.crossings(seen, limits.standing(seen), Limits(budgets={VAST: Budget(soft=hard)}))
+    assert isinstance(of_market, Marked)
+    assert of_market.workload == ""
+    assert of_market.sentence.endswith("you asked to be told")
 
 
 def test_a_moved_threshold_is_another_one() -> None:

@@ -15,6 +15,7 @@ from agent.domain.tenure import Tenure
 from tests.support import builders
 
 NOW = builders.NOW
+RATE = 0.40 + builders.offer().disk_rate(builders.workload().disk_gb).dollars
 WORK, MARKET = budget.of_workload("train"), budget.of_market("vast")
 
 
@@ -60,6 +61,37 @@ def test_a_cap_that_is_full_again_tomorrow_pays_for_tomorrow() -> None:
     spent = Spend(builders.usd(10), builders.usd(10))
     assert keys(fleet(spend=spent), Limits(per_day=builders.usd(10))) == []
     assert keys(fleet(spend=spent, left=45.0), Limits(per_day=builders.usd(10))) == ["train/per_day"]
+
+
+@pytest.mark.parametrize(
+    ("window", "spent", "hours"),
+    [
+        # Of two dollars, from noon on 20 November to noon on the 25th: what is left today, then each day anew.
+        ("per_day", "1.192", (0.808 + 5 * 2) / RATE),
+        ("per_day", "5", 5 * 2 / RATE),
+        ("per_month", "1.192", 0.808 / RATE),
+        ("total", "1.192", 0.808 / RATE),
+    ],
+)
+def test_how_many_hours_a_cap_still_pays_for(window: str, spent: str, hours: float) -> None:
+    """A month and a total are not full again before the deadline, a day is at each midnight."""
+    cap: dict[str, Any] = {window: builders.usd(2)}
+    amount = builders.usd(spent)
+    seen = fleet(left=5 * 24, spend=Spend(amount, amount, amount))
+    [alert] = risk.risks(seen, Limits(**cap), {})["train"]
+    assert f"and the cap of $2.0000 leaves {hours:.1f} h until then" in alert.sentence
+
+
+def test_a_month_s_cap_is_full_again_with_the_next_month() -> None:
+    spent = Spend(builders.usd(0), builders.usd(20), builders.usd(20))
+    caps = Limits(per_month=builders.usd(20))
+    assert keys(fleet(left=10 * 24, spend=spent), caps) == ["train/per_month"]
+    assert keys(fleet(left=14 * 24, spend=spent), caps) == []
+
+
+def test_what_costs_nothing_is_paid_for_by_any_cap() -> None:
+    free = (builders.offer(ask=builders.per_hour(0), storage_micros_per_gb_month=0),)
+    assert keys(fleet(offers=free), Limits(per_day=builders.usd(1))) == []
 
 
 def test_credit_time_and_the_workload_s_own_price_are_looked_at_too() -> None:
