@@ -29,9 +29,11 @@ def settled(
     return doubt.settle(fleet, view, memory or Memory())
 
 
-def only(facts: tuple[Fact, ...]) -> IntentSettled:
+def only(facts: tuple[Fact, ...], intent: Intent, outcome: str) -> IntentSettled:
+    """Return the one fact, insisting on whose doubt it settles and on what it says."""
     (fact,) = facts
     assert isinstance(fact, IntentSettled)
+    assert (fact.intent, fact.outcome) == (intent, outcome)
     return fact
 
 
@@ -40,7 +42,7 @@ RENT = builders.intent()
 
 def test_a_rent_is_confirmed_by_its_own_label_and_becomes_a_lease() -> None:
     facts, doubts = settled(RENT, builders.instance(7), labels={"7": builders.label()})
-    fact = only(facts)
+    fact = only(facts, RENT, "the listing shows its label")
     assert (fact.state, doubts) == (IntentState.CONFIRMED, {})
     assert fact.lease is not None
     assert (fact.lease.instance_id, fact.lease.slot, fact.lease.intent_id) == ("7", RENT.slot, RENT.intent_id)
@@ -62,7 +64,8 @@ def test_another_label_confirms_nothing(label: Any) -> None:
 def test_grace_is_time_and_listings(seconds: float, listings: int, is_over: bool) -> None:
     facts, doubts = settled(RENT, memory=BEGAN, listed_monotonic=1000.0 + seconds, listings=10 + listings)
     if is_over:
-        assert (only(facts).state, doubts) == (IntentState.VOID, {})
+        fact = only(facts, RENT, "no listing showed it within the grace")
+        assert (fact.state, doubts) == (IntentState.VOID, {})
     else:
         assert facts == ()
         assert doubts == {RENT.intent_id: Absence(1000.0, 10)}
@@ -74,7 +77,29 @@ def test_an_unlabelled_instance_on_the_host_keeps_the_doubt_open_for_ever() -> N
     (fact,) = facts
     assert isinstance(fact, Alert)
     assert (fact.code, fact.key) == ("unlabelled_instance", "7")
+    assert fact.sentence == (
+        "instance 7 on host h1 carries no label and began after rent 0000000000000001, "
+        "which stays in doubt: if it is yours, label it; if not, release it at the market"
+    )
     assert RENT.intent_id in doubts
+
+
+@pytest.mark.parametrize(
+    ("sent", "created", "may_be_ours"),
+    [
+        (builders.ago(seconds=60), builders.ago(seconds=60), True),
+        (builders.ago(seconds=60), builders.ago(seconds=61), False),
+        (None, builders.ago(seconds=120), True),
+        (None, builders.ago(seconds=121), False),
+    ],
+    ids=str,
+)
+def test_what_began_before_a_rent_left_is_not_of_it(sent: Any, created: Any, may_be_ours: bool) -> None:
+    """It may be ours from the instant of sending on; where that is not known, from the instant of recording."""
+    rent = builders.intent(recorded_at=builders.ago(seconds=120), sent_at=sent)
+    row = builders.instance(7, host_id="h1", label="", created_at=created)
+    facts, _ = settled(rent, row, memory=BEGAN, **OVER)
+    assert isinstance(facts[0], Alert) is may_be_ours
 
 
 @pytest.mark.parametrize(
@@ -91,7 +116,7 @@ def test_an_unlabelled_instance_on_the_host_keeps_the_doubt_open_for_ever() -> N
 def test_what_cannot_be_ours_keeps_no_doubt_open(changes: dict[str, Any]) -> None:
     row = builders.instance(7, **{"host_id": "h1", "label": "", "created_at": builders.NOW, **changes})
     facts, _ = settled(RENT, row, memory=BEGAN, leases=(builders.lease(1, slot=builders.slot("x")),), **OVER)
-    assert only(facts).state is IntentState.VOID
+    assert only(facts, RENT, "no listing showed it within the grace").state is IntentState.VOID
 
 
 HELD = builders.lease()
@@ -115,7 +140,7 @@ RELEASE = builders.intent(kind=IntentKind.RELEASE, lease_id="vast-1")
 )
 def test_the_rest_is_confirmed_by_the_instances_own_fields(intent: Intent, row: dict[str, Any]) -> None:
     facts, doubts = settled(intent, builders.instance(**row), leases=(HELD,))
-    assert (only(facts).state, doubts) == (IntentState.CONFIRMED, {})
+    assert (only(facts, intent, "the listing shows it done").state, doubts) == (IntentState.CONFIRMED, {})
 
 
 @pytest.mark.parametrize(
@@ -132,19 +157,19 @@ def test_a_paying_order_that_does_not_show_is_void_only_after_grace(intent: Inte
     assert early == ()
     assert set(doubts) == {intent.intent_id}
     late, _ = settled(intent, builders.instance(**row), leases=(HELD,), memory=BEGAN, **OVER)
-    assert only(late).state is IntentState.VOID
+    assert only(late, intent, "the listing does not show it done").state is IntentState.VOID
 
 
 @pytest.mark.parametrize("intent", [PAUSE, RELEASE], ids=lambda intent: intent.kind.value)
 def test_what_saves_money_is_void_at_once_and_may_be_sent_again(intent: Intent) -> None:
     facts, _ = settled(intent, builders.instance(), leases=(HELD,))
-    assert only(facts).state is IntentState.VOID
+    assert only(facts, intent, "the listing does not show it done").state is IntentState.VOID
 
 
 @pytest.mark.parametrize("leases", [(), (builders.lease(state=LeaseState.ENDED),)], ids=["none", "ended"])
 def test_an_order_on_a_lease_that_ended_is_void(leases: tuple[Lease, ...]) -> None:
     facts, _ = settled(REBID, builders.instance(), leases=leases)
-    assert only(facts).state is IntentState.VOID
+    assert only(facts, REBID, "its lease has ended").state is IntentState.VOID
 
 
 def test_an_instance_that_is_not_listed_settles_no_paying_order() -> None:

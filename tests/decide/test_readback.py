@@ -42,3 +42,5 @@ def test_what_an_intent_does_not_know_is_not_compared() -> None:
     exact = readback.of_intent(builders.intent(disk_gb=20.0))
     assert readback.difference(exact, builders.instance()) == ""
     assert readback.difference(exact, builders.instance(tenure=Tenure.ON_DEMAND)) != ""
+    assert readback.difference(exact, builders.instance(gpu_rate=builders.per_hour("0.40"))).startswith("it costs $0.4")
+    assert readback.difference(exact, builders.instance(disk_gb=200.0)).startswith("its disk has 200 GB")

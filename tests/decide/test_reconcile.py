@@ -251,6 +251,27 @@ def test_a_rent_that_is_not_what_was_asked_for_is_marked_at_once() -> None:
     assert fact.after.gpu_rate == builders.per_hour("0.40")
 
 
+def test_a_rent_that_is_not_what_was_asked_for_is_metered_as_it_really_is() -> None:
+    """From its beginning on: not at the price that was asked for, and as the tenure and the disk that bill."""
+    dear: dict[str, Any] = {
+        "gpu_rate": builders.per_hour("1.20"),
+        "disk_rate": builders.per_hour("0.06"),
+        "disk_gb": 300.0,
+    }
+    row = builders.instance(tenure=Tenure.ON_DEMAND, **dear)
+    begun = builders.ago(minutes=20)
+    held = builders.lease(
+        state=LeaseState.STARTING, has_run=False, bills=Bills.GPU_AND_DISK, accrued_until=begun, state_since=begun
+    )
+    fact = changed(seen(held, row))
+    assert fact.kind == "lease.mismatched"
+    assert sum(charge.gpu.micros for charge in fact.charges) == 400_000
+    assert sum(charge.disk.micros for charge in fact.charges) == 20_000
+    after = fact.after
+    assert (after.tenure, after.disk_gb, after.billing_rate) == (Tenure.ON_DEMAND, 300.0, builders.per_hour("1.26"))
+    assert (after.state, after.accrued_until) == (LeaseState.RUNNING, NOW)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"has_run": True}, {"has_failed": True}, {"interrupted_by": Cause.OUTBID}, {"state": LeaseState.PAUSED}],
