@@ -6,6 +6,7 @@ from agent.cli import session
 from agent.cli.rehearsal import Rehearsal
 from agent.domain.decision import SPARE, WAITS
 from agent.domain.event import Event
+from agent.domain.interruption import Cause
 from tests.soak.__main__ import CONFIG
 from tests.support import builders, verdict
 
@@ -30,3 +31,26 @@ def test_a_lease_that_runs_is_given_up_for_no_other_reason() -> None:
     assert sentence.startswith("a-lease was released while it ran: too_late")
     assert judged("too_late", "lease.running", "lease.interrupted") == []
     assert len(judged("too_late", "lease.running", "lease.interrupted", "lease.resumed")) == 1
+
+
+@pytest.mark.parametrize(
+    ("market", "cause", "difference", "is_wrong"),
+    [
+        ("runpod", Cause.HOST_OFFLINE, 0.9, False),
+        ("runpod", Cause.HOST_OFFLINE, -0.9, True),
+        ("runpod", Cause.HOST_OFFLINE, 1.2, True),
+        ("runpod", Cause.OUTBID, 0.9, True),
+        ("vast", Cause.HOST_OFFLINE, 0.9, True),
+    ],
+)
+def test_only_a_pod_that_nobody_heard_may_be_counted_beyond_its_bill(
+    market: str, cause: Cause, difference: float, is_wrong: bool
+) -> None:
+    held = builders.lease(market=market, gpu_rate=builders.per_hour("1"), disk_rate=builders.per_hour("0"))
+    events = (
+        Event(builders.ago(hours=1), "lease.interrupted", lease_id=held.lease_id, cause=cause),
+        Event(builders.NOW, "lease.resumed", lease_id=held.lease_id),
+    )
+    config, _ = session.read(CONFIG)
+    figures = SOUND | {"spend": 10.0 + difference, "charged": 10.0}
+    assert bool(verdict.wrong(Rehearsal(figures, events, (), (held,), config))) is is_wrong
