@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
@@ -38,9 +39,9 @@ class OnDemand:
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
         if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
-            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot)
+            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot, view.now)
         if slot.lease is not None:
-            return _keep(slot)
+            return _keep(slot, view.now)
         best = shortlist.best
         if best is None:
             code = "no_offer" if view.has_offers else "no_view"
@@ -50,8 +51,11 @@ class OnDemand:
         return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
 
 
-def _keep(slot: SlotView) -> Proposal:
+def _keep(slot: SlotView, now: datetime) -> Proposal:
     held = slot.lease
+    left = recovery.cooling_off(slot, now)
+    if left is not None:
+        return left
     if held is not None and held.state is LeaseState.PAUSED:
         return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again where it stands"), lease=held)
     return Proposal(slot.slot, None, Reason("running", "runs on demand"))

@@ -101,13 +101,9 @@ def recover(
     held = slot.lease
     if held is None or slot.down is None:
         raise ValueError("recover needs a slot whose lease is down")
-    if held.interrupted_by in OWN_HANDS and now - slot.down.since < COOL_OFF:
-        minutes = COOL_OFF.total_seconds() / 60
-        sentence = (
-            f"{OWN_HANDS[held.interrupted_by]}: it is left so for {minutes:.0f} minutes; "
-            f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
-        )
-        return _hold(slot, "cool_off", sentence)
+    left = cooling_off(slot, now)
+    if left is not None:
+        return left
     if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
         return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
     ways = [_stay(slot, held, work, numbers, now)]
@@ -116,6 +112,20 @@ def recover(
         ways += _move(slot, held, work, best, numbers)
     ways += _let_go(slot, held, work, numbers)
     return _cheapest(ways, numbers.least_gain, _why_it_stays(held, work) if numbers.may_move else "")
+
+
+def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
+    """Return that what a person or the work itself ended is left so for a while; None where it may be started again."""
+    held = slot.lease
+    if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
+        return None
+    if now - slot.down.since >= COOL_OFF:
+        return None
+    sentence = (
+        f"{OWN_HANDS[held.interrupted_by]}: it is left so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
+        f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
+    )
+    return _hold(slot, "cool_off", sentence)
 
 
 def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it_stays: str) -> Proposal:

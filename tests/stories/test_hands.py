@@ -37,7 +37,7 @@ async def test_the_work_stops_itself_with_the_instance_key(tmp_path: Path) -> No
     async with stories.begun(tmp_path, BATCH) as (stage, _, held):
         key = Gate().instance_key(int(held["instance"]))
         await stage.console("PUT", held["instance"], {"state": "stopped"}, key=key)
-        told = await stage.box.until_why("train/0 is held", "somebody stopped it")
+        told = await stage.box.until_why("train/0 is held", "so a person or the work itself")
         assert "`gpubid done train/0` if its work is done, `gpubid resume train/0` to go on" in told
         await stage.looks(3)
         assert await stage.ids() == [held["instance"]]
@@ -70,7 +70,7 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
 @pytest.mark.nightly
 async def test_a_person_stops_the_instance_in_the_console(tmp_path: Path) -> None:
     """It stays stopped for a while, and is told; then the very same lease goes on."""
-    async with stories.begun(tmp_path, speed=2 * stories.SPEED) as (stage, _, held):
+    async with stories.begun(tmp_path, stories.ON_DEMAND, speed=2 * stories.SPEED) as (stage, _, held):
         await stage.console("PUT", held["instance"], {"state": "stopped"})
         told = await stage.box.until_why("a person or the work itself stopped it", "it is left so for 10 minutes")
         assert "`gpubid pause train/0` keeps it stopped, `gpubid release train/0` starts it elsewhere" in told

@@ -6,8 +6,9 @@ import pytest
 
 from agent.decide import ranking
 from agent.decide.match import Book, Taken
-from agent.decide.strategy import Candidate, Params, Pricing, Proposal, SlotView, View
+from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.intent import IntentKind
+from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
@@ -71,6 +72,16 @@ def test_what_stopped_is_started_again() -> None:
     held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND)
     (made,) = proposed(SlotView(builders.slot(), held))
     assert (made.kind, made.lease) == (IntentKind.RESUME, held)
+
+
+@pytest.mark.parametrize("cause", [Cause.EXTERNAL_STOP, Cause.CONTAINER_EXIT], ids=lambda cause: cause.value)
+def test_what_a_person_or_the_work_ended_is_left_so_for_ten_minutes(cause: Cause) -> None:
+    held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND, interrupted_by=cause)
+    (left,) = proposed(SlotView(builders.slot(), held, down=Down(builders.ago(seconds=599))))
+    assert (left.kind, left.reason.code) == (None, "cool_off")
+    assert "it is left so for 10 minutes; `gpubid pause train/0` keeps it stopped" in left.reason.sentence
+    (again,) = proposed(SlotView(builders.slot(), held, down=Down(builders.ago(seconds=600))))
+    assert (again.kind, again.lease) == (IntentKind.RESUME, held)
 
 
 def test_other_numbers_are_refused() -> None:
