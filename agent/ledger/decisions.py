@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,9 @@ from agent.domain.money import UsdPerHour
 from agent.domain.workload import Slot
 from agent.ledger import schema
 from agent.ledger.types import Query
+
+KEPT_DAYS = 30
+"""Older ones are given up: what was ordered stands in intents, and what came of it in events, for good."""
 
 MADE = sa.insert(schema.decisions)
 _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "strategy_file", "params_digest")
@@ -91,8 +94,7 @@ def decision_of(columns: Mapping[str, Any]) -> RecordedDecision:
 
 def last_per_slot() -> Query:
     """Return the query for the last decision of each slot."""
-    table = schema.decisions
-    return _last(sa.select(sa.func.max(table.c.decision_id)).group_by(table.c.workload, table.c.slot))
+    return _last(_newest(schema.decisions, is_weighed=False))
 
 
 def last_of(slots: Collection[Slot]) -> Query:
@@ -110,10 +112,24 @@ def last_of(slots: Collection[Slot]) -> Query:
 
 def last_weighed_per_slot() -> Query:
     """Return the query for the last decision of each slot that chose among several ways."""
-    table = schema.decisions
+    return _last(_newest(schema.decisions, is_weighed=True))
+
+
+def old(now: datetime) -> sa.Delete:
+    """Return the statement that forgets decisions that are too old, but for each slot's last and its last weighed one.
+
+    The numbers come from an alias: SQLAlchemy would take the table inside for the row that is deleted.
+    """
+    table, twin = schema.decisions, schema.decisions.alias()
+    is_last = table.c.decision_id.in_(_newest(twin, is_weighed=False))
+    is_weighed = table.c.decision_id.in_(_newest(twin, is_weighed=True))
+    return sa.delete(table).where(table.c.at < now - timedelta(days=KEPT_DAYS), ~is_last, ~is_weighed)
+
+
+def _newest(table: sa.FromClause, *, is_weighed: bool) -> "sa.Select[tuple[int]]":
+    found = sa.select(sa.func.max(table.c.decision_id))
     weighed = sa.func.json_array_length(table.c.options) > 1
-    newest = sa.select(sa.func.max(table.c.decision_id)).where(weighed)
-    return _last(newest.group_by(table.c.workload, table.c.slot))
+    return (found.where(weighed) if is_weighed else found).group_by(table.c.workload, table.c.slot)
 
 
 def _last(numbers: "sa.SelectBase") -> Query:

@@ -14,7 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.clock import Clock
-from agent.ledger import beside, hosts, looks, migrate, prices, recall, schema, shadows
+from agent.ledger import beside, decisions, hosts, looks, migrate, prices, recall, schema, shadows
 from agent.ledger.connection import Wire
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.reader import Reader
@@ -91,7 +91,7 @@ class Ledger:
             tx.bind_account(market, account_id)
 
     async def tidy(self) -> None:
-        """Roll up old prices, forget rests that are over and old decisions of shadows; meant for once a day."""
+        """Roll up old prices, forget rests that are over and old decisions; meant for once a day."""
         now = self._clock.now()
         before = {"before": prices.raw_before(now)}
 
@@ -101,6 +101,7 @@ class Ledger:
             for statement in looks.PRUNED:
                 link.execute(statement, before)
             link.execute(hosts.over(now))
+            link.execute(decisions.old(now))
             link.execute(shadows.old(now))
             link.execute(shadows.CROWDED)
 
