@@ -94,7 +94,7 @@ def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
 def _priority(fleet: Fleet, lease: Lease) -> float:
     """Return how much a lease matters; one that no workload asks for, or that waits for a person, matters least."""
     work = fleet.workload(lease.slot.workload)
-    return float("-inf") if work is None or lease.is_held else float(getattr(work, "priority", 0))
+    return float("-inf") if work is None or lease.is_held else float(work.priority)
 
 
 def _may_bill_gpu(lease: Lease) -> bool:

@@ -107,6 +107,44 @@ def test_a_host_unseen_for_a_day_is_no_price_and_the_own_host_stands_in() -> Non
     assert price([], [hour]) == pytest.approx(0.2)
 
 
+def test_an_hour_s_price_is_of_the_hours_of_its_day_in_which_it_lived() -> None:
+    """Begun hours count whole; neither the hours before it opened nor those of the next day do."""
+    midnight = NOW.replace(hour=0)
+    asks = [sample(f"0.{10 + at}", midnight + timedelta(hours=at, minutes=7)) for at in range(24)]
+    told = savings.History([*asks, sample("0.90", midnight + timedelta(days=1))], [], NOW + timedelta(days=3))
+
+    def mean(**changes: Any) -> float:
+        found = told.price(line(**changes))
+        assert found is not None
+        return found / 1_000_000
+
+    opened = midnight + timedelta(hours=2, minutes=59, seconds=59, microseconds=7)
+    assert mean(opened_at=opened, ended_at=midnight + timedelta(hours=4, minutes=1)) == pytest.approx(0.13)
+    assert mean(opened_at=midnight + timedelta(hours=22, minutes=30), ended_at=None) == pytest.approx(0.325)
+    late = midnight + timedelta(days=2)
+    assert mean(opened_at=midnight - timedelta(days=1), ended_at=late) == pytest.approx(sum(range(10, 34)) / 2400)
+    assert mean(opened_at=None, ended_at=midnight + timedelta(hours=1)) == pytest.approx(0.10)
+
+
+@pytest.mark.parametrize(("age", "is_known"), [(timedelta(hours=23), True), (timedelta(hours=24, seconds=1), False)])
+def test_an_ask_is_known_for_a_day_after_it_was_seen(age: timedelta, is_known: bool) -> None:
+    """From the end of the hour it is compared with."""
+    hour = NOW.replace(hour=11)
+    seen = [sample("0.50", hour + timedelta(hours=1) - age)]
+    found = price(seen, opened_at=hour, ended_at=hour + timedelta(minutes=30))
+    assert found == pytest.approx(0.5 if is_known else 0.4)
+
+
+def test_savings_add_up_by_key_and_say_what_has_no_price() -> None:
+    told = [line(), line(lease_id="l2"), line(workload="serve", gpu_spend=builders.usd(1)), line(workload="odd")]
+    found = savings.grouped(told, lambda one: one.workload, lambda one: None if one.workload == "odd" else 400_000.0)
+    assert list(found) == ["odd", "serve", "train"]
+    assert found["train"] == savings.Saving(4_600_000, 4_800_000, 12 * HOUR)
+    assert found["serve"] == savings.Saving(1_300_000, 2_400_000, 6 * HOUR)
+    assert found["odd"] == savings.Saving(unknown=6 * HOUR)
+    assert found["odd"].ratio is None
+
+
 def test_savings_count_all_that_was_spent_against_useful_hours_alone() -> None:
     found = savings.of_line(line(), 400_000.0)
     assert (found.spent, found.compared, found.useful) == (2_300_000, 2_400_000, 6 * HOUR)

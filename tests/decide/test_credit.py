@@ -121,6 +121,51 @@ def test_a_drain_that_our_leases_do_not_explain_is_told_under_one_key() -> None:
     assert "$1.0000 within 60 min" in loud[0].sentence
 
 
+def test_a_drain_is_what_exceeds_a_quarter_an_hour_of_our_rate_and_a_tenth_of_our_count() -> None:
+    """Each of the three alone keeps a small difference quiet."""
+    idle: dict[str, Any] = {"leases": ()}
+    assert watched(fleet("50", **idle), fleet("49.75", "0", 9, **idle)) == []
+    assert len(watched(fleet("50", **idle), fleet("49.7499", "0", 9, **idle))) == 1
+    dear: dict[str, Any] = {
+        "leases": (builders.lease(1, gpu_rate=builders.per_hour("0.996"), accrued_until=builders.ago(hours=-1)),)
+    }
+    assert watched(fleet("50", **dear), fleet("49", "0", 9, **dear)) == []
+    assert len(watched(fleet("50", **dear), fleet("48.9999", "0", 9, **dear))) == 1
+    assert watched(fleet("50", **idle), fleet("39", "10", 9, **idle)) == []
+    assert len(watched(fleet("50", **idle), fleet("38.9999", "10", 9, **idle))) == 1
+
+
+def test_markets_are_watched_each_for_itself() -> None:
+    """A market that tells no credit, or that begins anew, hides no drain of another, and one drain no other."""
+
+    def both(runpod: str | None, vast: str) -> Fleet:
+        told = {"runpod": runpod, "vast": vast}
+        views = {
+            name: builders.view(market=name, credit=None if credit is None else builders.usd(credit))
+            for name, credit in told.items()
+        }
+        return fleet(markets=views, leases=())
+
+    def keys(*steps: Fleet) -> list[str]:
+        return [alert.key.split("@")[0] for alert in watched(*steps)]
+
+    assert keys(both(None, "50"), both(None, "40")) == ["vast"]
+    assert keys(both("5", "50"), both("9", "40")) == ["vast"]
+    assert keys(both("50", "50"), both("40", "40")) == ["runpod", "vast"]
+    [alert] = watched(both("50", "50"), both("50", "40"))
+    assert alert.key == f"vast@{builders.NOW.isoformat()}"
+
+
+def test_what_drains_slowly_is_seen_too_and_a_small_top_up_begins_anew() -> None:
+    idle: dict[str, Any] = {"leases": ()}
+    steps = [fleet(f"{50 - 0.1 * step:.1f}", "0", step, **idle) for step in range(4)]
+    assert len(watched(*steps)) == 1
+    same = [fleet(dollars, "0", at, **idle) for at, dollars in enumerate(["50", "49.8", "49.8", "49.7"])]
+    assert len(watched(*same)) == 1
+    risen = [fleet(dollars, "0", at, **idle) for at, dollars in enumerate(["50", "49.8", "49.9", "49.7"])]
+    assert watched(*risen) == []
+
+
 def test_a_top_up_and_a_new_day_begin_anew() -> None:
     assert watched(fleet("10"), fleet("20", "0", 10), fleet("19.8", "0", 20)) == []
     assert watched(fleet("10"), fleet("9", "0", 24 * 60)) == []

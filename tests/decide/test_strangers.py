@@ -14,6 +14,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.instance import InstanceState
 from agent.domain.intent import IntentState
 from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.tenure import Tenure
 from tests.support import builders
 
 
@@ -52,6 +53,8 @@ def test_an_empty_slot_adopts() -> None:
     assert fact.lease is not None
     assert (fact.lease.slot, fact.lease.state, fact.lease.is_held) == (builders.slot(), LeaseState.STARTING, False)
     assert fact.lease.accrued_until == ROW.created_at
+    assert fact.instance is ROW
+    assert fact.sentence == "instance 7 on host h7 carries our label and slot train/0 is empty: adopted"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,14 @@ def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> 
     assert fact.lease is not None
     assert fact.lease.is_held
     assert fact.lease.is_open
-    assert "gpubid release" in fact.sentence
+    assert fact.instance.instance_id == "7"
+    assert fact.sentence.endswith("held and counted; run `gpubid release` or `gpubid adopt`")
+
+
+def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() -> None:
+    filled, unknown = found(world(leases=(builders.lease(1),))), found(world(workloads=()))
+    assert filled.sentence.startswith("instance 7 on host h7 carries our label but slot train/0 is filled: held")
+    assert unknown.sentence.startswith("instance 7 on host h7 carries our label but no workload is named train: held")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +118,8 @@ def test_what_a_doubt_just_settled_is_no_stranger() -> None:
 def test_what_we_released_is_released_again(reason: str) -> None:
     past = builders.lease(7, state=LeaseState.ENDED, end_reason=reason)
     fact = found(world(past_leases={"7": past}))
-    assert (fact.verdict, fact.lease) == ("release", past)
+    assert (fact.verdict, fact.lease, fact.instance) == ("release", past, ROW)
+    assert fact.sentence == "instance 7 on host h7 was released by us and is listed again; released again"
     unlabelled = found(world({}, past_leases={"7": past}))
     assert unlabelled.verdict == "release"
 
@@ -127,7 +138,11 @@ def test_what_was_thought_gone_goes_on_where_its_metering_stopped(reason: str) -
 
 def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon() -> None:
     row = created(builders.ago(hours=1))
-    assert found(world(rows=(row,))).verdict == "second_daemon"
+    other = found(world(rows=(row,)))
+    assert (other.verdict, other.instance, other.lease) == ("second_daemon", row, None)
+    assert other.sentence.endswith("an intent that this ledger never wrote: another daemon runs on this fleet")
+    at_once = found(world(rows=(created(builders.ago(hours=2)),)))
+    assert at_once.verdict == "adopt"
     ours = found(world(rows=(row,), past_intents={"0000000000000007": builders.intent(7)}))
     assert ours.verdict == "adopt"
     old = found(world(rows=(created(builders.ago(hours=3)),)))
@@ -140,6 +155,39 @@ def test_a_rent_found_late_is_held_to_what_was_asked() -> None:
     assert fact.lease is not None
     assert fact.lease.has_failed
     assert fact.lease.end_reason.startswith("mismatch: it is on host h7")
+
+
+def test_the_lease_of_a_row_is_what_the_row_shows_for_the_money() -> None:
+    row = builders.instance(
+        7,
+        tenure=Tenure.ON_DEMAND,
+        gpus=2,
+        dlperf=77.0,
+        gpu_rate=builders.per_hour("0.80"),
+        disk_rate=builders.per_hour("0.05"),
+        disk_gb=250.0,
+        floor=builders.per_hour("0.19"),
+        ends_at=builders.ago(days=-3),
+        created_at=builders.ago(hours=3),
+    )
+    made = strangers.lease_of(world(), row, builders.slot(), None)
+    assert (made.lease_id, made.market, made.host_id, made.owner_id) == ("vast-7", "vast", "h7", "o7")
+    assert (made.tenure, made.gpu, made.gpus, made.dlperf) == (Tenure.ON_DEMAND, row.gpu, 2, 77.0)
+    assert (made.billing_rate, made.disk_rate, made.disk_gb) == (builders.per_hour("0.85"), row.disk_rate, 250.0)
+    assert (made.host_floor, made.ends_at) == (row.floor, row.ends_at)
+    assert (made.opened_at, made.state_since, made.accrued_until) == (row.created_at,) * 3
+    assert (made.offer_id, made.intent_id, made.end_reason, made.has_run) == ("", "", "", False)
+    assert (made.traffic_down_gb, made.traffic_up_gb) == (0.0, 0.0)
+
+
+def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> None:
+    """Traffic that was paid is not paid again; another id, for the lease that ended keeps its own."""
+    past = builders.lease(7, end_reason="host_gone", has_run=True, traffic_down_gb=5.0, traffic_up_gb=2.0)
+    rent = builders.intent(7, disk_gb=20.0)
+    made = strangers.lease_of(world(past_leases={"7": past}), ROW, builders.slot(), rent)
+    assert (made.traffic_down_gb, made.traffic_up_gb, made.has_run) == (5.0, 2.0, True)
+    assert (made.offer_id, made.intent_id, made.end_reason) == ("a7", rent.intent_id, "")
+    assert made.lease_id == f"vast-7-{builders.NOW.timestamp():.0f}"
 
 
 def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:

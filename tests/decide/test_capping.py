@@ -1,0 +1,104 @@
+"""What a hard cap ends: as little as brings it back under, what matters least first, and said why."""
+
+from typing import Any
+
+import pytest
+
+from agent.decide import capping, limits
+from agent.decide.limits import Limits
+from agent.domain import budget
+from agent.domain.budget import Budget, Thresholds
+from agent.domain.decision import Pause, Release
+from agent.domain.fleet import Fleet, Spend
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+from tests.support import builders
+
+TRAIN = budget.of_workload("train")
+NO_DISK = builders.per_hour(0)
+PAUSED: dict[str, Any] = {"state": LeaseState.PAUSED, "paused_by_us": True}
+
+
+def held(number: int, rate: str, workload: str = "train", **changes: Any) -> Lease:
+    return builders.lease(
+        number, slot=Slot(workload, number), gpu_rate=builders.per_hour(rate), disk_rate=NO_DISK, **changes
+    )
+
+
+def fleet(*leases: Lease, **changes: Any) -> Fleet:
+    works = (builders.workload("train", priority=1, slots=9), builders.workload("serve", priority=5, slots=9))
+    return builders.fleet(leases=leases, workloads=works, **changes)
+
+
+def ended(seen: Fleet, caps: Limits) -> list[Pause | Release]:
+    return list(capping.endings(seen, limits.standing(seen), caps))
+
+
+def names(seen: Fleet, caps: Limits) -> list[str]:
+    return [f"{type(order).__name__} {order.lease.instance_id}" for order in ended(seen, caps)]
+
+
+def per_hour(rate: str) -> Limits:
+    return Limits(per_hour=builders.per_hour(rate))
+
+
+THREE = (held(1, "0.50", "serve"), held(2, "0.20"), held(3, "0.30"))
+
+
+@pytest.mark.parametrize(
+    ("cap", "paused"),
+    [
+        ("1.00", []),
+        ("0.99", ["Pause 3"]),
+        ("0.70", ["Pause 3"]),
+        ("0.69", ["Pause 3", "Pause 2"]),
+        ("0.50", ["Pause 3", "Pause 2"]),
+        ("0.49", ["Pause 3", "Pause 2", "Pause 1"]),
+    ],
+)
+def test_a_rate_pauses_as_few_as_needed_least_important_and_dearest_first(cap: str, paused: list[str]) -> None:
+    assert names(fleet(*THREE), per_hour(cap)) == paused
+
+
+def test_what_no_workload_asks_for_or_waits_for_a_person_goes_before_all_others() -> None:
+    stranger, waits = held(4, "0.05", "unknown"), held(5, "0.06", "serve", is_held=True)
+    seen = fleet(*THREE, stranger, waits)
+    assert names(seen, per_hour("1.10")) == ["Pause 5"]
+    assert names(seen, per_hour("1.00")) == ["Pause 5", "Pause 4"]
+
+
+def test_what_is_down_already_is_no_saving_and_what_may_start_counts() -> None:
+    down, queued = held(4, "0.90", **PAUSED), held(5, "0.40", state=LeaseState.PAUSED)
+    seen = fleet(held(1, "0.50", "serve"), down, queued)
+    assert names(seen, per_hour("0.90")) == []
+    assert names(seen, per_hour("0.89")) == ["Pause 5"]
+
+
+def test_a_pause_by_rate_says_whose_rate_and_which_limit() -> None:
+    [of_all] = ended(fleet(*THREE), per_hour("0.99"))
+    assert (of_all.reason.code, of_all.reason.limit) == ("over_rate", "per_hour")
+    assert of_all.reason.sentence == (
+        "the fleet may cost $1.0000/h, above the cap of $0.9900/h; what matters least is paused first"
+    )
+    own = Limits(budgets={TRAIN: Budget(Thresholds(per_hour=builders.per_hour("0.20")))})
+    [of_train] = ended(fleet(*THREE), own)
+    assert (of_train.lease.instance_id, of_train.reason.limit) == ("3", "workload_per_hour")
+    assert of_train.reason.sentence.startswith("the workload train may cost $0.5000/h, above the cap of $0.2000/h")
+
+
+def spent(*leases: Lease) -> list[Pause | Release]:
+    day = builders.usd(1)
+    return ended(fleet(*leases, spend=Spend(day)), Limits(per_day=day))
+
+
+def test_a_spent_budget_pauses_all_and_releases_only_disks_that_hold_nothing() -> None:
+    waits = held(5, "0.10", is_held=True, **PAUSED)
+    stopped = held(6, "0.10", state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND)
+    unknown = held(7, "0.10", "unknown", **PAUSED)
+    found = spent(THREE[0], THREE[1], held(4, "0.10", **PAUSED), waits, stopped, unknown)
+    assert [(type(order), order.lease.instance_id) for order in found] == [(Pause, "2"), (Pause, "1"), (Release, "4")]
+    assert {(order.reason.code, order.reason.limit) for order in found} == {("over_budget", "per_day")}
+    over = "today's committed spend $1.0000 has reached the cap of $1.0000"
+    assert found[0].reason.sentence == over
+    assert found[-1].reason.sentence == f"{over}; its disk bills on and holds nothing that is not elsewhere"
