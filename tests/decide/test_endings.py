@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,61 @@ def test_the_end_of_a_container_is_done_for_a_batch_once_it_settled_and_nothing_
 def test_trouble_in_the_message_is_no_clean_end() -> None:
     row = builders.instance(state=InstanceState.EXITED, message="exited with code 137", has_trouble=True)
     assert scopes(ended(instances=(row,))) == [(words.HELD, "slot:train/0")]
+
+
+LINED = builders.workload(kind=WorkloadKind.BATCH, done_line="all done")
+
+
+def sighted(**told: Any) -> dict[str, Any]:
+    return {"sightings": {"1": Sighting("1", NOW, **told)}}
+
+
+@pytest.mark.parametrize(
+    ("work", "view", "why"),
+    [
+        (LINED, sighted(), "its container ended and its log does not say that it is done"),
+        (
+            BATCH,
+            {"instances": (builders.instance(state=InstanceState.EXITED, message="code 137", has_trouble=True),)},
+            "its container ended in trouble: code 137",
+        ),
+        (BATCH, sighted(failure="out of memory"), "its container ended, and its log says: out of memory"),
+    ],
+    ids=["no line", "trouble", "last words"],
+)
+def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: dict[str, Any], why: str) -> None:
+    """Its next rent would be paid for the same failure: the mark says why, what to do, and does not wear off."""
+    fleet = replace(ended(**view), workloads=(work,))
+    (mark,) = endings.marks(fleet, ())
+    assert (mark.rest.scope, mark.rest.key, mark.rest.code) == (words.HELD, "slot:train/0", why)
+    assert mark.rest.until == NOW + endings.FOR_GOOD
+    assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.held")
+    assert mark.sentence == (
+        f"train/0 is held: {why}; look at it, then `gpubid resume train/0` or `gpubid done train/0`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("work", "view", "why"),
+    [(BATCH, {}, "the end of its container"), (LINED, sighted(is_done=True), "a line of its log")],
+    ids=["end", "line"],
+)
+def test_a_batch_that_is_done_is_never_filled_again(work: Any, view: dict[str, Any], why: str) -> None:
+    fleet = replace(ended(**view), workloads=(work,))
+    (mark,) = endings.marks(fleet, ())
+    assert (mark.rest.scope, mark.rest.key, mark.rest.code) == (words.DONE, "slot:train/0", why)
+    assert mark.rest.until == NOW + endings.FOR_GOOD
+    assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.done")
+    assert mark.sentence == f"train/0 is done by {why}"
+
+
+def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
+    quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
+    (mark,) = endings.marks(builders.fleet(), (quick,))
+    why = f"its container ended within {endings.FAST} of its start"
+    assert (mark.rest.code, mark.rest.until) == (why, NOW + endings.FAST_EXITS_KEPT)
+    assert (mark.workload, mark.lease, mark.kind) == ("train", quick.after, "workload.failed_at_once")
+    assert mark.sentence == f"train/0 on host h1: {why}"
 
 
 def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -> None:
