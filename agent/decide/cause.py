@@ -12,7 +12,7 @@ from agent.domain.fleet import MarketView
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause, Evidence, MarketEvent
 from agent.domain.lease import Lease
-from agent.domain.money import FREE, UsdPerHour, per_hour
+from agent.domain.money import per_hour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 
@@ -100,7 +100,7 @@ def _of_floor(held: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
     floors = [row.floor for row in rows if row.floor is not None]
     if not floors:
         return Cause.DISPLACED, Evidence("no_floor", "the host lists no slice that can be bid for")
-    floor: UsdPerHour = min(floors, default=FREE)
+    floor = min(floors)
     if bidding.is_echo(held, floor):
         return Cause.UNKNOWN, Evidence("echo", f"the host lists the slice at {floor}, which is our own bid", floor)
     if floor > held.gpu_rate:

@@ -53,6 +53,26 @@ def test_the_order_of_causes(
 
 
 @pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        ("0.30", "the host lists the slice at a floor of $0.3000/h, above our $0.2200/h"),
+        ("0.22", "the host lists the slice at $0.2200/h, which is our own bid"),
+        ("0.15", "the host lists the slice at a floor of $0.1500/h, not above our $0.2200/h: nobody bid more"),
+    ],
+)
+def test_the_floor_that_is_the_evidence_is_kept_with_it(listed: str, sentence: str) -> None:
+    """What a rival bid is learned from it, and a raise is reckoned against it; the lowest of several counts."""
+    rows = (*floor("0.90", offer_id="a9")["offers"], *floor(listed)["offers"])
+    _, evidence = cause.of_stop(builders.lease(), PAUSED, builders.view(offers=rows), SINCE, NOW)
+    assert (evidence.floor, evidence.sentence) == (builders.per_hour(listed), sentence)
+
+
+def test_a_host_without_a_slice_to_bid_for_says_so() -> None:
+    _, evidence = cause.of_stop(builders.lease(), PAUSED, builders.view(**floor(None)), SINCE, NOW)
+    assert (evidence.floor, evidence.sentence) == (None, "the host lists no slice that can be bid for")
+
+
+@pytest.mark.parametrize(
     ("winner", "expected"),
     [
         ("0.30", Cause.OUTBID),

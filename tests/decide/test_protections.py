@@ -55,6 +55,20 @@ def test_starts_that_fail_on_many_hosts_and_not_on_one() -> None:
     assert resting([failed[0]] * 4) == []
 
 
+def test_one_host_that_is_lost_again_and_again_is_a_storm_too() -> None:
+    again = [
+        Incident(NOW - timedelta(minutes=at), "lease.interrupted", "vast", "RTX 4090", "h1", cause=Cause.OUTBID)
+        for at in range(1, 5)
+    ]
+    [trip] = protections.tripped(again, {}, {}, NOW)
+    said = f"4 interruptions by the market within 1 h: {MODEL} rests for 30 min"
+    assert (trip.protection, trip.market, trip.sentence) == (protections.STORM, "vast", said)
+    assert (trip.rest.scope, trip.rest.key, trip.rest.code) == (protections.STORM, MODEL, said)
+    assert trip.rest.until == NOW + timedelta(minutes=30)
+    first = min(incident.at for incident in again)
+    assert protections.tripped(again, {}, {f"storm:{MODEL}": first}, NOW) == ()
+
+
 def test_refused_orders_rest_the_market() -> None:
     assert resting(incidents(8, "intent.rejected", cause=None)) == ["rejected:vast"]
 
