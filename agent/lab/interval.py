@@ -4,6 +4,7 @@ Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile
 in Cameron, Gelbach and Miller, Review of Economics and Statistics 90(3), 2008.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,11 +14,29 @@ LEVEL = 95.0
 
 
 def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of `differences`, drawing whole clusters; equal seeds give equal ones."""
+    """Return the 95 % interval of the mean of `differences`, drawing whole clusters; equal seeds give equal ones.
+
+    One cluster alone says nothing of how the next may differ: unless nothing differs in it, its interval is unbounded.
+    """
     names, places = np.unique(np.asarray(clusters), return_inverse=True)
+    if len(names) == 1 and any(differences):
+        return -math.inf, math.inf
     sums = np.bincount(places, weights=np.asarray(differences, dtype=np.float64))
     sizes = np.bincount(places)
     drawn = np.random.default_rng(seed).integers(len(names), size=(DRAWS, len(names)))
     means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.percentile(means, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
     return float(low), float(high)
+
+
+def told(ends: tuple[float, float], digits: str = ".3f") -> str:
+    """Return an interval for people; `digits` is how a number is written."""
+    low, high = ends
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "not known"
+    return f"[{low:+{digits}}, {high:+{digits}}]"
+
+
+def plain(ends: tuple[float, float]) -> list[float | None]:
+    """Return an interval for JSON, which holds no number without bounds."""
+    return [end if math.isfinite(end) else None for end in ends]

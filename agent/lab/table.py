@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from agent.lab import interval
+
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
 """What a document has and a line of CSV cannot hold as it is."""
@@ -75,11 +77,10 @@ class Table:
         ]
 
     def _cells(self, row: Row) -> list[str]:
-        low, high = row.interval
         ratio, difference = f"{row.ratio_to_optimum:.3f}", f"{row.difference:+.3f}"
         if row.against not in {"", self.baseline}:
             difference += f" (less {row.against})"
-        return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, f"[{low:+.3f}, {high:+.3f}]"]
+        return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, interval.told(row.interval)]
 
 
 def csv_text(tables: Sequence[Table]) -> str:
@@ -101,7 +102,7 @@ def _document(row: Row) -> dict[str, Any]:
         "ratio_to_optimum": _finite(row.ratio_to_optimum),
         "late": row.late,
         "difference_vs_baseline": _finite(row.difference),
-        "ci95_vs_baseline": [_finite(end) for end in row.interval],
+        "ci95_vs_baseline": interval.plain(row.interval),
         "wall_seconds": row.wall_seconds,
         "digest": row.digest,
         "against": row.against,
@@ -117,7 +118,8 @@ def _finite(value: float) -> float | None:
 
 def _flat(row: Row) -> dict[str, Any]:
     kept = {key: value for key, value in _document(row).items() if key not in NESTED}
-    return kept | {"ci95_low": row.interval[0], "ci95_high": row.interval[1], **row.figures}
+    low, high = interval.plain(row.interval)
+    return kept | {"ci95_low": low, "ci95_high": high, **row.figures}
 
 
 def _figure(row: Row, key: str) -> str:

@@ -14,6 +14,7 @@ import tomlkit
 
 from agent.config import problems
 from agent.decide.strategy import Params
+from agent.lab import interval
 from agent.lab.space import Value
 from agent.lab.tune import Tuning
 
@@ -63,9 +64,8 @@ def _origin(tuning: Tuning) -> list[str]:
     about, held = tuning.about, tuning.held
     span = about.get("span")
     when = f", {str(span[0])[:10]} to {str(span[1])[:10]}" if isinstance(span, list) else ""
-    low, high = held.interval
     scores = f"{held.tuned.mean:.4g} a run, {held.shipped.mean:.4g} before; difference {held.difference:+.3g}"
-    sure = f"95 % [{low:+.3g}, {high:+.3g}]; late {held.tuned.late}, {held.shipped.late} before"
+    sure = f"95 % {interval.told(held.interval, '.3g')}; late {held.tuned.late}, {held.shipped.late} before"
     return [
         f"{MARK}on {about.get('traces', 'no traces')}{when}, {tuning.whole.fitted.cases} runs; study {tuning.study}.",
         f"{MARK}held out, {held.cases} runs: {scores}, {sure}.",

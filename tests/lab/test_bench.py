@@ -56,6 +56,14 @@ def test_an_interval_covers_nothing_but_what_the_clusters_say() -> None:
     assert interval.clustered([2.0] * 4, ["a", "b", "c", "d"], 0) == (2.0, 2.0)
 
 
+def test_one_cluster_alone_gives_no_interval_and_that_is_said() -> None:
+    alone = interval.clustered([1.0, 3.0], ["a", "a"], 0)
+    assert interval.told(alone) == "not known"
+    assert interval.plain(alone) == [None, None]
+    assert interval.clustered([0.0, 0.0], ["a", "a"], 0) == (0.0, 0.0)
+    assert interval.told((-1.0, 0.5), ".2f") == "[-1.00, +0.50]"
+
+
 def test_the_command_prints_what_a_program_can_read(tmp_path: Path) -> None:
     words = ["lab", "bench", "--problem", "deadline", "--traces", str(folder(tmp_path)), "--json", "--workers", "1"]
     more = ["--job-hours", "8", "--deadline-hours", "9", "--window-hours", "12", "--stride-hours", "6"]

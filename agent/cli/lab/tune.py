@@ -143,6 +143,8 @@ def _plain(numbers: Any) -> dict[str, Any]:  # noqa: ANN401 - a mapping of numbe
 
 
 def _compared(one: "Compared | None") -> dict[str, Any] | None:
+    from agent.lab import interval
+
     if one is None:
         return None
     return {
@@ -150,7 +152,7 @@ def _compared(one: "Compared | None") -> dict[str, Any] | None:
         "shipped_mean_cost": one.shipped.mean,
         "tuned_mean_cost": one.tuned.mean,
         "difference": one.difference,
-        "ci95": list(one.interval),
+        "ci95": interval.plain(one.interval),
         "shipped_late": one.shipped.late,
         "tuned_late": one.tuned.late,
     }
@@ -169,6 +171,8 @@ def _part(one: "Part") -> dict[str, Any]:
 
 
 def _show(made: "Tuning", storage: str, out: Path | None) -> None:
+    from agent.lab import interval
+
     table = session.table("numbers of", "on", "runs", "shipped $", "tuned $", "late", "difference", "95 %")
     for part in (*made.parts, made.whole):
         name = part.fold.name
@@ -184,16 +188,15 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
         session.say(f"without effect here, and left alone: {', '.join(made.inert)}")
     count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*made.parts, made.whole))
     session.say(f"study {made.study} in {storage}; trials: {count}")
-    low, high = made.held.interval
-    if high >= 0:
-        session.say(f"held out, nothing is proven gained: 95 % of the difference is [{low:+.3f}, {high:+.3f}]")
+    if made.held.interval[1] >= 0:
+        sure = interval.told(made.held.interval)
+        session.say(f"held out, nothing is proven gained: 95 % of the difference is {sure}")
     session.say(f"written to {out}" if out is not None else "nothing is written; name a file with --out")
 
 
 def _add(table: Any, name: str, where: str, one: "Compared") -> None:  # noqa: ANN401 - a table of rich
-    low, high = one.interval
+    from agent.lab import interval
+
     late = f"{one.tuned.late} (before {one.shipped.late})" if one.tuned.late or one.shipped.late else "0"
     means = f"{one.shipped.mean:.3f}", f"{one.tuned.mean:.3f}"
-    session.add(
-        table, name, where, str(one.cases), *means, late, f"{one.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"
-    )
+    session.add(table, name, where, str(one.cases), *means, late, f"{one.difference:+.3f}", interval.told(one.interval))
