@@ -121,9 +121,10 @@ def _sample(offer: Offer) -> PriceSample:
 
 def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], now: datetime) -> None:
     """Add what a lease cost to the ledger, and the time it ran to its host's record."""
-    ran = 0.0
+    ran = weighed = 0.0
     for charge in charges:
         ran += charge.running_seconds
+        weighed += charge.weighed_hours
         if charge.phases is not None:
             tx.add_phases(lease.tenure, charge.phases)
         tx.add_spend(
@@ -145,6 +146,7 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
             owner_id=lease.owner_id,
             running_seconds=ran,
             bid_seconds=ran if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
+            weighed_hours=weighed if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
             at=now,
         )
 

@@ -1,6 +1,6 @@
 """A book: what the ledger would remember of one course of decisions, kept in memory where there is no ledger."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.host import HostRecord, decayed
+from agent.domain.host import HostRecord, exposed
 from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
@@ -51,7 +51,7 @@ class Book:
     def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
         """Add to the record of a lease's host."""
         known = self.hosts.get(held.host_id) or HostRecord(held.market, held.host_id, held.owner_id)
-        self.hosts[held.host_id] = replace(decayed(known, now).plus(more), updated_at=now)
+        self.hosts[held.host_id] = exposed(known, more, now)
 
     def learn(self, fact: Fact, now: datetime, image_gb: Mapping[str, float]) -> None:
         """Remember what happened; `image_gb` is the image of each workload, by name."""
@@ -73,12 +73,15 @@ class Book:
         self.meter(after, fact.charges, now)
         self._teach(fact, now, image_gb.get(after.slot.workload, 0.0))
 
-    def meter(self, held: Lease, charges: Iterable[Charge], now: datetime) -> None:
+    def meter(self, held: Lease, charges: Sequence[Charge], now: datetime) -> None:
         """Add the time a lease ran to the record of its host."""
         ran = sum(charge.running_seconds for charge in charges)
         if ran:
-            bid = ran if held.tenure is Tenure.INTERRUPTIBLE else 0.0
-            self.expose(held, now, HostRecord(held.market, held.host_id, running_seconds=ran, bid_seconds=bid))
+            more = HostRecord(held.market, held.host_id, running_seconds=ran)
+            if held.tenure is Tenure.INTERRUPTIBLE:
+                weighed = sum(charge.weighed_hours for charge in charges)
+                more = replace(more, bid_seconds=ran, weighed_hours=weighed)
+            self.expose(held, now, more)
 
     def hear(self, told: ProgressTold) -> None:
         """Remember how far a workload is."""

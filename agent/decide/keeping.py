@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from agent.decide import losing, price, warm
+from agent.decide import learning, losing, recovery, warm
 from agent.decide.strategy import Candidate, View
 from agent.domain import host, usefulness
 from agent.domain.decision import Option, Reason
@@ -129,19 +129,22 @@ def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers
         there = [lease for lease in held if lease.host_id == host_id]
         more = offered.pop(host_id, None)
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
-        age = max((view.now - (lease.run_since or lease.opened_at)) / _HOUR for lease in there)
+        lost = (loss.at for loss in view.losses if loss.host_id == host_id and loss.cause in recovery.OF_THE_MARKET)
+        # What just lost a part is as young as what was just begun.
+        since = max((min(lease.began for lease in there), *lost))
         room = view.workload.slots if more is not None and host.is_pool(host_id) else len(there)
-        yield _Spot(host_id, _place(view, host_id, rate, age, len(there), room, there[0].market), more)
+        hazards = _hazards(view, host_id, there[0].owner_id, max((view.now - since) / _HOUR, 0.0))
+        yield _Spot(host_id, warm.Place(rate, *hazards, len(there), room, there[0].market), more)
     for host_id, bid in reversed(offered.items()):
         rate = (bid.way.rate + bid.offer.disk_rate(view.workload.disk_gb)).dollars
         room = view.workload.slots if host.is_pool(host_id) else 1
-        dearer = rate * (1 + numbers.least_gain)
-        yield _Spot(host_id, _place(view, host_id, dearer, 0.0, 0, room, bid.offer.market), bid)
+        dearer, hazards = rate * (1 + numbers.least_gain), _hazards(view, host_id, bid.offer.owner_id, 0.0)
+        yield _Spot(host_id, warm.Place(dearer, *hazards, 0, room, bid.offer.market), bid)
 
 
-def _place(view: View, host_id: str, rate: float, age: float, held: int, room: int, market: str) -> warm.Place:
-    loss_rate = price.contested_hazard(view.hosts.get(host_id), view.market_hazard)
-    return warm.Place(rate, *losing.scaled(loss_rate, max(age, 0.0)), held, room, market)
+def _hazards(view: View, host_id: str, owner_id: str, age: float) -> tuple[float, float]:
+    record = learning.of_host(view.hosts, host_id, owner_id)
+    return losing.expected(record, losing.ordinary(view.everything), age)
 
 
 def chosen(to: Candidate, kept: Keeping) -> Reason:

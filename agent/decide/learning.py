@@ -43,7 +43,12 @@ def _with_owner(record: HostRecord, owners: Mapping[str, HostRecord]) -> HostRec
 
 def of_offer(hosts: Mapping[str, HostRecord], candidate: offer.Offer) -> HostRecord | None:
     """Return what an offer's host is judged by, from what `pooled` made, or None."""
-    return hosts.get(candidate.host_id) or hosts.get(_OWNER + candidate.owner_id)
+    return of_host(hosts, candidate.host_id, candidate.owner_id)
+
+
+def of_host(hosts: Mapping[str, HostRecord], host_id: str, owner_id: str) -> HostRecord | None:
+    """Return what a host is judged by, from what `pooled` made: its own record, else its owner's, or None."""
+    return hosts.get(host_id) or hosts.get(_OWNER + owner_id)
 
 
 def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
+from agent.decide import losing
 from agent.domain import money
 from agent.domain.lease import Bills, Lease
 from agent.domain.phases import Phases
 from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, CheckpointPlace
 
+_HOUR = timedelta(hours=1)
 Turn = tuple[datetime, Bills]
 """At this instant the lease began to be billed so."""
 
@@ -32,22 +34,31 @@ class Charge:
     running_seconds: float = 0.0
     useful_seconds: float = 0.0
     phases: Phases | None = None
+    weighed_hours: float = 0.0
+    """The running time, weighed by how often an ordinary stay of its age is lost."""
 
 
 def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
     """Return the charges of `held` from `accrued_until` to `until`, billed as it says and changing at each turn."""
     charges: dict[date, Charge] = {}
+    since = held.began if held.bills is Bills.GPU_AND_DISK else None
     for start, end, bills in spans(held, until, turns):
         seconds = (end - start).total_seconds()
         before = charges.get(start.date(), Charge(held.lease_id, start.date()))
         runs = bills is Bills.GPU_AND_DISK
+        since = (since or start) if runs else None
         charges[start.date()] = replace(
             before,
             gpu=before.gpu + (held.gpu_rate.over(seconds) if runs else money.ZERO),
             disk=before.disk + (money.ZERO if bills is Bills.NOTHING else held.disk_rate.over(seconds)),
             running_seconds=before.running_seconds + (seconds if runs else 0.0),
+            weighed_hours=before.weighed_hours + (_weighed(start - since, end - since) if since is not None else 0.0),
         )
     return tuple(charges[day] for day in sorted(charges))
+
+
+def _weighed(begin: timedelta, end: timedelta) -> float:
+    return losing.weighed(max(begin / _HOUR, 0.0), max(end / _HOUR, 0.0))
 
 
 def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:

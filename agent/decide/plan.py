@@ -62,6 +62,7 @@ class Ground:
     cooling: Mapping[str, str]
     market_hazard: float
     hosts: Mapping[str, HostRecord]
+    everything: HostRecord
     rivals: rivals.Rivals
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
@@ -131,6 +132,7 @@ def _ground(fleet: Fleet) -> Ground:
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
         market_hazard=learning.hazard_of(everything),
         hosts=learning.pooled(fleet.hosts, fleet.now),
+        everything=everything,
         rivals=rivals.learned(everything),
     )
 
@@ -154,6 +156,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
         hosts=ground.hosts,
+        everything=ground.everything,
         rivals=ground.rivals,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
         leases=held,

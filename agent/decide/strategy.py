@@ -12,7 +12,7 @@ from agent.decide import apart, hazards, price
 from agent.decide.rivals import ASSUMED, Rivals
 from agent.decide.task import Task
 from agent.domain.decision import Reason
-from agent.domain.host import HostRecord
+from agent.domain.host import UNSEEN, HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
@@ -84,13 +84,13 @@ class View:
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
-    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by, `rivals` the law by
-    which headroom saves losses. `markets` are those it may be rented on now, `leases` all open ones of the workload,
-    also of slots not for the strategy now, `unseen` the ids of those whose market was not listed in this cycle, so that
-    they are known as they last were; `losses` its interruptions of the last day. `task` is the work of its
-    deadline, where it has one; `learned` is what its looks taught of interruptible capacity, `by_market` what they
-    taught of each market where the work may use several. `fastest` is the DLPerf of the fastest slice among the models
-    that it names, 0 where it names fewer than two or none was seen yet.
+    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by and `everything` the
+    record of all, `rivals` the law by which headroom saves losses. `markets` are those it may be rented on now.
+    `leases` are all open ones of the workload, also of slots not for the strategy now; `unseen` the ids of those whose
+    market was not listed in this cycle, so that they are known as they last were; `losses` its interruptions of the
+    last day. `task` is the work of its deadline, where it has one; `learned` is what its looks taught of interruptible
+    capacity, `by_market` what they taught of each market where the work may use several. `fastest` is the DLPerf of the
+    fastest slice among the models that it names, 0 where it names fewer than two or none was seen yet.
     """
 
     workload: Workload
@@ -100,6 +100,7 @@ class View:
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
     market_hazard: float
     hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+    everything: HostRecord = UNSEEN
     markets: tuple[str, ...] = ()
     leases: tuple[Lease, ...] = ()
     unseen: frozenset[str] = frozenset()

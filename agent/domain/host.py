@@ -37,9 +37,11 @@ class HostRecord:
     """What we have seen of a host, decayed as of `updated_at`.
 
     `running_seconds` is the exposure in which `interruptions` were counted, whatever ended them; of these
-    `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running. A stay that is still going on,
-    or that we ended, is exposure without a loss: censored, not forgotten. `loaded_gb` of images took `loading_seconds`.
-    Of the losses to the market `displaced` were to on-demand renters, `outbids` to bids whose price was told.
+    `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running; `weighed_hours` are the same
+    time, each hour weighed by how often an ordinary stay of its age is lost (decide.losing). A stay that is still going
+    on, or that we ended, is exposure without a loss: censored, not forgotten. `loaded_gb` of images took
+    `loading_seconds`. Of the losses to the market `displaced` were to on-demand renters, `outbids` to bids whose price
+    was told.
     """
 
     market: str
@@ -56,6 +58,7 @@ class HostRecord:
     loading_seconds: float = 0.0
     displaced: float = 0.0
     outbids: Outbids = NONE_TOLD
+    weighed_hours: float = 0.0
 
     def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
         """Return this record with the counts of another added at a weight."""
@@ -71,7 +74,12 @@ class HostRecord:
             loading_seconds=self.loading_seconds + weight * other.loading_seconds,
             displaced=self.displaced + weight * other.displaced,
             outbids=self.outbids.plus(other.outbids, weight),
+            weighed_hours=self.weighed_hours + weight * other.weighed_hours,
         )
+
+
+UNSEEN = HostRecord("", "")
+"""A record of nothing."""
 
 
 def decayed(record: HostRecord, now: datetime) -> HostRecord:
@@ -81,3 +89,9 @@ def decayed(record: HostRecord, now: datetime) -> HostRecord:
     share = math.exp2(-(now - record.updated_at) / HALF_LIFE)
     nothing = HostRecord(record.market, record.host_id, record.owner_id, updated_at=now)
     return nothing.plus(record, share)
+
+
+def exposed(record: HostRecord, more: HostRecord, at: datetime) -> HostRecord:
+    """Return the record as it counts at `at` with what was seen since; its market, host and owner stay."""
+    # A clock that went back must not let the next look decay the same days twice.
+    return replace(decayed(record, at).plus(more), updated_at=max(at, record.updated_at or at))

@@ -123,6 +123,11 @@ class Lease:
         return self.disk_rate if is_stopped else self.gpu_rate + self.disk_rate
 
     @property
+    def began(self) -> datetime:
+        """Since when it runs, or is on its way to."""
+        return self.run_since or self.state_since
+
+    @property
     def is_open(self) -> bool:
         """Whether it may still cost money."""
         return self.state is not LeaseState.ENDED

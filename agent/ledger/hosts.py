@@ -53,6 +53,7 @@ class Exposure:
     loading_seconds: float = 0.0
     displaced: int = 0
     outbids: Outbids = NONE_TOLD
+    weighed_hours: float = 0.0
 
     @property
     def is_empty(self) -> bool:
@@ -77,11 +78,10 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
         loading_seconds=more.loading_seconds,
         displaced=more.displaced,
         outbids=more.outbids,
+        weighed_hours=more.weighed_hours,
     )
-    known = hosts_domain.decayed(record, more.at)
-    # A clock that went back must not let the next look decay the same days twice.
-    at = max(more.at, record.updated_at or more.at)
-    return dataclasses.replace(known.plus(added), owner_id=more.owner_id or record.owner_id, updated_at=at)
+    made = hosts_domain.exposed(record, added, more.at)
+    return dataclasses.replace(made, owner_id=more.owner_id or record.owner_id)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0008"
+REVISION = "0009"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -231,6 +231,7 @@ hosts = columns.table(
     columns.maybe_times("updated_at"),
     columns.reals("market_losses", "bid_seconds", "loaded_gb", "loading_seconds", "displaced"),
     columns.json("outbids"),
+    columns.reals("weighed_hours"),
     has_rowid=False,
 )
 

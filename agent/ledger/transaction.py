@@ -234,6 +234,7 @@ class Transaction:
         loading_seconds: float = 0.0,
         displaced: int = 0,
         outbids: Outbids = NONE_TOLD,
+        weighed_hours: float = 0.0,
     ) -> None:
         """Add to our own record of a host; an empty owner keeps the one we know."""
         more = Exposure(
@@ -251,6 +252,7 @@ class Transaction:
             loading_seconds=loading_seconds,
             displaced=displaced,
             outbids=outbids,
+            weighed_hours=weighed_hours,
         )
         if more.is_empty:
             return

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.act import record, sweep
-from agent.decide import limits, plan
+from agent.decide import limits, losing, meter, plan
 from agent.decide.book import Book
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
 from agent.decide.meter import Charge
@@ -17,6 +17,7 @@ from agent.domain.intent import IntentState
 from agent.domain.interruption import Cause, Evidence
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.outbids import Outbids
+from agent.domain.tenure import Tenure
 from agent.ledger.errors import LedgerError
 from agent.ledger.spend import SpendKey
 from tests.act.conftest import Desk
@@ -84,6 +85,19 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
     assert kept.displaced == (cause is Cause.DISPLACED)
     # A bid of $0.22 on a floor of $0.20, lost to $0.30.
     assert kept.outbids == (Outbids.one(0.1, 0.5) if cause is Cause.OUTBID else Outbids())
+
+
+@pytest.mark.parametrize("tenure", list(Tenure))
+async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alone(desk: Desk, tenure: Tenure) -> None:
+    held = await opened(desk, builders.lease(tenure=tenure, accrued_until=builders.ago(minutes=30)))
+    fact = LeaseChanged(held, replace(held, accrued_until=builders.NOW), "", meter.accrue(held, builders.NOW))
+    await write(desk, fact)
+    (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
+    lab = Book()
+    lab.learn(fact, builders.NOW, {})
+    assert kept == lab.hosts["h1"]
+    is_bid = tenure is Tenure.INTERRUPTIBLE
+    assert kept.weighed_hours == pytest.approx(losing.weighed(0.5, 1.0) if is_bid else 0.0)
 
 
 async def test_metering_writes_money_and_no_event(desk: Desk) -> None:

@@ -1,13 +1,15 @@
 """Metering adds up, whatever the pieces, and stays within UTC days."""
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import meter
+from agent.decide import losing, meter
 from agent.domain.lease import Bills, Lease
 from agent.domain.money import ZERO, Usd, UsdPerHour
 from agent.domain.readiness import Readiness, ReadySign
@@ -82,6 +84,25 @@ def test_midnight_divides_a_charge() -> None:
     first, second = meter.accrue(held, datetime(2027, 1, 1, 2, tzinfo=UTC))
     assert (first.day.isoformat(), first.gpu, first.disk) == ("2026-12-31", builders.usd(4), builders.usd("0.4"))
     assert (second.day.isoformat(), second.gpu, second.running_seconds) == ("2027-01-01", builders.usd(2), 7200)
+
+
+@given(st.lists(moments, min_size=1, max_size=8), st.integers(0, 100_000))
+def test_hours_weighed_by_age_add_up_whatever_the_pieces(cuts: list[datetime], age: int) -> None:
+    began = START - timedelta(seconds=age)
+    held = builders.lease(run_since=began, accrued_until=START)
+    weighed = 0.0
+    for since, until in pairwise([START, *sorted(cuts)]):
+        part = dataclasses.replace(held, accrued_until=since)
+        weighed += sum(charge.weighed_hours for charge in meter.accrue(part, until))
+    hours = age / 3600
+    assert weighed == pytest.approx(losing.weighed(hours, hours + (max(cuts) - START) / timedelta(hours=1)))
+
+
+def test_hours_are_weighed_from_the_start_of_their_own_stay() -> None:
+    starting = builders.lease(bills=Bills.DISK, run_since=None, opened_at=START, state_since=START, accrued_until=START)
+    begun = START + timedelta(minutes=30)
+    (charge,) = meter.accrue(starting, begun + timedelta(hours=2), [(begun, Bills.GPU_AND_DISK)])
+    assert charge.weighed_hours == pytest.approx(losing.weighed(0.0, 2.0))
 
 
 def test_nothing_is_charged_backwards() -> None:

@@ -1,12 +1,14 @@
 """Slots above the number, on demand and where: worked out by hand, and what must hold for any places."""
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide import losing, warm
+from agent.domain.host import HostRecord
 
 TERMS = warm.Terms(slots=3, on_demand_price=3.0, short_worth=90.0, gap_hours=0.05, stay_hours=0.5, together=0.1)
 
@@ -114,31 +116,48 @@ def test_a_choice_fits_the_rooms_and_leaves_nothing_out(found: list[warm.Place],
 
 
 # --- losing ----------------------------------------------------------------------------------------------------------
+def held(hours: float, losses: float = 0.0, *, begin: float = 0.0) -> HostRecord:
+    weighed = losing.weighed(begin, begin + hours)
+    return HostRecord("vast", "h1", market_losses=losses, bid_seconds=hours * 3600, weighed_hours=weighed)
+
+
 def test_what_nothing_was_seen_of_is_worth_what_all_are() -> None:
-    fresh, other = losing.Record(), losing.Record()
-    first, second = losing.hazards([fresh, other], 0.0)
-    assert first == second
-    assert first == pytest.approx((losing.at_age(0.0), losing.ahead(0.0)))
+    # 1.8 losses in 12 hours are assumed, as of the first four hours of stays.
+    assert losing.ordinary(HostRecord("", "")) * losing.ahead(0.0) == pytest.approx(0.15)
+    expected = (0.5 * losing.at_age(2.0), 0.5 * losing.ahead(2.0))
+    assert losing.expected(None, 0.5, 2.0) == losing.expected(HostRecord("vast", "h1"), 0.5, 2.0) == expected
 
 
-def test_holding_on_makes_a_pool_safer_and_a_loss_less_safe() -> None:
-    record, other = losing.Record(), losing.Record()
-    for step in range(1, 11):
-        record.held(step * 0.1, 0.1)
-    held, beside = losing.hazards([record, other], 1.0)
-    assert held[0] < losing.at_age(1.0)
-    assert losing.at_age(0.0) > beside[0] > held[0]
-    record.lost(1.1, 0.1, all_of_it=True)
-    lost, after = losing.hazards([record, other], 1.1)
-    assert lost[0] > held[0]
-    assert after[0] > beside[0]
+def test_holding_on_makes_a_place_and_all_others_safer_and_a_loss_less_safe() -> None:
+    calm, lost, unseen = held(1.0), held(1.0, losses=1.0), losing.ordinary(HostRecord("", ""))
+    mean, after = losing.ordinary(calm), losing.ordinary(lost)
+    assert mean < unseen < after
+    for age in (0.0, 1.0):
+        assert losing.expected(calm, mean, age) < losing.expected(None, mean, age) < losing.expected(None, unseen, age)
+        assert (
+            losing.expected(lost, after, age) > losing.expected(None, after, age) > losing.expected(None, unseen, age)
+        )
+    assert losing.expected(calm, mean, 1.0) < losing.expected(calm, mean, 0.0)
 
 
-def test_what_was_seen_counts_half_after_its_half_life() -> None:
-    record = losing.Record()
-    record.lost(1.0, 1.0, all_of_it=True)
-    record.empty(losing.HALF_LIFE_HOURS)
-    assert record.losses == pytest.approx(0.5)
+def test_as_many_hours_in_one_long_stay_tell_less_than_in_many_short_ones() -> None:
+    long, short = held(20.0), HostRecord("vast", "h1", weighed_hours=20 * losing.weighed(0.0, 1.0))
+    assert losing.expected(long, 1.0, 0.0)[0] > 2 * losing.expected(short, 1.0, 0.0)[0]
+
+
+def test_what_is_expected_is_the_posterior_mean_worked_out_by_hand() -> None:
+    record = HostRecord("vast", "h1", market_losses=2.0, weighed_hours=3.0)
+    # (1.8 + 2) / (12 x 0.8 ln(9) / 4 + 3) of all; (0.75 + 2) / (1 + 3) there at 0.75 of all, and 0.8 / (1.5 + 0.5)
+    # losses an hour at one and a half.
+    assert losing.ordinary(record) == pytest.approx(3.8 / (2.4 * math.log(9.0) + 3))
+    now, ahead = losing.expected(record, 0.75, 1.5)
+    assert now == pytest.approx(2.75 / 4 * 0.4)
+    assert ahead == pytest.approx(2.75 / 4 * 0.8 * math.log(3.0) / 4)
+
+
+def test_time_weighed_in_parts_is_time_weighed_whole() -> None:
+    parts = losing.weighed(0.0, 0.3) + losing.weighed(0.3, 7.0)
+    assert parts == pytest.approx(losing.weighed(0.0, 7.0)) == pytest.approx(0.8 * math.log(15.0))
 
 
 def test_the_outlook_is_the_mean_of_what_comes() -> None:

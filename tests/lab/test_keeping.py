@@ -65,7 +65,7 @@ class Lived:
             self.market.advance(self.market.now + 2 * MINUTE)
 
 
-@pytest.mark.parametrize(("worth", "at_last"), [(16.0, 3), (1.5, 0)])
+@pytest.mark.parametrize(("worth", "at_last"), [(20.0, 3), (1.5, 0)])
 def test_what_is_held_is_what_was_chosen_while_capacity_comes_and_goes(
     monkeypatch: pytest.MonkeyPatch, worth: float, at_last: int
 ) -> None:

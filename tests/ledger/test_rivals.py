@@ -11,7 +11,7 @@ import pytest
 
 from agent.act import orders
 from agent.clock import SteppedClock
-from agent.decide import learning, rivals
+from agent.decide import learning, losing, rivals
 from agent.domain.host import HALF_LIFE
 from agent.domain.outbids import Outbids
 from agent.ledger import migrate, schema
@@ -91,4 +91,5 @@ async def test_a_ledger_of_before_keeps_what_it_knew_of_hosts(path: Path) -> Non
     assert (kept.owner_id, kept.running_seconds, kept.interruptions, kept.market_losses) == ("o1", 60.0, 3.0, 2.0)
     assert (kept.bid_seconds, kept.loading_seconds) == (50.0, 40.0)
     assert (kept.displaced, kept.outbids) == (0.0, Outbids())
+    assert kept.weighed_hours == pytest.approx(50.0 / 3600 * losing.ahead(0.0), rel=1e-3)
     await ledger.close()

@@ -4,8 +4,11 @@ It sees what the published rules see: what it asked for and what it got.
 """
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
-from agent.decide import losing, warm
+from agent.decide import learning, losing, warm
+from agent.domain import host
+from agent.domain.host import HostRecord
 from agent.lab.availability.span import Setting, Span, region
 from agent.lab.availability.ticks import Choice, Seen
 
@@ -13,10 +16,13 @@ AGAIN_HOURS = 1.0
 """A pool that refused a start waits its turn to be tried again for so long; then it is like one never tried."""
 ANEW_HOURS = 0.1
 """While nothing changes the choice is made anew so often: hazards fall slowly."""
+_HOUR = timedelta(hours=1)
+_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+"""Stands for the beginning of a span: records fade by the clock."""
 
 
 class Hedged:
-    """Remembers of each pool its record and when it last refused a start.
+    """Remembers of each pool the record that the ledger keeps of a host, and when it last refused a start.
 
     `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
     the number at most.
@@ -25,7 +31,9 @@ class Hedged:
     def __init__(self, span: Span, setting: Setting, worth: float, spare_slots: int = 1) -> None:
         self._span = span
         self._kin = [region(pool) for pool in span.pools]
-        self._records = [losing.Record() for _ in span.pools]
+        self._records: dict[str, HostRecord] = {}
+        self._recorded = 0.0
+        self._lost = [0.0] * len(span.pools)
         self._refused = [-AGAIN_HOURS] * len(span.pools)
         self._starts: list[list[int]] = [[] for _ in span.pools]
         self._on_demand: list[int] = []
@@ -42,7 +50,8 @@ class Hedged:
     def choose(self, seen: Seen) -> Choice:
         """Return what shall be held in this step."""
         now = seen.step * self._span.step_hours
-        self._learn(seen, now)
+        if tuple(seen.wanted) != tuple(map(len, self._starts)) or tuple(seen.held) != tuple(seen.wanted):
+            self._learn(seen, now)
         if self._last is not None and self._is_settled(*self._last, seen):
             return self._last[1]
         made = self._anew(seen, now)
@@ -56,22 +65,47 @@ class Hedged:
         return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
 
     def _learn(self, seen: Seen, now: float) -> None:
-        hours = self._span.step_hours
+        # What was lost went within the step that ended.
+        self._record(now - self._span.step_hours)
         for place, (wanted, held, starts) in enumerate(zip(seen.wanted, seen.held, self._starts, strict=True)):
-            had, record = len(starts), self._records[place]
+            had = len(starts)
             del starts[held:]
             starts.extend([seen.step - 1] * (held - had))
             if held < wanted:
                 self._refused[place] = now
             if held < min(wanted, had):
-                record.lost(now, hours, all_of_it=not held)
-            elif held:
-                record.held(now, hours)
-            else:
-                record.empty(hours)
+                self._expose(place, now, HostRecord("", "", market_losses=1.0))
+                self._lost[place] = now
+
+    def _record(self, now: float) -> None:
+        """Add the time up to now to the records: a place counts once, however many slots it holds."""
+        for place, starts in enumerate(self._starts):
+            begin, end = self._age(place, max(self._recorded, 0.0)), self._age(place, now)
+            if starts and end > begin:
+                weighed = losing.weighed(begin, end)
+                self._expose(place, now, HostRecord("", "", bid_seconds=(end - begin) * 3600, weighed_hours=weighed))
+        self._recorded = max(self._recorded, now)
+
+    def _expose(self, place: int, now: float, more: HostRecord) -> None:
+        pool = self._span.pools[place]
+        known = self._records.get(pool) or HostRecord(self._kin[place], pool)
+        self._records[pool] = host.exposed(known, more, _BEGIN + now * _HOUR)
+
+    def _age(self, place: int, now: float) -> float:
+        """Return for how many hours a place has held what it holds."""
+        starts = self._starts[place]
+        return max(now - starts[0] * self._span.step_hours, 0.0) if starts else 0.0
 
     def _anew(self, seen: Seen, now: float) -> Choice:
-        hazards = losing.hazards(self._records, now)
+        self._record(now)
+        at = _BEGIN + now * _HOUR
+        judged, mean = learning.pooled(self._records, at), losing.ordinary(learning.total(self._records.values(), at))
+        hazards = [
+            losing.expected(
+                learning.of_host(judged, pool, ""), mean, min(self._age(index, now), now - self._lost[index])
+            )
+            for index, pool in enumerate(self._span.pools)
+        ]
         which = self._worth_a_try(seen, now)
         places = [
             warm.Place(
