@@ -18,13 +18,14 @@ from agent.domain.workload import Slot
 
 @dataclass(slots=True)
 class Book:
-    """Open leases, rests, records of hosts, losses, when slots were left, progress and starts."""
+    """Open leases, rests, records of hosts, losses, when slots were left and on which market, progress and starts."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
     hosts: dict[str, HostRecord] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, datetime] = field(default_factory=dict)
+    left: dict[Slot, str] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: list[Start] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Book:
         self.leases.pop(lease.lease_id, None)
         if lease.has_run and lease.ended_at is not None:
             self.vacated[lease.slot] = lease.ended_at
+            self.left[lease.slot] = lease.market
 
     def open(self) -> tuple[Lease, ...]:
         """Return the open leases, the oldest first."""

@@ -61,7 +61,9 @@ def fare(
     rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
-    where = names.index(slot.lease.market) if slot.lease is not None and slot.lease.market in names else -1
+    # What is let go to wait leaves its checkpoint where it ran: carrying that elsewhere costs what it cost before.
+    last = slot.lease.market if slot.lease is not None else slot.left
+    where = names.index(last) if last in names else -1
     at = _standing(view, task, outlook, held, where, names)
     pools = [
         replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)

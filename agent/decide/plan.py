@@ -178,15 +178,16 @@ def _renewed(seen: SlotView, work: Workload) -> SlotView:
     """Return a slot whose lease is of an older spec as one to be filled: the old one goes when the new one runs."""
     if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
         return seen
-    return SlotView(seen.slot, None)
+    return SlotView(seen.slot, None, left=seen.lease.market)
 
 
 def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
-    """Return a slot without a lease with when it was left, or first asked for by this run."""
+    """Return a slot without a lease with when and where it was left, or when it was first asked for by this run."""
     if seen.lease is not None:
         return seen
     asked_since = fleet.known_since.get(seen.slot.workload, fleet.started_at)
-    return replace(seen, empty_since=fleet.vacated.get(seen.slot, asked_since))
+    since = fleet.vacated.get(seen.slot, asked_since)
+    return replace(seen, empty_since=since, left=seen.left or fleet.left.get(seen.slot, ""))
 
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:

@@ -192,6 +192,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         past_intents={},
         losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),
         vacated=book.vacated,
+        left=book.left,
         hosts=book.hosts if shadow.learns else fleet.hosts,
         known_since={work.name: shadow.since},
         progress=_progress(shadow, fleet, work),

@@ -67,7 +67,7 @@ class SlotView:
     """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is.
 
     `runs` is on how many leases it began to run within the last day. `empty_since` is when a slot without a lease was
-    last left or first asked for.
+    last left or first asked for, and `left` the market that it was left on, where it ever ran.
     """
 
     slot: Slot
@@ -76,6 +76,7 @@ class SlotView:
     down: Down | None = None
     runs: int = 0
     empty_since: datetime | None = None
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True)

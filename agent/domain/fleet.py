@@ -98,7 +98,8 @@ class Fleet:
     """Everything known at `now`; `monotonic` is the same instant in seconds that never go back.
 
     `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names. `losses`
-    are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended;
+    are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended,
+    and `left` the market that it was on;
     `known_since` is since when a workload, by name, has been in the configuration of this run.
     `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
     the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
@@ -121,6 +122,7 @@ class Fleet:
     hosts: Mapping[str, HostRecord] = field(default_factory=dict)
     losses: tuple[Loss, ...] = ()
     vacated: Mapping[Slot, datetime] = field(default_factory=dict)
+    left: Mapping[Slot, str] = field(default_factory=dict)
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     progress: Mapping[str, Progress] = field(default_factory=dict)
     speeds: tuple[Speed, ...] = ()

@@ -192,6 +192,7 @@ class Engine:
             hosts=book.hosts,
             losses=tuple(loss for loss in book.losses if loss.at >= self.now - KEPT),
             vacated=book.vacated,
+            left=book.left,
             known_since=dict.fromkeys((work.name for work in self.workloads), self._began),
             progress=book.progress,
             speeds=tuple(book.speeds.values()),

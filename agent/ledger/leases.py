@@ -18,7 +18,13 @@ UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindpara
 OPEN = sa.select(schema.leases).where(schema.leases.c.state != LeaseState.ENDED)
 
 LAST_ENDED = (
-    sa.select(schema.leases.c.workload, schema.leases.c.slot, sa.func.max(schema.leases.c.ended_at).label("ended_at"))
+    # Beside a maximum SQLite takes bare columns from the row that has it.
+    sa.select(
+        schema.leases.c.workload,
+        schema.leases.c.slot,
+        schema.leases.c.market,
+        sa.func.max(schema.leases.c.ended_at).label("ended_at"),
+    )
     .where(schema.leases.c.ended_at.is_not(None), schema.leases.c.has_run)
     .group_by(schema.leases.c.workload, schema.leases.c.slot)
 )

@@ -36,7 +36,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     for row in rows(link, decisions.last_per_slot()):
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
     for row in rows(link, leases.LAST_ENDED):
-        memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"])
+        memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

@@ -40,7 +40,8 @@ class Recollection:
 
     `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `spend_of` has
     every workload and market that ever spent. `hosts` is by market, then by host. `losses` are the interruptions of the
-    last day; `vacated` is when the last lease of a slot that ever ran ended. `starts` are the last first starts.
+    last day; `vacated` is when the last lease of a slot that ever ran ended, `left` its market. `starts` are the last
+    first starts.
     `credits` is what each market's account last said it can still spend, and when; `capacity` what is known of pools.
     """
 
@@ -53,6 +54,7 @@ class Recollection:
     accounts: Mapping[str, str]
     losses: tuple[Loss, ...] = ()
     vacated: Mapping[Slot, dt.datetime] = field(default_factory=dict)
+    left: Mapping[Slot, str] = field(default_factory=dict)
     progress: Mapping[str, Progress] = field(default_factory=dict)
     speeds: tuple[Speed, ...] = ()
     starts: tuple[Start, ...] = ()
@@ -82,6 +84,7 @@ class Memory:
     prices: dict[Key, Pair] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, dt.datetime] = field(default_factory=dict)
+    left: dict[Slot, str] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
@@ -112,11 +115,12 @@ class Memory:
         else:
             self.leases.pop(lease.lease_id, None)
             if lease.has_run and lease.ended_at is not None:
-                self.put_vacated(lease.slot, lease.ended_at)
+                self.put_vacated(lease.slot, lease.ended_at, lease.market)
 
-    def put_vacated(self, place: Slot, at: dt.datetime) -> None:
-        """Remember when a lease of a slot ended, the last one only."""
-        self.vacated[place] = max(at, self.vacated.get(place, at))
+    def put_vacated(self, place: Slot, at: dt.datetime, market: str) -> None:
+        """Remember when and on which market a lease of a slot ended, the last one only."""
+        if at >= self.vacated.get(place, at):
+            self.vacated[place], self.left[place] = at, market
 
     def put_intent(self, intent: Intent) -> None:
         """Remember an intent as it is now; a resolved one is forgotten."""
@@ -203,6 +207,7 @@ class Memory:
             accounts=dict(self.accounts),
             losses=tuple(self.losses),
             vacated=dict(self.vacated),
+            left=dict(self.left),
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
             starts=tuple(self.starts.values()),

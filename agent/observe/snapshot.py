@@ -64,6 +64,7 @@ def fleet(
         past_intents=past.intents,
         losses=known.losses,
         vacated=known.vacated,
+        left=known.left,
         progress=known.progress,
         speeds=known.speeds,
         starts=known.starts,

@@ -1,6 +1,7 @@
 """The memory agrees with the file, costs nothing while nothing changes, and turns the day at midnight UTC."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 import tempfile
 from pathlib import Path
@@ -171,3 +172,21 @@ async def test_what_was_handed_out_does_not_change(ledger: Ledger) -> None:
     assert list(before.hosts["vast"]) == ["h1"]
     assert before.hosts["vast"]["h1"].running_seconds == 60.0
     assert before.accounts == {}
+
+
+async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path: Path) -> None:
+    clock = SteppedClock(NOW)
+    ledger = await Ledger.open(path, clock=clock)
+    place = Slot("w", 0)
+    for number, market, hours in ((1, "vast", 1), (2, "runpod", 3), (3, "vast", 2)):
+        held = lease(number, market=market, instance_id=f"i{number}", slot=place, has_run=True)
+        ended = dataclasses.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours))
+        async with ledger.transaction() as tx:
+            tx.open_lease(held)
+            tx.update_lease(ended)
+    assert ledger.recollection().left == {place: "runpod"}
+    await ledger.close()
+    ledger = await Ledger.open(path, clock=clock)
+    assert ledger.recollection().left == {place: "runpod"}
+    assert ledger.recollection().vacated == {place: NOW + dt.timedelta(hours=3)}
+    await ledger.close()

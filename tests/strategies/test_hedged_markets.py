@@ -133,6 +133,23 @@ def test_over_a_world_that_stands_still_a_slot_comes_to_rest(asks: list[str], fl
     assert not any(isinstance(each, Release) for each in made)
 
 
+def test_what_waited_weighs_the_carrying_of_its_checkpoint_from_where_it_was_left() -> None:
+    big = Checkpoint(timedelta(minutes=10), timedelta(minutes=2), 40.0, CheckpointPlace.REMOTE)
+    dear = {"traffic_down_micros_per_gb": 40_000, "traffic_up_micros_per_gb": 40_000}
+    offers = [offer(22, "0.80", "0.22", **dear), offer(20, "0.80", "0.20", market="runpod", **dear)]
+    works = (replace(WORK, checkpoint=big),)
+
+    def rented(**changes: Any) -> str:
+        made = decided(seen(offers, workloads=works, **changes))
+        assert isinstance(made, Rent)
+        return made.offer.market
+
+    assert rented() == "runpod"
+    # Two cents an hour over twelve hours do not pay 3.20 $ of traffic.
+    assert rented(left={builders.slot(): "vast"}) == "vast"
+    assert rented(left={builders.slot(): "runpod"}) == "runpod"
+
+
 def test_on_demand_is_the_cheapest_that_is_in_time_and_not_the_cheapest() -> None:
     slow, fast = gpu.model("RTX 3090"), builders.RTX_4090
     work = replace(
