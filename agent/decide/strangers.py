@@ -38,14 +38,14 @@ def find(
     for row in view.instances:
         label = view.labels.get(row.instance_id)
         past = fleet.past_leases.get(row.instance_id)
-        if row.instance_id in known or not (past or (label and label.fleet_id == fleet.fleet_id)):
+        ours = label if label is not None and label.fleet_id == fleet.fleet_id else past
+        if row.instance_id in known or ours is None:
             continue
         key = f"{view.market}/{row.instance_id}"
         seen[key] = memory.strangers.get(key, 0) + 1
         if seen[key] == LOOKS:
-            slot = label.slot if label else past.slot if past else Slot("unknown", 0)
-            fact = _judge(fleet, row, slot, past, label, is_filled=slot in filled)
-            filled.add(slot)
+            fact = _judge(fleet, row, ours.slot, past, label, is_filled=ours.slot in filled)
+            filled.add(ours.slot)
             facts.append(fact)
     return tuple(facts), seen
 

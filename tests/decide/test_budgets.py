@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import capping, limits, reload
+from agent.decide import capping, crossings, limits, reload
 from agent.decide import standing as standings
+from agent.decide.facts import Marked
 from agent.decide.limits import Limits
 from agent.domain import budget
 from agent.domain.budget import EVERYTHING, Budget, Scope, Thresholds
@@ -94,6 +95,37 @@ def test_what_a_rent_may_cost_over_the_horizon_must_fit(scope: Scope, window: st
     assert struck(rent(), seen, caps) == ""
     tight = replace(of(scope, **{window: needed - Usd(1)}), reserve=timedelta(hours=2))
     assert struck(rent(), seen, tight).endswith(window)
+
+
+@pytest.mark.parametrize("scope", [EVERYTHING, TRAIN, VAST], ids=str)
+@pytest.mark.parametrize(
+    ("window", "spent"), [("per_day", "1"), ("per_month", "2"), ("total", "3")], ids=["day", "month", "total"]
+)
+def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) -> None:
+    """Not that of a longer one: what is reserved, what strikes and what is told count the same sum."""
+    sums = Spend(builders.usd(1), builders.usd(2), builders.usd(3))
+    seen = fleet(leases=(), spend=sums, spend_of={TRAIN: sums, VAST: sums})
+    held = rent().rate.over(3600)
+    cap: dict[str, Any] = {window: builders.usd(spent) + held}
+    hour = timedelta(hours=1)
+    assert struck(rent(), seen, replace(of(scope, **cap), reserve=hour)) == ""
+    tight: dict[str, Any] = {window: builders.usd(spent) + held - Usd(1)}
+    strike = limits.strike(rent(), seen, limits.standing(seen), replace(of(scope, **tight), reserve=hour), ())
+    assert strike is not None
+    whose = {"per_day": "today's", "per_month": "this month's", "total": "the whole"}[window]
+    of_whom = f" of {scope}" if scope.name else ""
+    assert strike.sentence == (
+        f"{whose} committed spend{of_whom} ${spent}.0000 and {held} held for what is committed "
+        f"would pass the cap of {tight[window]}"
+    )
+    whole: dict[str, Any] = {window: builders.usd(spent)}
+    [mark] = crossings.crossings(seen, limits.standing(seen), of(scope, **whole))
+    assert isinstance(mark, Marked)
+    assert mark.rest.code == f"${spent}.0000 of ${spent}.0000"
+    more: dict[str, Any] = {window: builders.usd(spent) + Usd(1)}
+    assert list(crossings.crossings(seen, limits.standing(seen), of(scope, **more))) == []
+    double: dict[str, Any] = {window: builders.usd(2 * int(spent))}
+    assert [share for _, share in crossings.used(limits.standing(seen), of(scope, **double))] == [0.5]
 
 
 def test_the_horizon_ends_with_the_day_and_the_month() -> None:

@@ -1,5 +1,6 @@
 """What a hard cap ends: as little as brings it back under, what matters least first, and said why."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from agent.domain import budget
 from agent.domain.budget import Budget, Thresholds
 from agent.domain.decision import Pause, Release
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
 from tests.support import builders
@@ -73,6 +74,21 @@ def test_what_is_down_already_is_no_saving_and_what_may_start_counts() -> None:
     seen = fleet(held(1, "0.50", "serve"), down, queued)
     assert names(seen, per_hour("0.90")) == []
     assert names(seen, per_hour("0.89")) == ["Pause 5"]
+
+
+def test_what_has_ended_or_is_being_released_is_not_paused_and_what_is_missing_is_not_either() -> None:
+    """A pause of an instance that is not listed would be refused for ever; it goes on counting all the same."""
+    leaving = held(4, "0.90", state=LeaseState.RELEASING, bills=Bills.NOTHING)
+    gone, missing = held(5, "0.90", state=LeaseState.ENDED), held(6, "0.90", state=LeaseState.MISSING)
+    missing = replace(missing, bills=Bills.GPU_AND_DISK)
+    assert names(fleet(leaving, gone, missing, held(1, "0.10")), per_hour("0.05")) == ["Pause 1"]
+    assert [order.lease.instance_id for order in spent(leaving, gone, missing, held(1, "0.10"))] == ["1"]
+
+
+def test_a_container_that_ended_and_what_bills_its_gpu_while_paused_are_paused() -> None:
+    ended_, billing = held(4, "0.20", state=LeaseState.EXITED), held(5, "0.30", tenure=Tenure.ON_DEMAND, **PAUSED)
+    billing = replace(billing, bills=Bills.GPU_AND_DISK)
+    assert names(fleet(ended_, billing), per_hour("0.00")) == ["Pause 5", "Pause 4"]
 
 
 def test_a_pause_by_rate_says_whose_rate_and_which_limit() -> None:

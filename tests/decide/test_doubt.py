@@ -182,6 +182,21 @@ def test_the_doubt_of_another_market_is_left_to_its_own_listing() -> None:
     assert settled(elsewhere) == ((), {})
 
 
+def test_every_doubt_is_settled_whatever_stands_before_it() -> None:
+    """What is settled already, and what is another market's, hides no doubt behind it; each is told for itself."""
+    place = builders.slot("train", 1)
+    intents = (
+        builders.intent(1, state=IntentState.CONFIRMED),
+        builders.intent(2, market="runpod"),
+        builders.intent(3),
+        builders.intent(4, slot=place),
+    )
+    rows = (builders.instance(7), builders.instance(8))
+    view = builders.view(instances=rows, labels={"7": builders.label(3), "8": builders.label(4, place=place)})
+    facts, _ = doubt.settle(builders.fleet(intents=intents, markets={"vast": view}), view, Memory())
+    assert [fact.intent for fact in facts if isinstance(fact, IntentSettled)] == [intents[2], intents[3]]
+
+
 @pytest.mark.parametrize("state", [state for state in IntentState if state is not IntentState.IN_DOUBT])
 def test_only_doubt_is_settled(state: IntentState) -> None:
     row = builders.instance(7)

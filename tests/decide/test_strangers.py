@@ -106,6 +106,20 @@ def test_of_two_for_one_slot_one_is_adopted_and_one_held() -> None:
     assert [fact.verdict for fact in facts if isinstance(fact, InstanceFound)] == ["adopt", "hold"]
 
 
+def test_what_is_known_hides_no_stranger_listed_after_it() -> None:
+    rows = (builders.instance(1), builders.instance(9, label="theirs"), ROW)
+    fleet = world(rows=rows, leases=(builders.lease(1, slot=builders.slot("other")),))
+    assert found(fleet).instance is ROW
+
+
+def test_what_we_released_keeps_its_slot_when_somebody_wrote_another_label_on_it() -> None:
+    past = builders.lease(7, slot=builders.slot("train", 0), state=LeaseState.ENDED, end_reason="host_gone")
+    foreign = {"7": builders.label(7, place=builders.slot("train", 5), fleet_id="0123456789ab")}
+    fact = found(world(foreign, past_leases={"7": past}))
+    assert fact.lease is not None
+    assert (fact.verdict, fact.lease.slot) == ("adopt", builders.slot())
+
+
 def test_what_a_doubt_just_settled_is_no_stranger() -> None:
     lease = builders.lease(7)
     settled = (IntentSettled(builders.intent(7), IntentState.CONFIRMED, "shown", lease),)
