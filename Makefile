@@ -134,9 +134,9 @@ nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, 
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
-	@echo "mutants of domain and decide, for at most $(MUTANT_SECONDS) s"
+	@echo "mutants of domain and decide, for at most $(MUTANT_SECONDS) s, from where the last night stopped"
 	@timeout --signal INT $(MUTANT_SECONDS) $(BIN)/mutmut run >/dev/null 2>&1 || [ $$? = 124 ]
-	@$(BIN)/mutmut results | awk '{ print $$NF }' | sort | uniq -c
+	@$(BIN)/mutmut results --all true | sed 's/.*: //' | sort | uniq -c
 
 .PHONY: format
 format: setup ## Put code and TOML in the shape that check asks for

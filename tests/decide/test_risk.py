@@ -100,6 +100,48 @@ def test_credit_time_and_the_workload_s_own_price_are_looked_at_too() -> None:
     assert keys(fleet(ask="1.20")) == ["train/max_price"]
 
 
+def own(**changes: Any) -> Any:
+    """Build the running on-demand lease of the work itself, at 0.40 and 0.004 an hour."""
+    rate = builders.per_hour("0.40")
+    return builders.lease(6, **{"tenure": Tenure.ON_DEMAND, "gpu_rate": rate, "ask": rate, **changes})
+
+
+def test_what_runs_on_demand_already_is_the_worst_case_at_its_own_price() -> None:
+    """No other start, no other price: what is left of the work at what its lease costs."""
+    dear = own(gpu_rate=builders.per_hour("0.60"))
+    caps = Limits(total=builders.usd(20))
+    [alert] = risk.risks(fleet(leases=(dear,)), caps, {})["train"]
+    assert "finishing on demand takes 40.0 h and $24.1600, and the cap of $20.0000 leaves 33.1 h" in alert.sentence
+    assert keys(fleet(leases=(own(),)), caps) == []
+
+
+def test_what_the_work_itself_costs_now_is_not_counted_twice_and_what_others_cost_shortens_a_cap() -> None:
+    other = builders.lease(5, slot=builders.slot("serve"), tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.40"))
+    alone, shared = fleet(leases=(own(),)), fleet(leases=(own(), other))
+    rate = Limits(per_hour=builders.per_hour("0.404"))
+    assert (keys(alone, rate), keys(shared, rate)) == ([], ["train/per_hour"])
+    [tight] = risk.risks(shared, rate, {})["train"]
+    assert "on-demand costs $0.4040/h, others $0.4040/h, and $0.4040/h are allowed" in tight.sentence
+    total = Limits(total=builders.usd("16.16"))
+    assert keys(alone, total) == []
+    [halved] = risk.risks(shared, total, {})["train"]
+    assert "and the cap of $16.1600 leaves 20.0 h until then" in halved.sentence
+
+
+@pytest.mark.parametrize("scope", [WORK, MARKET], ids=str)
+def test_a_narrow_budget_counts_only_what_is_its_own(scope: budget.Scope) -> None:
+    elsewhere = builders.lease(5, slot=builders.slot("serve"), market="runpod", gpu_rate=builders.per_hour(9))
+    mine = own(market="vast")
+    caps = Limits(budgets={scope: Budget(Thresholds(per_hour=builders.per_hour("0.404")))})
+    assert keys(fleet(leases=(mine, elsewhere)), caps) == []
+
+
+def test_a_deadline_that_time_alone_forbids_cannot_be_met_by_money() -> None:
+    [alert] = risk.risks(fleet(left=39.0), Limits(), {})["train"]
+    assert alert.code == risk.CODE
+    assert alert.sentence.endswith("cannot be met: on-demand takes 40.4 h and 39.0 h are left; ask for less or later")
+
+
 def test_what_the_rest_of_the_fleet_costs_counts() -> None:
     other = builders.lease(5, slot=builders.slot("serve"), tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"))
     assert keys(fleet(leases=(other,)), Limits(per_hour=builders.per_hour(1))) == ["train/per_hour"]
