@@ -77,7 +77,7 @@ class HedgedParams(Params):
     """A host that interrupted the workload is not returned to from on-demand for so long."""
     keep_warm: bool = False
     """For a service: weigh in dollars where its slots are, how many spare ones are held, and when on demand."""
-    short_worth: float = Field(default=20.0, ge=0, le=10_000)
+    short_worth: float = Field(default=24.0, ge=0, le=10_000)
     """What an hour with a slot too few is worth, in hours of all slots on demand."""
     spare_slots: int = Field(default=1, ge=0, le=16)
     """So many of the workload's slots are spare: held only while they pay."""

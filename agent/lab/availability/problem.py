@@ -26,7 +26,7 @@ OURS: Mapping[str, float | None] = {
     "hedged_8": 8.0,
     "hedged_12": 12.0,
     "hedged_16": 16.0,
-    "hedged_24": 24.0,
+    "hedged_20": 20.0,
     "hedged_32": 32.0,
     "hedged_64": 64.0,
 }
