@@ -224,7 +224,7 @@ def test_a_named_study_of_other_cases_is_refused(traces: Path, tmp_path: Path) -
     assert "name another with --study" in ended.output
 
 
-def shared(traces: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def assert_two_share_a_study(traces: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUBID_LAB_STORAGE", storage)
     command = [sys.executable, "-m", "agent", *words(traces, storage, "--trials", "4", "--folds", "1", "--json")]
     at = command.index("--storage")
@@ -244,14 +244,14 @@ def shared(traces: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_processes_share_a_study_over_sqlite(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared(traces, f"sqlite:///{tmp_path}/study.db", monkeypatch)
+    assert_two_share_a_study(traces, f"sqlite:///{tmp_path}/study.db", monkeypatch)
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not postgres.is_here(), reason="Debian's postgresql is not installed (make nightly installs it)")
 def test_two_processes_share_a_study_over_postgresql(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres.running() as storage:
-        shared(traces, storage, monkeypatch)
+        assert_two_share_a_study(traces, storage, monkeypatch)
         wrong = storage.replace(postgres.PASSWORD, postgres.PASSWORD + "-wr0ng")
         ended = CliRunner().invoke(app, words(traces, wrong))
         assert ended.exit_code == 1

@@ -101,7 +101,7 @@ async def test_an_unchanged_price_is_kept_again_once_its_sample_is_rolled_up(
 observed = st.tuples(st.integers(0, 40 * 24 * 60), st.integers(0, 2), st.none() | st.integers(0, 9))
 
 
-async def roll(path: Path, seen: list[tuple[int, int, int | None]], tidies: list[int]) -> None:
+async def assert_rolled_alike(path: Path, seen: list[tuple[int, int, int | None]], tidies: list[int]) -> None:
     """Observe and tidy in order of time, then compare the hours with sums made by hand."""
     clock = SteppedClock(NOW)
     ledger = await Ledger.open(path, clock=clock)
@@ -146,4 +146,4 @@ def test_hours_are_the_same_however_often_they_are_rolled_up(
     seen: list[tuple[int, int, int | None]], tidies: list[int]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(roll(Path(folder) / "ledger.sqlite", seen, tidies))
+        asyncio.run(assert_rolled_alike(Path(folder) / "ledger.sqlite", seen, tidies))

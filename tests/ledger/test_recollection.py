@@ -89,7 +89,7 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
             raise AssertionError(move)
 
 
-async def replay(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
+async def assert_memory_is_the_file(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
     clock = SteppedClock(NOW)
     ledger = await Ledger.open(path, clock=clock)
     try:
@@ -117,7 +117,7 @@ async def replay(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
 @example([[("host", 1, 60), ("learn", 1, 2)], [("host", 1, 5), ("forget", 1)], [("learn", 1, 3)]])
 def test_the_memory_always_equals_the_file(batches: list[list[tuple[Any, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(replay(Path(folder) / "ledger.sqlite", batches))
+        asyncio.run(assert_memory_is_the_file(Path(folder) / "ledger.sqlite", batches))
 
 
 async def test_quiet_cycles_cost_no_sql_and_hand_out_one_object(ledger: Ledger, clock: SteppedClock) -> None:

@@ -130,7 +130,9 @@ def is_of(intent: Intent, scope: Scope) -> bool:
     return scope == EVERYTHING or scope.name in {intent.market, intent.slot.workload}
 
 
-def check(markets: tuple[str, ...], scope: Scope, seed: int, strategy: str, window: str, told: list[Any]) -> None:
+def assert_within_budget(
+    markets: tuple[str, ...], scope: Scope, seed: int, strategy: str, window: str, told: list[Any]
+) -> None:
     """Tell one story in a world of its own, with a workload that may go anywhere and one more."""
 
     async def story() -> None:
@@ -163,4 +165,4 @@ SCOPES = [
 def test_nothing_on_either_market_makes_it_pay_over_a_budget(
     markets: tuple[str, ...], scope: Scope, seed: int, strategy: str, window: str, told: list[Any]
 ) -> None:
-    check(markets, scope, seed, strategy, window, told)
+    assert_within_budget(markets, scope, seed, strategy, window, told)

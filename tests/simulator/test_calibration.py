@@ -20,13 +20,6 @@ def drawn() -> Statistics:
     return market_statistics.draw()
 
 
-def hold(name: str, simulated: float, recorded: float, interval: intervals.Interval) -> None:
-    """Print both and demand that one lies in the other's interval."""
-    low, high = interval
-    print(f"{name}: simulated {simulated:.4g}, recorded {recorded:.4g}, 95 % interval {low:.4g} to {high:.4g}")
-    assert low <= simulated <= high, f"{name}: {simulated:.4g} is outside {low:.4g} to {high:.4g}"
-
-
 def share_below(sample: list[float], bound: float) -> float:
     return statistics.fmean(value < bound for value in sample)
 
@@ -38,14 +31,22 @@ def test_floor_over_ask(drawn: Statistics) -> None:
     lowest, highest = figures.FLOOR_OVER_ASK_RANGE
     median = figures.FLOOR_OVER_ASK_MEDIAN
     half = count // 2
-    hold("share below the recorded median", share_below(ratios, median), 0.5, intervals.of_share(half, count))
-    hold("share below the recorded minimum", share_below(ratios, lowest), 0.0, intervals.of_share(0, count))
-    hold("share above the recorded maximum", 1 - share_below(ratios, highest), 0.0, intervals.of_share(0, count))
+    intervals.assert_within(
+        "share below the recorded median", share_below(ratios, median), 0.5, intervals.of_share(half, count)
+    )
+    intervals.assert_within(
+        "share below the recorded minimum", share_below(ratios, lowest), 0.0, intervals.of_share(0, count)
+    )
+    intervals.assert_within(
+        "share above the recorded maximum", 1 - share_below(ratios, highest), 0.0, intervals.of_share(0, count)
+    )
     sample = figures.FLOOR_OVER_ASK
     over = sum(value >= 1.0 for value in sample)
-    hold("share at or above the ask", 1 - share_below(ratios, 1 - 1e-9), over / 6, intervals.of_share(over, 6))
+    intervals.assert_within(
+        "share at or above the ask", 1 - share_below(ratios, 1 - 1e-9), over / 6, intervals.of_share(over, 6)
+    )
     mean = statistics.fmean(sample)
-    hold("mean", statistics.fmean(ratios), mean, intervals.of_statistic(sample, statistics.fmean))
+    intervals.assert_within("mean", statistics.fmean(ratios), mean, intervals.of_statistic(sample, statistics.fmean))
 
 
 def test_outbid_jump(drawn: Statistics) -> None:
@@ -53,12 +54,18 @@ def test_outbid_jump(drawn: Statistics) -> None:
     print(f"jump, {len(jumps)} of them, deciles: {[round(value, 2) for value in statistics.quantiles(jumps, n=10)]}")
     count, median = figures.OUTBID_COUNT, figures.OUTBID_JUMP_MEDIAN
     lowest, highest = figures.OUTBID_JUMP_RANGE
-    hold("share below the recorded median", share_below(jumps, median), 0.5, intervals.of_share(count // 2, count))
-    hold("share below the recorded minimum", share_below(jumps, lowest), 0.0, intervals.of_share(0, count))
-    hold("share above the recorded maximum", 1 - share_below(jumps, highest), 0.0, intervals.of_share(0, count))
+    intervals.assert_within(
+        "share below the recorded median", share_below(jumps, median), 0.5, intervals.of_share(count // 2, count)
+    )
+    intervals.assert_within(
+        "share below the recorded minimum", share_below(jumps, lowest), 0.0, intervals.of_share(0, count)
+    )
+    intervals.assert_within(
+        "share above the recorded maximum", 1 - share_below(jumps, highest), 0.0, intervals.of_share(0, count)
+    )
     sample = figures.OUTBID_JUMPS
     interval = intervals.of_statistic(sample, intervals.mean_log)
-    hold("mean logarithm", intervals.mean_log(jumps), intervals.mean_log(sample), interval)
+    intervals.assert_within("mean logarithm", intervals.mean_log(jumps), intervals.mean_log(sample), interval)
 
 
 def test_start_to_first_outbid(drawn: Statistics) -> None:
@@ -66,10 +73,16 @@ def test_start_to_first_outbid(drawn: Statistics) -> None:
     within = [seconds for seconds in drawn.first_outbids if seconds <= longest]
     count, median = figures.FIRST_OUTBID_COUNT, figures.FIRST_OUTBID_MEDIAN_SECONDS
     print(f"first outbids within {longest:g} s: {len(within)}, median {statistics.median(within):.0f} s")
-    hold("share within the recorded median", share_below(within, median), 0.5, intervals.of_share(count // 2, count))
-    hold("share before the recorded earliest", share_below(within, shortest), 0.0, intervals.of_share(0, count))
+    intervals.assert_within(
+        "share within the recorded median", share_below(within, median), 0.5, intervals.of_share(count // 2, count)
+    )
+    intervals.assert_within(
+        "share before the recorded earliest", share_below(within, shortest), 0.0, intervals.of_share(0, count)
+    )
     hits, starts = figures.STARTS_OUTBID, figures.STARTS_WATCHED
-    hold("outbid while watched", drawn.outbid_while_watched, hits / starts, intervals.of_share(hits, starts))
+    intervals.assert_within(
+        "outbid while watched", drawn.outbid_while_watched, hits / starts, intervals.of_share(hits, starts)
+    )
 
 
 def test_resumes(drawn: Statistics) -> None:
@@ -80,7 +93,9 @@ def test_resumes(drawn: Statistics) -> None:
     print(f"stopped episodes: {len(drawn.stopped)} simulated, {figures.STOPPED_EPISODES} recorded")
     for minutes, chance, steps in ((45, figures.RESUMED_BY_45, [first]), (90, figures.RESUMED_BY_90, [first, second])):
         simulated = intervals.kaplan_meier(drawn.stopped, minutes * 60.0)
-        hold(f"resumed by {minutes} min", simulated, chance, intervals.of_kaplan_meier(chance, steps))
+        intervals.assert_within(
+            f"resumed by {minutes} min", simulated, chance, intervals.of_kaplan_meier(chance, steps)
+        )
 
 
 def test_resume_minutes_of_those_that_resumed(drawn: Statistics) -> None:
@@ -88,7 +103,7 @@ def test_resume_minutes_of_those_that_resumed(drawn: Statistics) -> None:
     # the recorder watched for 93 minutes at most before it gave a box up
     resumed = [seconds / 60 for seconds, has_resumed in drawn.stopped if has_resumed and seconds <= max(sample) * 60]
     interval = intervals.of_statistic(sample, statistics.median)
-    hold("median minutes", statistics.median(resumed), statistics.median(sample), interval)
+    intervals.assert_within("median minutes", statistics.median(resumed), statistics.median(sample), interval)
 
 
 def test_reliability(drawn: Statistics) -> None:
@@ -96,7 +111,7 @@ def test_reliability(drawn: Statistics) -> None:
     sample = [1 - value for value in figures.RELIABILITY]
     for name, statistic in (("median", statistics.median), ("mean", statistics.fmean), ("log", intervals.mean_log)):
         interval = intervals.of_statistic(sample, statistic)
-        hold(f"1 - reliability, {name}", statistic(lost), statistic(sample), interval)
+        intervals.assert_within(f"1 - reliability, {name}", statistic(lost), statistic(sample), interval)
 
 
 @pytest.mark.parametrize("model", sorted(figures.DLPERF))
@@ -118,7 +133,7 @@ def test_dlperf_of_the_best_known_model(drawn: Statistics) -> None:
     sample = figures.DLPERF["RTX 3090"]
     simulated = [host.dlperf_per_gpu for host in drawn.hosts if host.gpu.name == "RTX 3090"]
     interval = intervals.of_statistic(sample, statistics.fmean)
-    hold("RTX 3090 DLPerf", statistics.fmean(simulated), statistics.fmean(sample), interval)
+    intervals.assert_within("RTX 3090 DLPerf", statistics.fmean(simulated), statistics.fmean(sample), interval)
 
 
 def test_storage_prices_and_lines(drawn: Statistics) -> None:
@@ -127,16 +142,20 @@ def test_storage_prices_and_lines(drawn: Statistics) -> None:
         ("Mb/s down", figures.INET_DOWN, [host.inet_down for host in drawn.hosts]),
     ):
         interval = intervals.of_statistic(sample, statistics.median)
-        hold(f"{name}, median", statistics.median(simulated), statistics.median(sample), interval)
+        intervals.assert_within(f"{name}, median", statistics.median(simulated), statistics.median(sample), interval)
         interval = intervals.of_statistic(sample, intervals.mean_log)
-        hold(f"{name}, mean logarithm", intervals.mean_log(simulated), intervals.mean_log(sample), interval)
+        intervals.assert_within(
+            f"{name}, mean logarithm", intervals.mean_log(simulated), intervals.mean_log(sample), interval
+        )
 
 
 def test_offers_of_one_gpu_that_are_whole_hosts(drawn: Statistics) -> None:
     single = [slice_ for slice_ in drawn.slices if slice_.num_gpus == 1]
     simulated = statistics.fmean(slice_.host.gpu_count == 1 for slice_ in single)
     hits, count = sum(share == 1.0 for share in figures.SINGLE_GPU_SHARES), len(figures.SINGLE_GPU_SHARES)
-    hold("one-GPU offers that are whole hosts", simulated, hits / count, intervals.of_share(hits, count))
+    intervals.assert_within(
+        "one-GPU offers that are whole hosts", simulated, hits / count, intervals.of_share(hits, count)
+    )
 
 
 def test_the_intervals_are_those_of_the_books() -> None:

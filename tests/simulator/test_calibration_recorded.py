@@ -54,7 +54,7 @@ def jumps() -> list[float]:
     return [row["associated_id"]["new_min_bid"] / row["associated_id"]["your_bid"] for row in notices("outbid")]
 
 
-def contained(figure: tuple[float, ...], found: list[float], accuracy: float) -> None:
+def assert_recorded(figure: tuple[float, ...], found: list[float], accuracy: float) -> None:
     left = list(found)
     for value in figure:
         match = min(left, key=lambda other: abs(other - value))
@@ -67,27 +67,21 @@ def drawn() -> Statistics:
     return market_statistics.draw()
 
 
-def hold(name: str, simulated: float, recorded: float, interval: intervals.Interval) -> None:
-    low, high = interval
-    print(f"{name}: simulated {simulated:.4g}, recorded {recorded:.4g}, 95 % interval {low:.4g} to {high:.4g}")
-    assert low <= simulated <= high, name
-
-
 def test_offer_figures_are_in_the_files() -> None:
     rows = offers()
-    contained(figures.RELIABILITY, [row["reliability2"] for row in rows], 1e-9)
-    contained(figures.SINGLE_GPU_SHARES, [row["gpu_frac"] for row in rows], 1e-9)
-    contained(figures.STORAGE_PRICES, [row["storage_cost"] for row in rows], 1e-4)
-    contained(figures.INET_DOWN, [row["inet_down"] for row in rows], 1e-9)
+    assert_recorded(figures.RELIABILITY, [row["reliability2"] for row in rows], 1e-9)
+    assert_recorded(figures.SINGLE_GPU_SHARES, [row["gpu_frac"] for row in rows], 1e-9)
+    assert_recorded(figures.STORAGE_PRICES, [row["storage_cost"] for row in rows], 1e-4)
+    assert_recorded(figures.INET_DOWN, [row["inet_down"] for row in rows], 1e-9)
     on_demand = offers("on-demand")
-    contained(figures.FLOOR_OVER_ASK, [row["min_bid"] / row["dph_base"] for row in on_demand], 1e-6)
+    assert_recorded(figures.FLOOR_OVER_ASK, [row["min_bid"] / row["dph_base"] for row in on_demand], 1e-6)
     ladder = read("vast/bid_instances_ladder_*.json")[0]["rungs"][-1]["full_record"]
     for model, figure in figures.DLPERF.items():
         found = [row["dlperf"] for row in [*rows, ladder] if row["gpu_name"] == model]
-        contained(figure, found, 1e-5)
+        assert_recorded(figure, found, 1e-5)
     for model, figure in figures.ASKS.items():
         found = [row["dph_base"] for row in [*on_demand, ladder] if row["gpu_name"] == model]
-        contained(figure, found, 1e-6)
+        assert_recorded(figure, found, 1e-6)
 
 
 def test_every_recorded_price_is_round_before_the_fee() -> None:
@@ -97,7 +91,7 @@ def test_every_recorded_price_is_round_before_the_fee() -> None:
 
 
 def test_inbox_figures_are_in_the_files() -> None:
-    contained(figures.OUTBID_JUMPS, jumps(), 1e-6)
+    assert_recorded(figures.OUTBID_JUMPS, jumps(), 1e-6)
     assert min(jumps()) >= figures.OUTBID_JUMP_RANGE[0] - 0.005
     assert max(jumps()) <= figures.OUTBID_JUMP_RANGE[1] + 0.05
     began = {row["associated_id"]["instance_id"]: row["created_at"] for row in reversed(notices("instance_started"))}
@@ -123,18 +117,18 @@ def test_jumps_of_all_the_files(drawn: Statistics) -> None:
     sample = jumps()
     for name, statistic in (("median", statistics.median), ("mean logarithm", intervals.mean_log)):
         interval = intervals.of_statistic(sample, statistic)
-        hold(f"jump, {name} of {len(sample)}", statistic(drawn.jumps), statistic(sample), interval)
+        intervals.assert_within(f"jump, {name} of {len(sample)}", statistic(drawn.jumps), statistic(sample), interval)
 
 
 def test_floors_of_all_the_files(drawn: Statistics) -> None:
     sample = [row["min_bid"] / row["dph_base"] for row in offers("on-demand")]
     interval = intervals.of_statistic(sample, statistics.fmean)
     simulated = statistics.fmean(drawn.floor_over_ask)
-    hold(f"floor over ask, mean of {len(sample)}", simulated, statistics.fmean(sample), interval)
+    intervals.assert_within(f"floor over ask, mean of {len(sample)}", simulated, statistics.fmean(sample), interval)
 
 
 def test_reliability_of_all_the_files(drawn: Statistics) -> None:
     sample = [1 - row["reliability2"] for row in offers()]
     lost = [1 - host.reliability for host in drawn.hosts]
     interval = intervals.of_statistic(sample, statistics.median)
-    hold("1 - reliability, median", statistics.median(lost), statistics.median(sample), interval)
+    intervals.assert_within("1 - reliability, median", statistics.median(lost), statistics.median(sample), interval)

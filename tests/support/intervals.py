@@ -8,6 +8,13 @@ from collections.abc import Callable, Sequence
 Interval = tuple[float, float]
 
 
+def assert_within(name: str, simulated: float, recorded: float, interval: Interval) -> None:
+    """Print both and demand that one lies in the other's interval."""
+    low, high = interval
+    print(f"{name}: simulated {simulated:.4g}, recorded {recorded:.4g}, 95 % interval {low:.4g} to {high:.4g}")
+    assert low <= simulated <= high, f"{name}: {simulated:.4g} is outside {low:.4g} to {high:.4g}"
+
+
 def of_share(hits: int, of: int, level: float = 0.95) -> Interval:
     """Give the exact (Clopper-Pearson) interval of a share."""
     tail = (1.0 - level) / 2
