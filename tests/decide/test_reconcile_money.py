@@ -177,3 +177,26 @@ def test_a_container_that_ended_at_once_is_marked_so() -> None:
     held = builders.lease(run_since=builders.ago(minutes=1), runs=1)
     assert lost(held, InstanceState.EXITED).after.end_reason == endings.FAST_EXIT
     assert lost(builders.lease(runs=1), InstanceState.EXITED).after.end_reason == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "spoiled", "kept"),
+    [(LeaseState.RUNNING, 9 * 60, 20 * 60), (LeaseState.RELEASING, 0, 29 * 60)],
+    ids=lambda value: getattr(value, "value", None),
+)
+def test_what_is_gone_is_charged_up_to_the_last_look_that_showed_it(state: LeaseState, spoiled: int, kept: int) -> None:
+    """Four minutes that were not metered yet; of 29 useful ones a checkpoint kept 20, unless we were releasing it."""
+    held = builders.lease(
+        state=state, bills=Bills.GPU_AND_DISK, accrued_until=builders.ago(minutes=4), run_since=LATE, has_run=True
+    )
+    memory = seen(held, ROW, work=WORK).memory
+    fact = next(
+        fact
+        for result in missed((held,), 60, memory=memory, work=WORK, **DENIED)
+        for fact in result.facts
+        if isinstance(fact, LeaseChanged) and fact.after.state is LeaseState.ENDED
+    )
+    assert gpu_micros(fact) == held.gpu_rate.over(240).micros
+    assert fact.after.accrued_until == NOW
+    assert useful(fact) == (kept, spoiled * 1_000_000)
+    assert {charge.lease_id for charge in fact.charges} == {"vast-1"}
