@@ -22,7 +22,7 @@ from agent.lab.availability import hedged, span, ticks
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 
-STEP, COLD, ASK = timedelta(minutes=2), 1, 0.6
+STEP, COLD, ASK, GAIN = timedelta(minutes=2), 1, 0.6, 0.05
 POOLS, PRICES = ("vast-a", "vast-b", "runpod-a", "runpod-b"), (0.20, 0.22, 0.24, 0.26)
 """The region of a pool is its market; a market's hosts have room for one, and one slot is wanted at a time."""
 SERVICE = builders.workload(strategy="hedged", slots=2, kind=WorkloadKind.SERVICE, image_gb=1.0)
@@ -61,7 +61,7 @@ class Planned:
     def __init__(self, worth: float) -> None:
         wait = (COLD + 1) * STEP
         numbers = HedgedParams(
-            keep_warm=True, short_worth=worth, cold_start=wait, headroom=0.0, return_gain=0.0, share_of_market=1.0
+            keep_warm=True, short_worth=worth, cold_start=wait, headroom=0.0, return_gain=GAIN, share_of_market=1.0
         )
         self._tuned = builders.tuned(Hedged(), numbers, "hedged")
         self.book, self.now, self.losses = Book(), builders.NOW, 0
@@ -167,7 +167,7 @@ def test_the_plan_and_the_bench_judge_every_place_and_choose_alike(
 ) -> None:
     asked, planned = Asked(monkeypatch), Planned(worth)
     day = recorded()
-    rule = hedged.Hedged(day, span.Setting(slots=1), worth=worth)
+    rule = hedged.Hedged(day, span.Setting(slots=1), worth=worth, least_gain=GAIN)
     met: set[tuple[int, int]] = set()
 
     class Both:
@@ -185,5 +185,5 @@ def test_the_plan_and_the_bench_judge_every_place_and_choose_alike(
             return made
 
     ticks.run(lambda *_: Both(), day, span.Setting(slots=1))
-    assert planned.losses >= 10
+    assert planned.losses >= 5
     assert met >= choices, "the record must ask for every choice"

@@ -25,11 +25,14 @@ class Hedged:
     """Remembers of each pool the record that the ledger keeps of a host, and when it last refused a start.
 
     `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
-    the number at most.
+    the number at most. What is not held yet counts as dearer by the share `least_gain`, as it does live.
     """
 
-    def __init__(self, span: Span, setting: Setting, worth: float, spare_slots: int = 1) -> None:
+    def __init__(
+        self, span: Span, setting: Setting, worth: float, spare_slots: int = 1, least_gain: float = 0.0
+    ) -> None:
         self._span = span
+        self._dearer = 1.0 + least_gain
         self._kin = [region(pool) for pool in span.pools]
         self._records: dict[str, HostRecord] = {}
         self._recorded = 0.0
@@ -109,7 +112,11 @@ class Hedged:
         which = self._worth_a_try(seen, now)
         places = [
             warm.Place(
-                seen.prices[index], *hazards[index], seen.held[index], self._room(seen, index, now), self._kin[index]
+                seen.prices[index] * (1.0 if seen.held[index] else self._dearer),
+                *hazards[index],
+                seen.held[index],
+                self._room(seen, index, now),
+                self._kin[index],
             )
             for index in which
         ]

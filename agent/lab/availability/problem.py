@@ -95,7 +95,8 @@ class AvailabilityProblem:
     def _maker(self, strategy: str) -> Maker:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
-            return partial(hedged.Hedged, worth=params.short_worth, spare_slots=params.spare_slots)
+            gain = params.return_gain
+            return partial(hedged.Hedged, worth=params.short_worth, spare_slots=params.spare_slots, least_gain=gain)
         return baselines.RULES[strategy]
 
     def cases(self) -> Sequence[Span]:
