@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from agent.config.problems import ConfigError, Problem
-from agent.lab import traces
+from agent.lab import blocks, traces
 from agent.lab.pools import place
-from agent.lab.pools.terms import EXTRA_TICKS, HOUR, Course, Grid, PoolsCase, Terms
-
-CLUSTER_HOURS = 96
+from agent.lab.pools.terms import HOUR, Course, Grid, PoolsCase, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[Pools
     if terms.work + terms.overhead > terms.ticks * tick:
         raise ValueError(f"{job.work:g} h of work and a start do not fit into {job.allowed:g} h; allow more")
     course = _course(pools, job.instances, cut)
-    length, stride = int(cut.hours * HOUR) // tick + EXTRA_TICKS, max(int(cut.stride_hours * HOUR) // tick, 1)
+    length, stride = int(cut.hours * HOUR) // tick + blocks.SPARE_TICKS, max(int(cut.stride_hours * HOUR) // tick, 1)
     return [
         PoolsCase(
             key=f"{'+'.join(terms.pools)}/{first}/{job.allowed:g}/{job.overhead:g}",
@@ -97,7 +95,7 @@ def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[Pools
 
 def _cluster(pools: Sequence[traces.Trace], first: int) -> str:
     hours = timedelta(seconds=first * pools[0].gap_seconds) / timedelta(hours=1)
-    return f"{pools[0].start:%Y-%m-%d}+{int(hours // CLUSTER_HOURS)}"
+    return f"{pools[0].start:%Y-%m-%d}+{blocks.of(hours)}"
 
 
 def _course(pools: Sequence[traces.Trace], instances: int, cut: Windows) -> Course:

@@ -14,8 +14,6 @@ Flags = npt.NDArray[np.bool_]
 HOUR = 3600
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_NAMED = 2
-EXTRA_TICKS = 24
-"""A window is so much longer than its deadline: what is late is paid for until it is done."""
 
 
 @dataclass(frozen=True, slots=True)
