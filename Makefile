@@ -19,7 +19,7 @@ MUTANT_SECONDS ?= 1200
 # slow, so that long rehearsals and all that starts processes go without.
 COVERED := agent/domain/*,agent/decide/*,agent/act/*
 LONG := tests/scenarios/test_climates.py
-COVERING := $(addprefix tests/,domain decide strategies act observe lab scenarios)
+COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
 OTHERS := $(filter-out $(addsuffix /,$(COVERING)) tests/support/ tests/__pycache__/,$(sort $(wildcard tests/*/))) $(LONG)
 # One more than the cores: many tests wait for programs they started.
 IN_CI := --quiet --numprocesses 3 --dist worksteal -m "not nightly and not guest"
