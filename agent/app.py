@@ -6,7 +6,7 @@ This is the composition root: it alone knows the concrete markets and how the pa
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,6 +33,7 @@ from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import UNTOLD
 from agent.markets import every, instrumented, port
+from agent.markets.exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
@@ -54,6 +55,8 @@ class Outside:
     fleet_id: str = ""
     credential: terms.Credential = terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
+    exchanges: Mapping[str, Exchange] = field(default_factory=dict)
+    """What carries requests to a market by its name; the network, where there is none."""
 
 
 class App:
@@ -378,7 +381,8 @@ def _no_spend(settings: MarketSettings) -> str:
 def connect(settings: MarketSettings, outside: Outside) -> port.Market:
     """Return a market; nothing is asked of it yet."""
     url = outside.urls.get(settings.name, settings.url)
-    market = every.MARKETS[settings.name](url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+    connect_to, through = every.MARKETS[settings.name], outside.exchanges.get(settings.name)
+    market = connect_to(url, lambda: outside.secret(settings), outside.clock, outside.jitter, through=through)
     if outside.observer is None:
         return market
     return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)

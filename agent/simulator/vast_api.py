@@ -24,11 +24,13 @@ from agent.simulator import (
     vast_manage,
     vast_money,
     vast_sundry,
+    wire,
 )
 from agent.simulator.clock import Clock
 from agent.simulator.faults import Fault
 from agent.simulator.vast_calls import Call, Reply
 from agent.simulator.vast_surface import Surface
+from agent.simulator.wire import Answer, Asked, Cut
 
 Endpoint = Callable[[Surface, Call], Reply]
 
@@ -119,22 +121,25 @@ class VastApi:
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request that came over a connection."""
+        return await wire.send(request, await self.answer(await wire.read(request)))
+
+    async def answer(self, asked: Asked) -> Answer:
         """Answer one request."""
-        body = await request.read() if request.method != "GET" else b""
-        surface, path = self._surface, request.path
+        surface, path = self._surface, asked.path
         surface.weather.advance_to(self._clock.time())
         version, route, numbers = take_apart(path)
-        struck = surface.weather.struck(request.method, route)
+        struck = surface.weather.struck(asked.method, route)
         if (slow := struck.get("slow")) is not None:
             await self._clock.sleep(slow.number("delay", 30.0))
             surface.weather.advance_to(self._clock.time())
         self._count += 1
         now = surface.world.now
         surface.records.doors.attend(surface.world.live_contracts(), now)
-        call = _call(request, route, version, numbers, body, now, self._count, struck)
+        call = _call(asked, route, version, numbers, now, self._count, struck)
         reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
-        self.calls.append((now, request.method, path, 0 if reply is DROPPED else reply.status))
-        return await self._send(request, reply, struck)
+        self.calls.append((now, asked.method, path, 0 if reply is DROPPED else reply.status))
+        return self._dressed(reply, struck)
 
     def _answer(self, call: Call, path: str) -> Reply:
         if path.startswith("/s3/"):
@@ -158,17 +163,14 @@ class VastApi:
             return Reply(b'{"success": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
         return reply
 
-    async def _send(self, request: web.BaseRequest, reply: Reply, struck: Mapping[str, Fault]) -> web.StreamResponse:
+    def _dressed(self, reply: Reply, struck: Mapping[str, Fault]) -> Answer:
         if reply is DROPPED:
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
+            return wire.DROPPED
         skew = struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
         headers = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
-        if "truncated" in struck and len(reply.body) > 1:
-            return await _send_half(request, reply, headers)
-        return web.Response(body=reply.body, status=reply.status, headers=headers)
+        is_half = "truncated" in struck and len(reply.body) > 1
+        return Answer(reply.status, headers, reply.body, Cut.HALF if is_half else Cut.WHOLE)
 
     def _http_date(self, second: int) -> str:
         if self._date[0] != second:
@@ -195,32 +197,30 @@ def take_apart(path: str) -> tuple[int, str, tuple[int, ...]]:
     return int(match.group(1)), _NUMBER.sub("{id}", route) if numbers else route, numbers
 
 
-def _call(  # noqa: PLR0913 - one call, told apart once
-    request: web.BaseRequest,
+def _call(
+    asked: Asked,
     route: str,
     version: int,
     numbers: tuple[int, ...],
-    body: bytes,
     now: float,
     number: int,
     struck: Mapping[str, Fault],
 ) -> Call:
-    query = request.query if request.query_string else {}
-    header = request.headers.get("Authorization", "")
-    key = header[7:].strip() if header.startswith("Bearer ") else query.get("api_key")
-    decoded, is_broken = _decode(body)
+    header = asked.headers.get("Authorization", "")
+    key = header[7:].strip() if header.startswith("Bearer ") else asked.query.get("api_key")
+    decoded, is_broken = _decode(asked.body if asked.method != "GET" else b"")
     return Call(
-        method=request.method,
+        method=asked.method,
         route=route,
         version=version,
         numbers=numbers,
-        query=query,
+        query=asked.query,
         body=decoded,
         is_body_broken=is_broken,
         # A revoked key is answered as one that never was.
         key="revoked" if key and "revoked_key" in struck else key or None,
-        peer=request.remote or "",
-        base_url=f"http://{request.host}",
+        peer=asked.peer,
+        base_url=asked.base_url,
         now=now,
         number=number,
         struck=struck,
@@ -270,12 +270,3 @@ def _dropped_before(struck: Mapping[str, Fault]) -> Reply | None:
 def _server_error(fault: Fault) -> Reply:
     status = int(fault.number("status", 503.0))
     return vast_calls.plain(status, f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>")
-
-
-async def _send_half(request: web.BaseRequest, reply: Reply, headers: Mapping[str, str]) -> web.StreamResponse:
-    response = web.StreamResponse(status=reply.status, headers={**headers, "Content-Length": str(len(reply.body))})
-    await response.prepare(request)
-    await response.write(reply.body[: len(reply.body) // 2])
-    if request.transport is not None:
-        request.transport.close()
-    return response

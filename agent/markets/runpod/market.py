@@ -21,7 +21,7 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, hints, labels, pace, transport
+from agent.markets import errors, exchange, hints, labels, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import bids, bill, client, graph, history, logs, names, orders, parse, search, states
 
@@ -324,8 +324,9 @@ def connect(
     jitter: Callable[[], float],
     *,
     deadline: float = transport.DEADLINE_SECONDS,
+    through: exchange.Exchange | None = None,
 ) -> RunPodMarket:
     """Return the market at `url`, where REST v2 and GraphQL answer; `key` gives the credential when it is needed."""
     lanes = pace.Pace(clock, client.LANES)
-    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline)
+    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline, through=through)
     return RunPodMarket(client.RunPodClient(link, lanes, clock), clock)

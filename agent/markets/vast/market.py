@@ -16,7 +16,7 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, hints, pace, text, transport
+from agent.markets import errors, exchange, hints, pace, text, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, rises, search
 
@@ -256,11 +256,12 @@ def connect(
     *,
     daily_rows: int = pace.DAILY_ROWS,
     deadline: float = transport.DEADLINE_SECONDS,
+    through: exchange.Exchange | None = None,
 ) -> VastMarket:
     """Return the market at `url`; `key` gives the credential when a request needs it."""
     lanes = pace.Pace(clock, client.LANES)
     rows = pace.RowBudget(clock, daily_rows)
-    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline)
+    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline, through=through)
     return VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
 
 

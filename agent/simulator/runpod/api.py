@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from agent.simulator import wire
 from agent.simulator.clock import Clock
 from agent.simulator.faults import Fault
 from agent.simulator.runpod import calls, graphql_api, logs, rest, rest_v1
@@ -22,6 +23,7 @@ from agent.simulator.runpod.model import Pod, Refused
 from agent.simulator.runpod.modes import Mode
 from agent.simulator.runpod.surface import Surface
 from agent.simulator.vast_calls import TEXT, Reply
+from agent.simulator.wire import Answer, Asked, Cut
 
 MOST_CALLS_KEPT = 200_000
 _LOGS = re.compile(r"/v2/pods/([^/]+)/logs")
@@ -39,22 +41,25 @@ class RunpodApi:
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request that came over a connection."""
+        return await wire.send(request, await self.answer(await wire.read(request)))
+
+    async def answer(self, asked: Asked) -> Answer:
         """Answer one request."""
-        body = await request.read()
-        surface, path = self._surface, request.path.rstrip("/") or "/"
+        surface, path = self._surface, asked.path.rstrip("/") or "/"
         surface.advance_to(self._clock.time())
-        struck = surface.weather.struck(request.method, path)
+        struck = surface.weather.struck(asked.method, path)
         if (slow := struck.get("slow")) is not None:
             await self._clock.sleep(slow.number("delay", 30.0))
             surface.advance_to(self._clock.time())
-        call = _call(request, path, body, surface.world.now, struck)
+        call = _call(asked, path, surface.world.now, struck)
         reply = _before(surface, struck) or self._answer(call)
         if isinstance(reply, Pod):
             self.calls.append((call.now, call.method, path, 200))
-            return await logs.stream(surface, call, reply, request)
+            return logs.answer(surface, call, reply)
         reply = _after(struck, reply)
         self.calls.append((call.now, call.method, path, reply.status))
-        return await self._send(request, reply, struck)
+        return self._dressed(reply, struck)
 
     def _answer(self, call: Call) -> Reply | Pod:
         """Answer a call; a pod stands for the stream of its log."""
@@ -87,30 +92,27 @@ class RunpodApi:
         except Refused as refused:
             return calls.problem(404, refused.sentence)
 
-    async def _send(self, request: web.BaseRequest, reply: Reply, struck: Mapping[str, Fault]) -> web.StreamResponse:
+    def _dressed(self, reply: Reply, struck: Mapping[str, Fault]) -> Answer:
         if reply is DROPPED:
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
+            return wire.DROPPED
         skew = struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
         headers = {"Date": email.utils.formatdate(int(now), usegmt=True), **(reply.headers or {})}
         if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
             headers["Content-Type"] = reply.content_type
-        if "truncated" in struck and len(reply.body) > 1:
-            return await _send_half(request, reply, headers)
-        return web.Response(body=reply.body, status=reply.status, headers=headers)
+        is_half = "truncated" in struck and len(reply.body) > 1
+        return Answer(reply.status, headers, reply.body, Cut.HALF if is_half else Cut.WHOLE)
 
 
-def _call(request: web.BaseRequest, path: str, body: bytes, now: float, struck: Mapping[str, Fault]) -> Call:
-    header = request.headers.get("Authorization", "")
-    key = header[7:].strip() if header.startswith("Bearer ") else request.query.get("api_key")
-    decoded, is_broken = _decode(body)
+def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
+    header = asked.headers.get("Authorization", "")
+    key = header[7:].strip() if header.startswith("Bearer ") else asked.query.get("api_key")
+    decoded, is_broken = _decode(asked.body)
     return Call(
-        method=request.method,
+        method=asked.method,
         path=path,
-        query=request.query,
-        headers=request.headers,
+        query=asked.query,
+        headers=asked.headers,
         body=decoded,
         is_body_broken=is_broken,
         key=key or None,
@@ -159,12 +161,3 @@ def _server_error(fault: Fault) -> Reply:
     status = int(fault.number("status", 503.0))
     page = f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>"
     return Reply(page.encode(), status, "text/html")
-
-
-async def _send_half(request: web.BaseRequest, reply: Reply, headers: Mapping[str, str]) -> web.StreamResponse:
-    response = web.StreamResponse(status=reply.status, headers={**headers, "Content-Length": str(len(reply.body))})
-    await response.prepare(request)
-    await response.write(reply.body[: len(reply.body) // 2])
-    if request.transport is not None:
-        request.transport.close()
-    return response

@@ -1,14 +1,15 @@
 """The log of a pod as server-sent events: what it printed so far, then each line as it comes, until the pod ends."""
 
 import datetime as dt
+from collections.abc import AsyncGenerator
 
 import msgspec
-from aiohttp import web
 
 from agent.simulator.runpod import calls
 from agent.simulator.runpod.calls import Call
 from agent.simulator.runpod.model import Pod
 from agent.simulator.runpod.surface import Surface
+from agent.simulator.wire import Answer
 
 MOST_LINES = 5_000
 _HEADERS = {
@@ -19,25 +20,28 @@ _HEADERS = {
 }
 
 
-async def stream(surface: Surface, call: Call, pod: Pod, request: web.BaseRequest) -> web.StreamResponse:
-    """Send the log until the pod ends or the reader goes."""
-    response = web.StreamResponse(headers={**_HEADERS, **surface.limits.headers(call.now)})
-    await response.prepare(request)
-    sent = _first(surface, call, pod)
-    try:
-        while True:
-            lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
-            # A container that starts anew begins its log anew.
-            sent = min(sent, len(lines))
-            for number, line in enumerate(lines[sent:], sent):
-                await response.write(_event(line, number, pod))
-            sent = len(lines)
-            if pod.ended is not None:
-                break
-            await surface.moved()
-    except ConnectionResetError:
-        pass
-    return response
+def answer(surface: Surface, call: Call, pod: Pod) -> Answer:
+    """Answer with the log as far as it goes, and then with each line as it comes."""
+    first, sent = _since(surface, call, pod, _first(surface, call, pod))
+    headers = {**_HEADERS, **surface.limits.headers(call.now)}
+    return Answer(200, headers, first, more=_more(surface, call, pod, sent))
+
+
+async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGenerator[bytes, None]:
+    """Give what is printed from now on until the pod ends."""
+    while pod.ended is None:
+        await surface.moved()
+        told, sent = _since(surface, call, pod, sent)
+        if told:
+            yield told
+
+
+def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, int]:
+    """Give the lines from a number on, and how many there are."""
+    lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
+    # A container that starts anew begins its log anew.
+    sent = min(sent, len(lines))
+    return b"".join(_event(line, number, pod) for number, line in enumerate(lines[sent:], sent)), len(lines)
 
 
 def _first(surface: Surface, call: Call, pod: Pod) -> int:

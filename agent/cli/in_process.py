@@ -1,0 +1,57 @@
+"""Requests from hand to hand: an adapter and a simulated market in one process, without a socket between them.
+
+What a connection would do to an answer is done here: a dropped or half answer is lost, one too long is refused.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from multidict import CIMultiDict
+
+from agent.markets.exchange import Lost, Reply, Request, TooLarge
+from agent.simulator import wire
+from agent.simulator.wire import Answer, Asked, Cut
+
+Answering = Callable[[Asked], Awaitable[Answer]]
+"""The market's side: `VastApi.answer` or `RunpodApi.answer`."""
+
+
+class InProcess:
+    """Carries requests to one simulated market."""
+
+    def __init__(self, answer: Answering) -> None:
+        """Hand every request to `answer`."""
+        self._answer = answer
+
+    async def send(self, request: Request, most_bytes: int) -> Reply:
+        """Send a request once and return the whole answer."""
+        answer = await self._asked(request)
+        if answer.cut is Cut.HALF:
+            raise Lost("the connection broke (half an answer)")
+        if len(answer.body) > most_bytes:
+            raise TooLarge(f"its answer is longer than {most_bytes} bytes")
+        return _reply(answer, answer.body)
+
+    async def first(self, request: Request, most_bytes: int) -> Reply:
+        """Return the first bytes of an answer; what is longer is cut off."""
+        return await self.tail(request, most_bytes)
+
+    async def tail(self, request: Request, most_bytes: int) -> Reply:
+        """Return what a stream says now."""
+        answer = await self._asked(request)
+        body = answer.body[: len(answer.body) // 2] if answer.cut is Cut.HALF else answer.body
+        return _reply(answer, body[:most_bytes])
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _asked(self, request: Request) -> Answer:
+        answer = await self._answer(wire.made(request.method, request.url, request.headers, request.body or b""))
+        if answer.more is not None:
+            await answer.more.aclose()
+        if answer.cut is Cut.NOTHING:
+            raise Lost("the connection broke (dropped)")
+        return answer
+
+
+def _reply(answer: Answer, body: bytes) -> Reply:
+    return Reply(answer.status, CIMultiDict(answer.headers), body)

@@ -1,0 +1,98 @@
+"""A request and its answer as values, and how they travel: over a connection, or from hand to hand in one process."""
+
+import dataclasses
+import enum
+import urllib.parse
+from collections.abc import AsyncGenerator, Mapping
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """Hold a request as it arrived; path and query are decoded."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+    peer: str = ""
+    base_url: str = ""
+
+
+class Cut(enum.Enum):
+    """Name how much of an answer arrives."""
+
+    NOTHING = "nothing"  # the connection is dropped
+    HALF = "half"
+    WHOLE = "whole"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """Hold an answer. `more` goes on after the body, as a stream does."""
+
+    status: int = 0
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    body: bytes = b""
+    cut: Cut = Cut.WHOLE
+    more: AsyncGenerator[bytes, None] | None = None
+
+
+DROPPED = Answer(cut=Cut.NOTHING)
+
+
+def made(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Asked:
+    """Give a request to a URL as a value."""
+    parts = urllib.parse.urlsplit(url)
+    # Of a name that is given twice the first value counts, as on a connection.
+    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
+    path = urllib.parse.unquote(parts.path)
+    base = f"{parts.scheme}://{parts.netloc}"
+    return Asked(method, path, dict(reversed(pairs)), CIMultiDict(headers), body, "127.0.0.1", base)
+
+
+async def read(request: web.BaseRequest) -> Asked:
+    """Give a request that came over a connection as a value."""
+    body = await request.read() if request.body_exists else b""
+    query: Mapping[str, str] = request.query if request.query_string else {}
+    base = f"http://{request.host}"
+    return Asked(request.method, request.path, query, request.headers, body, request.remote or "", base)
+
+
+async def send(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    """Let an answer travel over the connection on which its request came."""
+    if answer.cut is Cut.NOTHING:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+    if answer.more is not None:
+        return await _stream(request, answer, answer.more)
+    if answer.cut is Cut.HALF:
+        return await _half(request, answer)
+    return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
+
+
+async def _half(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    headers = {**answer.headers, "Content-Length": str(len(answer.body))}
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    await response.prepare(request)
+    await response.write(answer.body[: len(answer.body) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+async def _stream(request: web.BaseRequest, answer: Answer, more: AsyncGenerator[bytes, None]) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    await response.prepare(request)
+    try:
+        if answer.body:
+            await response.write(answer.body)
+        async for piece in more:
+            await response.write(piece)
+    except ConnectionResetError:
+        pass
+    return response
