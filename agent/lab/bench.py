@@ -8,7 +8,7 @@ Invariants:
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import starmap
 from typing import Protocol, Self, runtime_checkable
@@ -108,6 +108,15 @@ class Spanned(Protocol):
 
 
 @runtime_checkable
+class Sourced(Protocol):
+    """A problem that knows on which of its own records the numbers of a strategy were fitted."""
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among those it runs on, by name."""
+        ...
+
+
+@runtime_checkable
 class Matching(Protocol):
     """A problem with strategies that are, case by case, others that it runs, chosen so that they match a baseline."""
 
@@ -188,9 +197,14 @@ def run(
     clusters = [case.cluster for case in cases]
     digests = problem.digests()
     rows = [
-        _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed) for name in named
+        replace(
+            _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed),
+            fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
+        )
+        for name in named
     ]
-    return Table(problem.name, len(cases), against, seed, interval.DRAWS, problem.about(), tuple(rows))
+    about, blocks = problem.about(), len(set(clusters))
+    return Table(problem.name, len(cases), against, seed, interval.DRAWS, about, tuple(rows), blocks)
 
 
 def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:

@@ -11,15 +11,17 @@ import numpy as np
 
 DRAWS = 2000
 LEVEL = 95.0
+FEWEST = 5
+"""An interval drawn from fewer clusters than these is left out: a percentile of two or three values is no bound."""
 
 
 def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) -> tuple[float, float]:
     """Return the 95 % interval of the mean of `differences`, drawing whole clusters; equal seeds give equal ones.
 
-    One cluster alone says nothing of how the next may differ: unless nothing differs in it, its interval is unbounded.
+    From fewer than `FEWEST` clusters no interval is made, unless nothing differs: its ends are infinite.
     """
     names, places = np.unique(np.asarray(clusters), return_inverse=True)
-    if len(names) == 1 and any(differences):
+    if len(names) < FEWEST and any(differences):
         return -math.inf, math.inf
     sums = np.bincount(places, weights=np.asarray(differences, dtype=np.float64))
     sizes = np.bincount(places)

@@ -21,7 +21,8 @@ class Row:
     """One strategy: mean dollars, late runs, the mean paired difference to the baseline and its 95 % interval.
 
     `costs` are the dollars of each case, in the order of the cases; `digest` names the numbers it ran on; `against` is
-    the baseline of the difference, the table's own for most.
+    the baseline of the difference, the table's own for most. `fitted_on` names the records of the cases on which its
+    numbers were fitted: such a row proves nothing.
     """
 
     strategy: str
@@ -35,6 +36,7 @@ class Row:
     costs: tuple[float, ...]
     figures: Mapping[str, float]
     against: str = ""
+    fitted_on: tuple[str, ...] = ()
 
     @property
     def percentiles(self) -> dict[str, float]:
@@ -45,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a bench found, with all that is needed to find it again."""
+    """A bench's result, with all that is needed to repeat it; `blocks` counts the clusters that intervals draw."""
 
     problem: str
     runs: int
@@ -54,6 +56,7 @@ class Table:
     draws: int
     about: Mapping[str, object]
     rows: tuple[Row, ...]
+    blocks: int = 0
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -64,6 +67,7 @@ class Table:
             "baseline": self.baseline,
             "seed": self.seed,
             "bootstrap_draws": self.draws,
+            "blocks": self.blocks,
             "strategies": [_document(row) for row in self.rows],
         }
 
@@ -76,11 +80,24 @@ class Table:
             *([*self._cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows),
         ]
 
+    def notes(self) -> list[str]:
+        """Return in sentences what the table cannot prove."""
+        found = []
+        if self.blocks < interval.FEWEST:
+            few = f"{self.blocks} independent block{'s' if self.blocks != 1 else ''}"
+            found.append(f"95 % not known: these runs are of {few}, and an interval needs {interval.FEWEST}")
+        fitted = {row.strategy: ", ".join(row.fitted_on) for row in self.rows if row.fitted_on}
+        if fitted:
+            names = "; ".join(f"{name} on {records}" for name, records in fitted.items())
+            found.append(f"* numbers fitted on these very data, so no proof: {names}")
+        return found
+
     def _cells(self, row: Row) -> list[str]:
         ratio, difference = f"{row.ratio_to_optimum:.3f}", f"{row.difference:+.3f}"
         if row.against not in {"", self.baseline}:
             difference += f" (less {row.against})"
-        return [row.strategy, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, interval.told(row.interval)]
+        name = f"{row.strategy} *" if row.fitted_on else row.strategy
+        return [name, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, interval.told(row.interval)]
 
 
 def csv_text(tables: Sequence[Table]) -> str:
@@ -106,6 +123,7 @@ def _document(row: Row) -> dict[str, Any]:
         "wall_seconds": row.wall_seconds,
         "digest": row.digest,
         "against": row.against,
+        "fitted_on": list(row.fitted_on),
         "cost_percentiles": row.percentiles,
         **({"figures": figures} if figures else {}),
     }
@@ -118,6 +136,7 @@ def _finite(value: float) -> float | None:
 
 def _flat(row: Row) -> dict[str, Any]:
     kept = {key: value for key, value in _document(row).items() if key not in NESTED}
+    kept["fitted_on"] = "; ".join(row.fitted_on)
     low, high = interval.plain(row.interval)
     return kept | {"ci95_low": low, "ci95_high": high, **row.figures}
 

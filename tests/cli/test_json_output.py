@@ -78,8 +78,8 @@ UNSEEN = {
         "regimes",
     },
     "lab tune": {"without_effect[]"},
-    # A problem's own figures; deadline has none.
-    "lab bench": {"strategies[].figures.<figure>"},
+    # A problem's own figures: deadline has none. tests/lab/test_provenance.py has days that numbers were fitted on.
+    "lab bench": {"strategies[].figures.<figure>", "strategies[].fitted_on[]"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
     "savings": {"cited[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.

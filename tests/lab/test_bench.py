@@ -51,16 +51,20 @@ def test_the_bound_is_the_least_of_every_case(tmp_path: Path) -> None:
 
 
 def test_an_interval_covers_nothing_but_what_the_clusters_say() -> None:
-    low, high = interval.clustered([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"], 0)
-    assert (low, high) == (1.0, 3.0)
-    assert interval.clustered([2.0] * 4, ["a", "b", "c", "d"], 0) == (2.0, 2.0)
+    low, high = interval.clustered([1.0, 1.0, *[3.0] * 4], ["a", "a", "b", "c", "d", "e"], 0)
+    assert 1.0 <= low < high == 3.0
+    assert interval.clustered([2.0] * 5, ["a", "b", "c", "d", "e"], 0) == (2.0, 2.0)
 
 
-def test_one_cluster_alone_gives_no_interval_and_that_is_said() -> None:
-    alone = interval.clustered([1.0, 3.0], ["a", "a"], 0)
-    assert interval.told(alone) == "not known"
-    assert interval.plain(alone) == [None, None]
-    assert interval.clustered([0.0, 0.0], ["a", "a"], 0) == (0.0, 0.0)
+@pytest.mark.parametrize("count", range(1, interval.FEWEST))
+def test_fewer_than_five_blocks_give_no_interval_and_that_is_said(count: int) -> None:
+    few = interval.clustered([1.0, *map(float, range(count))], ["0", *map(str, range(count))], 0)
+    assert interval.told(few) == "not known"
+    assert interval.plain(few) == [None, None]
+    assert interval.clustered([0.0] * count, [str(place) for place in range(count)], 0) == (0.0, 0.0)
+
+
+def test_an_interval_is_told_with_its_signs() -> None:
     assert interval.told((-1.0, 0.5), ".2f") == "[-1.00, +0.50]"
 
 

@@ -92,7 +92,7 @@ class When:
     """A case of some hours."""
 
     def __init__(self, first: int, last: int) -> None:
-        self.key, self.cluster = f"{first}", f"{first % 2}"
+        self.key, self.cluster = f"{first}", f"{first}"
         self.span = (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=first), self._end(last))
 
     def _end(self, last: int) -> datetime:

@@ -68,6 +68,8 @@ def _show(made: "Table") -> None:
         session.add(shown, *row)
     session.show(shown)
     session.say(f"{made.runs} runs; 95 %: paired, clustered bootstrap of {made.draws} draws, seed {made.seed}")
+    for note in made.notes():
+        session.say(note)
     for key, value in made.about.items():
         text = ", ".join(str(each) for each in value) if isinstance(value, list) else value
         missing = "the data has its own" if key.endswith("price") else "not given"

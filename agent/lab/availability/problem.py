@@ -10,7 +10,7 @@ from typing import Self
 from agent import tuning
 from agent.config.problems import ConfigError, Problem
 from agent.decide.strategy import Params
-from agent.lab import timeline, traces
+from agent.lab import provenance, timeline, traces
 from agent.lab.availability import baselines, bound, hedged, matched, telling, ticks
 from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.availability.ticks import Maker
@@ -177,6 +177,11 @@ class AvailabilityProblem:
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,
         }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among these traces on which numbers of ours were chosen."""
+        is_ours = strategy in OURS or self.rival(strategy) is not None
+        return provenance.among(provenance.WARM, self._traces) if is_ours else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each of ours."""

@@ -9,7 +9,7 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params, Tuned
-from agent.lab import timeline
+from agent.lab import provenance, timeline
 from agent.lab.bench import Case, Score
 from agent.lab.bids import baselines, day, hindsight, telling, waste
 from agent.markets import port
@@ -142,6 +142,11 @@ class BidsProblem:
             "bound": f"{OPTIMUM}: a whole day's work at each moment's cheapest host; whoever works only in cheap hours "
             "is judged by 'bound of so much work'",
         }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the seeds among these on which numbers of ours were chosen."""
+        seen = sorted(provenance.LOOKED_AT.intersection(self.seeds)) if strategy in OURS else []
+        return (f"{len(seen)} of these seeds",) if seen else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digests of our numbers."""

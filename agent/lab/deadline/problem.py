@@ -11,7 +11,7 @@ from typing import Self
 from agent import tuning
 from agent.decide import hazards
 from agent.decide.strategy import Params
-from agent.lab import timeline, traces
+from agent.lab import provenance, timeline, traces
 from agent.lab.bench import Case, Score
 from agent.lab.deadline import baselines, checks, folds, learning, optimum, slack, telling, ticks, window
 from agent.lab.deadline.cross_fit import CrossFit
@@ -179,6 +179,13 @@ class DeadlineProblem:
             "spot_price": self.prices.spot,
             "on_demand_price": self.prices.on_demand,
         }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among these traces on which the learner's shipped hazards were fitted."""
+        params = self.params(strategy)
+        learns = strategy == LEARNER and isinstance(params, DeadlineParams) and params.learn
+        is_shipped = learns and self.cross_fit is CrossFit.NONE
+        return provenance.among(provenance.HAZARDS, self._traces) if is_shipped else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each strategy that has any."""

@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from agent import __version__
+from agent.lab import interval
 from agent.lab.page.saved import Strategy, Table
 
 NONE = "\u2013"
@@ -59,6 +60,7 @@ def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence
         tables=[_Shown(table) for table in tables],
         plots=plots,
         left_out=left_out,
+        fewest=interval.FEWEST,
         version=__version__,
         style=Markup(_style()),  # noqa: S704 - our own style sheets
     )

@@ -16,7 +16,8 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 class Strategy(msgspec.Struct, kw_only=True):
     """One row: mean dollars, ratio to the bound (None: there is none), paired difference and its interval.
 
-    `against` is what it is the difference to, the table's baseline where it is empty.
+    `against` is what it is the difference to, the table's baseline where it is empty; `fitted_on` names the records of
+    the table on which its numbers were fitted.
     """
 
     strategy: _Name
@@ -28,6 +29,7 @@ class Strategy(msgspec.Struct, kw_only=True):
     wall_seconds: float = 0.0
     digest: Annotated[str, msgspec.Meta(max_length=128)] = ""
     against: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    fitted_on: Annotated[list[_Name], msgspec.Meta(max_length=64)] = msgspec.field(default_factory=list)
     cost_percentiles: dict[str, float | None] = msgspec.field(default_factory=dict)
     figures: dict[_Name, float | None] = msgspec.field(default_factory=dict)
 
@@ -47,6 +49,7 @@ class Table(msgspec.Struct, kw_only=True):
     seed: int
     bootstrap_draws: int
     strategies: Annotated[list[Strategy], msgspec.Meta(min_length=1, max_length=64)]
+    blocks: int | None = None
     about: dict[str, Any] = msgspec.field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params
-from agent.lab import timeline, traces
+from agent.lab import provenance, timeline, traces
 from agent.lab.bench import Case, Score
 from agent.lab.pools import cut, optimum, ours, play, rate, telling, uniform
 from agent.lab.pools.terms import PoolsCase, Terms
@@ -111,6 +111,11 @@ class PoolsProblem:
             "spot_price": self.windows.spot_price,
             "on_demand_price": self.windows.on_demand_price,
         }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among these traces on which the regimes of ours were fitted."""
+        found = [trace for pools in self._pools for trace in pools]
+        return provenance.among(provenance.REGIMES, found) if strategy == OURS else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""
