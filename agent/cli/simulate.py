@@ -1,7 +1,7 @@
 """`gpubid simulate`: the simulated market as a program of its own, for tests, rehearsals and the vendor's own tools.
 
-One JSON line on stdout, {"vast_url": ..., "runpod_url": ..., "control_url": ...}, then it serves until SIGTERM
-or SIGINT and ends with 0.
+One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ..., "control_url": ...},
+then it serves until SIGTERM or SIGINT and ends with 0.
 Bad input ends with 2 and a sentence on stderr.
 """
 
@@ -25,7 +25,7 @@ BAD_INPUT = 2
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
-    climate: Annotated[str, typer.Option(help="The market's name: a file of agent/simulator/climates.")] = "calm",
+    climate: Annotated[str, typer.Option(help="One of the climates listed above.")] = "calm",
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
     runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
@@ -46,7 +46,23 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     about: Annotated[bool, typer.Option("--about", help="Say which figures are recorded, which assumed.")] = False,
 ) -> None:
-    """Serve a simulated market over the vendors' HTTP APIs until stopped."""
+    """Serve the simulated markets over the vendors' HTTP APIs until stopped.
+
+    The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url,
+    runpod_key, control_url. Any other key is refused.
+
+    \b
+    Climates:
+      bidding_war   many rivals that raise their bids when displaced
+      bids_end      RunPod's bids come to an end, step by step, within a day
+      blackout      the API is down for 30 minutes, twice
+      broke         the credit runs out; a deposit comes in the evening
+      calm          few rivals, steady prices, good hosts
+      host_death    hosts fall silent or vanish, ours among them
+      lying_list    empty, partial and stale lists, each shorter than ten minutes
+      price_spike   prices of every host double twice in a day
+      recorded      the market as recorded in July and August 2026
+    """  # noqa: D301 - \b keeps click from rewrapping the table
     if about:
         sys.stdout.write(_about())
         return
@@ -124,8 +140,14 @@ async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runp
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     await simulator.start(vast_port, control_port, runpod_port)
-    urls = {"vast_url": simulator.vast_url, "runpod_url": simulator.runpod_url, "control_url": simulator.control_url}
-    sys.stdout.write(json.dumps(urls) + "\n")
+    first_line = {
+        "vast_url": simulator.vast_url,
+        "vast_key": simulator.gate.key,
+        "runpod_url": simulator.runpod_url,
+        "runpod_key": simulator.runpod.key,
+        "control_url": simulator.control_url,
+    }
+    sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
     await stopping.wait()
     await simulator.stop()

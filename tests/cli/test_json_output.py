@@ -150,7 +150,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         await sample("fleet", "fleet")
         await market.still()
         assert (await sample("release", "release", "train/0")).code == 0
-        made["simulate"] = [{"vast_url": market.url, "control_url": market.control_url}]
+        made["simulate"] = [market.first_line]
     return made
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from agent.simulator import climate as climates
+
 COMMAND = [sys.executable, "-m", "agent.cli.simulate"]
 
 
@@ -22,8 +24,9 @@ def program() -> Iterator[subprocess.Popen[str]]:
         running.kill()
 
 
-def fetch(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - loopback
+def fetch(url: str, key: str = "") -> Any:
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310 - loopback
+    with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - loopback
         return json.loads(answer.read()), answer.headers
 
 
@@ -31,12 +34,14 @@ def fetch(url: str) -> Any:
 def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str], number: signal.Signals) -> None:
     assert program.stdout is not None
     urls = json.loads(program.stdout.readline())
-    assert urls.keys() == {"vast_url", "runpod_url", "control_url"}
+    assert urls.keys() == {"vast_url", "vast_key", "runpod_url", "runpod_key", "control_url"}
     offers, headers = fetch(f"{urls['vast_url']}/api/v0/bundles/?q=%7B%7D")
     assert offers["offers"]
     assert headers["Date"] == "Thu, 05 Nov 2026 00:00:00 GMT"
     with pytest.raises(urllib.error.HTTPError, match="401"):
         fetch(f"{urls['runpod_url']}/v2/pods")
+    assert fetch(f"{urls['vast_url']}/api/v0/users/current/", urls["vast_key"])[0]["credit"] > 0
+    assert fetch(f"{urls['runpod_url']}/v2/pods", urls["runpod_key"])[0]["pods"] == []
     truth, _ = fetch(f"{urls['control_url']}/truth")
     assert truth["contracts"] == truth["runpod"]["contracts"] == []
     program.send_signal(number)
@@ -68,3 +73,12 @@ def test_about_tells_recorded_from_assumed() -> None:
     told = subprocess.run([*COMMAND, "--about"], capture_output=True, text=True, timeout=60, check=True).stdout
     assert "Recorded (" in told
     assert "Assumed (" in told
+
+
+def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
+    told = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    words = " ".join(told.split())
+    assert "vast_key" in words
+    assert "runpod_key" in words
+    for name in climates.names():
+        assert f"{name} {climates.named(name).about}" in words

@@ -150,6 +150,7 @@ class Market:
     def __init__(self, urls: Mapping[str, str], link: aiohttp.ClientSession) -> None:
         self.url = urls["vast_url"]
         self.control_url = urls["control_url"]
+        self.first_line = urls
         self._link = link
 
     async def truth(self) -> dict[str, Any]:
