@@ -25,6 +25,7 @@
 | sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
 | wrong_account | calls | the key belongs to somebody else | |
 | revoked_key | calls | the key is no longer known | |
+| session_expired | before | refused as an ended session, without a code: Vast 404 in JSON, RunPod 401 in plain text | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
 
 Every fault takes `market` ("vast" by default, "runpod", or "*" for both), `route` ("*", "PUT", "/asks", "PUT /asks": a
@@ -67,6 +68,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "sold_out": {},
     "wrong_account": {},
     "revoked_key": {},
+    "session_expired": {},
     "clock_skew": {"skew": _NUMBER},
 }
 _COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "at_seconds"})

@@ -23,6 +23,7 @@ from agent.simulator import (
     vast_list,
     vast_manage,
     vast_money,
+    vast_refusals,
     vast_sundry,
     wire,
 )
@@ -99,11 +100,11 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("PUT", "/commands/rsync"): vast_sundry.copy,
     ("DELETE", "/commands/rsync"): vast_sundry.accepted,
     ("POST", "/commands/rclone"): vast_sundry.copy,
-    ("GET", "/commands/schedule_job"): vast_sundry.empty("scheduled_jobs"),
+    ("GET", "/commands/schedule_job"): vast_sundry.show_scheduled_jobs,
     ("POST", "/commands/schedule_job"): vast_sundry.accepted,
     ("PUT", "/commands/schedule_job/{id}"): vast_sundry.accepted,
     ("DELETE", "/commands/schedule_job/{id}"): vast_sundry.accepted,
-    ("GET", "/template"): vast_sundry.empty("templates"),
+    ("GET", "/template"): vast_sundry.show_templates,
 }
 # The only routes that have a second version, and what answers there: the old list is gone, all else is version 0.
 SECOND_VERSION = frozenset({("GET", "/instances"), ("GET", "/invoices")})
@@ -240,6 +241,8 @@ def _before(call: Call) -> Reply | None:
     struck = call.struck
     if "html_403" in struck:
         return Reply(_FORBIDDEN_PAGE, 403, "text/html")
+    if "session_expired" in struck:
+        return vast_refusals.session_expired()
     if "search_quota" in struck and call.route in gate.SEARCH_ROUTES:
         return gate.quota_exceeded(call.now)
     if (fault := struck.get("server_error_before")) is not None:

@@ -10,6 +10,11 @@ def no_such_instance(status: int = 404) -> Reply:
     return vast_calls.refuse(status, "no_such_instance", "Instance with that ID does not exist.")
 
 
+def session_expired() -> Reply:
+    """Answer a key whose two-factor session is over; this refusal comes without a code."""
+    return Reply(b'{"success":false,"msg":"Session expired. Please log in again."}', 404)
+
+
 def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
     """Answer a refused create. An offer that once was may answer 400 where an unknown one answers 404."""
     if refusal.code == Refusal.ASK_TAKEN:
@@ -21,9 +26,10 @@ def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
         return vast_calls.refuse(400, "invalid_price", f"error 400/3491: {refusal.sentence}", ask_id=offer_id)
     if refusal.code == Refusal.BAD_DISK:
         return bad_arguments(refusal.sentence, offer_id)
-    status = 400 if was_listed else 404
+    # Documented for an id nobody knows: invalid_args with no_such_ask in its sentence. One that was listed answers 400.
+    status, code = (400, "no_such_ask") if was_listed else (404, "invalid_args")
     text = f"error {status}/3603: no_such_ask Instance type by id {offer_id} is not available."
-    return vast_calls.refuse(status, "no_such_ask", text, ask_id=offer_id)
+    return vast_calls.refuse(status, code, text, ask_id=offer_id)
 
 
 def insufficient_credit(offer_id: int) -> Reply:

@@ -3,8 +3,6 @@
 They keep what they are told as long as the simulator runs and change nothing of the market.
 """
 
-from typing import Any
-
 from agent.simulator import vast_calls, vast_refusals
 from agent.simulator.model import Refusal
 from agent.simulator.vast_calls import Call, Reply
@@ -111,10 +109,11 @@ def no_price_increase(_: Surface, __: Call) -> Reply:
     return vast_calls.refuse(404, "not_found", "No pending price increase of that id.")
 
 
-def empty(name: str) -> Any:  # noqa: ANN401 - an endpoint, see vast_api
-    """Make an endpoint that answers an empty list under a name."""
+def show_scheduled_jobs(_: Surface, __: Call) -> Reply:
+    """Answer no scheduled jobs; the vendor answers a bare list here, without an object around it."""
+    return Reply(b"[]")
 
-    def answer(_: Surface, __: Call) -> Reply:
-        return vast_calls.success(**{name: []})
 
-    return answer
+def show_templates(_: Surface, __: Call) -> Reply:
+    """Answer no templates, and their number."""
+    return vast_calls.success(templates=[], templates_found=0)

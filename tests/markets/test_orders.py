@@ -160,6 +160,42 @@ async def test_a_known_code_is_proof(
         assert (caught.value.reason, caught.value.leftover_id) == (code, "")
 
 
+@pytest.mark.parametrize("status", [400, 404, 410])
+async def test_an_offer_that_is_gone_may_be_called_a_bad_argument(clock: SteppedClock, status: int) -> None:
+    said = f"error {status}/3603: no_such_ask Instance type by id 31000001 is not available."
+    async with vast_saying(refused("invalid_args", status, msg=said, ask_id=31000001), clock) as (vast, _):
+        with pytest.raises(errors.Rejected) as caught:
+            await vast.rent(OFFER, BID, LABEL)
+    assert caught.value.reason == "no_such_ask"
+
+
+ENDED = {
+    "404 session expired": Says({"success": False, "msg": "Session expired. Please log in again."}, 404),
+    "404 session expired, no success": Says({"msg": "Session expired. Please log in again."}, 404),
+    "404 invalid user key": Says({"msg": "Invalid user key"}, 404),
+    "404 not_found that is a session": Says({"success": False, "error": "not_found", "msg": "Session expired."}, 404),
+    "401 without a code": Says({"success": False, "msg": "no"}, 401),
+    "401 empty": Says(b"", 401),
+    "401 page": Says(b"<html>login</html>", 401),
+}
+
+
+@every_order
+@pytest.mark.parametrize("says", ENDED.values(), ids=ENDED)
+async def test_an_ended_session_refuses_the_key(clock: SteppedClock, order: Order, says: Says) -> None:
+    async with vast_saying(says, clock) as (vast, wire):
+        with pytest.raises(errors.Unauthorized):
+            await order(vast)
+    assert len(wire.seen) == 1
+
+
+@pytest.mark.parametrize("said", [{"success": True, "new_contract": 5}, {"success": False, "new_contract": 5}])
+async def test_a_401_that_names_an_instance_proves_nothing(clock: SteppedClock, said: dict[str, Any]) -> None:
+    async with vast_saying(Says(said, 401), clock) as (vast, _):
+        with pytest.raises(errors.Ambiguous):
+            await vast.rent(OFFER, BID, LABEL)
+
+
 @pytest.mark.parametrize(("code", "status"), [("no_such_instance", 404), ("not_found", 404), ("no_such_instance", 400)])
 async def test_a_release_of_what_the_market_calls_gone_is_done(clock: SteppedClock, code: str, status: int) -> None:
     async with vast_saying(refused(code, status), clock) as (vast, wire):

@@ -182,8 +182,13 @@ async def test_actions_by_their_names(clock: SteppedClock) -> None:
     assert [seen.json for seen in wire.seen] == [{"action": name} for name in ("start", "stop", "terminate")]
 
 
-async def test_an_unknown_key_is_told_apart(clock: SteppedClock) -> None:
-    async with pods.runpod_saying(pods.problem(401, "invalid token"), clock) as (runpod, _):
+@pytest.mark.parametrize(
+    "says",
+    [pods.problem(401, "invalid token"), Says(b"", 401), Says(b"Unauthorized", 401), Says(b"<html>log in</html>", 401)],
+    ids=["problem", "empty", "text", "page"],
+)
+async def test_an_unknown_key_is_told_apart(clock: SteppedClock, says: Says) -> None:
+    async with pods.runpod_saying(says, clock) as (runpod, _):
         for order in ORDERS.values():
             with pytest.raises(errors.Unauthorized):
                 await order(runpod)

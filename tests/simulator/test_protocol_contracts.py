@@ -36,7 +36,8 @@ async def test_9_the_answer_does_not_tell_bid_from_on_demand(market: Market) -> 
 async def test_9_refusals_of_a_create(market: Market) -> None:
     offer = await single(market)
     unknown = await market.rent(1, 0.2)
-    assert (unknown.status, unknown.body["error"]) == (404, "no_such_ask")
+    assert (unknown.status, unknown.body["error"]) == (404, "invalid_args")
+    assert "no_such_ask" in unknown.body["msg"]
     await market.rented(offer["id"], None)
     again = await market.rent(offer["id"], 100.0)
     assert (again.status, again.body["error"], again.body["ask_id"]) == (410, "no_such_ask", offer["id"])

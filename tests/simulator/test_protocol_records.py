@@ -161,6 +161,13 @@ async def test_webhooks_are_stored_and_only_public_ones(market: Market) -> None:
     assert (await market.call("DELETE", f"/webhooks/{made['id']}/", {})).status == 404
 
 
+async def test_scheduled_jobs_are_a_bare_list_and_templates_are_counted(market: Market) -> None:
+    jobs = await market.call("GET", "/commands/schedule_job/")
+    assert (jobs.status, jobs.body, jobs.content_type) == (200, [], "application/json")
+    templates = await market.call("GET", "/template/", select_cols=["*"], select_filters={})
+    assert templates.body == {"success": True, "templates": [], "templates_found": 0}
+
+
 async def test_the_calibrated_market_serves_a_day() -> None:
     async with running_market(Climate(), hosts=50) as market:
         offer = await market.cheapest()

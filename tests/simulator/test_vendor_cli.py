@@ -135,3 +135,11 @@ async def test_money(tmp_path: pathlib.Path) -> None:
     assert row["amount"] == pytest.approx(world.charged_total(), abs=0.001)
     (paid,) = json.loads(invoices.out)["results"]
     assert paid["amount"] == -world.climate.credit
+
+
+async def test_scheduled_jobs_and_templates(vendor: Vendor) -> None:
+    jobs, templates = await asyncio.gather(
+        vendor.cli("show", "scheduled-jobs", "--raw"), vendor.cli("search", "templates", "name=mine", "--raw")
+    )
+    assert (json.loads(jobs.out), jobs.code, jobs.err) == ([], 0, "")
+    assert (json.loads(templates.out), templates.code, templates.err) == ([], 0, "")

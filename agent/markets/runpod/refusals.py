@@ -1,7 +1,8 @@
 """What an answer of REST v2 proves: done, refused, throttled, or nothing at all.
 
 Invariants:
-1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses.
+1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses;
+   a 401 refuses the key in any shape.
 2. Any 5xx, any page, anything else that comes back on a write is Ambiguous.
 3. A 429 in any shape proves that nothing was done.
 
@@ -119,10 +120,10 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
     if reply.is_ok:
         return reply.body
     said = answer(reply)
+    if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and said.is_problem and route is Route.ACTION):
+        raise unauthorized(said)
     if not said.is_problem:
         raise errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
-    if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and route is Route.ACTION):
-        raise unauthorized(said)
     if said.status == _MISSING and route is Route.ACTION:
         raise errors.NotFound(f"runpod has no such pod ({said}).")
     if said.status == _PAY or "insufficient balance" in said.detail.casefold():

@@ -2,9 +2,10 @@
 
 Invariants:
 1. A refusal is proof only with a code from the closed list of its route, at a status that code is known with.
-2. Whatever else comes back on a write, an HTML page, a 403 without a code, any 5xx, a body without a boolean `success`,
+2. A 401, and a 404 that says the session is over, refuse the key with or without a code, unless they claim success.
+3. Whatever else comes back on a write, an HTML page, a 403 without a code, any 5xx, a body without a boolean `success`,
    is Ambiguous.
-3. A 429 in any of its shapes proves that nothing was done.
+4. A 429 in any of its shapes proves that nothing was done.
 """
 
 from collections.abc import Mapping
@@ -67,6 +68,7 @@ _CODES: dict[Route, dict[str, frozenset[int]]] = {
     },
 }
 
+_OFFER_GONE = "no_such_ask"
 _GONE = frozenset({"no_such_instance", "not_found"})
 _ADVICE = {
     "invalid_args": "the request is not one vast takes; report it with this sentence",
@@ -133,6 +135,8 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
     Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
     """
     said = answer(reply)
+    if _is_key_refused(said) and said.success is not True and not instance_id(said):
+        raise unauthorized(said)
     if reply.is_ok and said.success is True:
         return said
     if reply.is_ok and said.success is None:
@@ -146,8 +150,6 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
     if route is Route.CREATE and reply.is_ok and instance_id(said):
         left = instance_id(said)
         raise errors.Rejected(said.code or "bid_too_low", f"vast left {left} stopped, billing its disk ({said}).", left)
-    if said.code == AUTH and reply.status in _AUTH:
-        raise unauthorized(said)
     raise errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
 
 
@@ -160,9 +162,7 @@ def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes
     if reply.is_ok:
         return reply.body
     said = answer(reply)
-    if said.code == AUTH and reply.status in _AUTH:
-        raise unauthorized(said)
-    if reply.status == _UNAUTHORIZED or _is_session_over(said):
+    if _is_key_refused(said):
         raise unauthorized(said)
     if is_of_instance and said.code in _GONE and reply.status in _MISSING:
         raise errors.NotFound(f"vast has no such instance ({said}).")
@@ -182,7 +182,9 @@ def _proof(said: Answer) -> errors.MarketError:
     leftover = instance_id(said)
     if said.code == "insufficient_credit":
         return errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
-    return errors.Rejected(said.code, f"vast refused ({said}); {_ADVICE[said.code]}.", leftover)
+    # A stale offer is refused as a bad argument too; the sentence says which.
+    reason = _OFFER_GONE if said.code == "invalid_args" and _OFFER_GONE in said.message else said.code
+    return errors.Rejected(reason, f"vast refused ({said}); {_ADVICE[reason]}.", leftover)
 
 
 def instance_id(said: Answer) -> str:
@@ -194,6 +196,8 @@ def instance_id(said: Answer) -> str:
     return str(number) if is_id else ""
 
 
-def _is_session_over(said: Answer) -> bool:
+def _is_key_refused(said: Answer) -> bool:
+    if said.status == _UNAUTHORIZED or (said.code == AUTH and said.status in _AUTH):
+        return True
     words = said.message.casefold()
     return said.status == _NOT_FOUND and words.startswith(("invalid user key", "session expired"))

@@ -135,6 +135,8 @@ def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
         return None
     if "html_403" in struck:
         return Reply(_FORBIDDEN_PAGE, 403, "text/html")
+    if "session_expired" in struck:
+        return Reply(b"Unauthorized", 401, TEXT)
     if (fault := struck.get("server_error_before")) is not None:
         return _server_error(fault)
     if "throttle_text" in struck:
