@@ -35,9 +35,7 @@ input PodFindAndDeployOnDemandInput {
 input PodRentInterruptableInput { COMMON bidPerGpu: Float! }
 input DeployCpuPodInput { COMMON instanceId: String deployCost: Float }
 input PodBidResumeInput { podId: String! bidPerGpu: Float! gpuCount: Int! }
-input PodResumeInput {
-  podId: String! gpuCount: Int syncMachine: Boolean computeType: ComputeType allowedCudaVersions: [String]
-}
+input PodResumeInput { podId: String! gpuCount: Int syncMachine: Boolean computeType: ComputeType }
 input PodStopInput { podId: String! incrementVersion: Boolean reason: PodStopReason }
 input PodTerminateInput { podId: String! }
 input PodEditJobInput {

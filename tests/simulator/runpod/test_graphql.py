@@ -85,6 +85,11 @@ async def test_aliases_literals_variables_fragments_and_several_fields(pods: Pod
         ("query { gpuTypes { lowestPrice(input: {}) { minVcpu } } }", None, "GRAPHQL_VALIDATION_FAILED"),
         ("query Q($i: Wrong!) { pod(input: $i) { id } }", {"i": {}}, "GRAPHQL_VALIDATION_FAILED"),
         ('mutation { podStop(input: {podId: "a "b""}) { id } }', None, "GRAPHQL_PARSE_FAILED"),
+        (
+            'mutation { podResume(input: {podId: "a", allowedCudaVersions: ["12.8"]}) { id } }',
+            None,
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
         (BID, {"input": {"gpuCount": 1}}, "BAD_USER_INPUT"),
         (BID, None, "BAD_USER_INPUT"),
         (None, None, "BAD_REQUEST"),
