@@ -46,23 +46,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     about: Annotated[bool, typer.Option("--about", help="Say which figures are recorded, which assumed.")] = False,
 ) -> None:
-    """Serve the simulated markets over the vendors' HTTP APIs until stopped.
-
-    The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url,
-    runpod_key, control_url. Any other key is refused.
-
-    \b
-    Climates:
-      bidding_war   many rivals that raise their bids when displaced
-      bids_end      RunPod's bids come to an end, step by step, within a day
-      blackout      the API is down for 30 minutes, twice
-      broke         the credit runs out; a deposit comes in the evening
-      calm          few rivals, steady prices, good hosts
-      host_death    hosts fall silent or vanish, ours among them
-      lying_list    empty, partial and stale lists, each shorter than ten minutes
-      price_spike   prices of every host double twice in a day
-      recorded      the market as recorded in July and August 2026
-    """  # noqa: D301 - \b keeps click from rewrapping the table
+    """Serve the simulated markets over the vendors' HTTP APIs until stopped."""
     if about:
         sys.stdout.write(_about())
         return
@@ -83,6 +67,25 @@ def simulate(  # noqa: PLR0913 - one parameter per option
         asyncio.run(_serve(simulator, vast_port, control_port, runpod_port))
     except OSError as error:
         _fail(f"The port is not free: {error}.")
+
+
+simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
+
+The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url, runpod_key,
+control_url. Any other key is refused.
+
+\b
+Climates:
+  bidding_war   many rivals that raise their bids when displaced
+  bids_end      RunPod's bids come to an end, step by step, within a day
+  blackout      the API is down for 30 minutes, twice
+  broke         the credit runs out; a deposit comes in the evening
+  calm          few rivals, steady prices, good hosts
+  host_death    hosts fall silent or vanish, ours among them
+  lying_list    empty, partial and stale lists, each shorter than ten minutes
+  price_spike   prices of every host double twice in a day
+  recorded      the market as recorded in July and August 2026
+"""
 
 
 def _named(climate: str, runpod_mode: str | None) -> "Climate":
