@@ -45,10 +45,14 @@ def simulate(  # noqa: PLR0913 - one parameter per option
         float | None, typer.Option(help="Dollars at RunPod; the climate's own by default.")
     ] = None,
     about: Annotated[bool, typer.Option("--about", help="Say which figures are recorded, which assumed.")] = False,
+    weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
 ) -> None:
-    """Serve the simulated markets over the vendors' HTTP APIs until stopped."""
-    if about:
-        sys.stdout.write(_about())
+    """Serve the simulated markets over the vendors' HTTP APIs until stopped.
+
+    POST /weather at the control URL lets faults blow: throttling, lost replies, lying lists, field_lie and more.
+    """
+    if about or weather:
+        sys.stdout.write(_about() if about else _weather())
         return
     from agent.simulator.clock import ScaledClock
 
@@ -136,6 +140,12 @@ def _about() -> str:
 
     importlib.import_module("agent.simulator.runpod.figures")  # adds its own to the list
     return figures.about()
+
+
+def _weather() -> str:
+    from agent.simulator import faults, field_lies
+
+    return f"{faults.__doc__}\nA field_lie:\n\n{field_lies.__doc__}"
 
 
 async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runpod_port: int) -> None:

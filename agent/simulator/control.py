@@ -9,8 +9,8 @@
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod/modes.py | {"mode": NAME} |
 | POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
-  "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, ...};
-  names and further keys are listed in faults.py | {"id": W} |
+  "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, "count": 3, ...};
+  names and further keys are listed in faults.py, those of field_lie in field_lies.py | {"id": W} |
 | DELETE /weather/W | | {"id": W}; 404 if it does not blow |
 | DELETE /weather | | {"cleared": how many} |
 | GET /truth | | now, credit, contracts (id, label, machine_id, num_gpus, is_bid, bid, status, created, ended, charged

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | throttle_text | before | 429, plain text | |
 | throttle_json | before | 429, JSON with `detail` | `retry_after` in the body (none) |
-| throttle_retry_after | before | 429, JSON, header Retry-After | `retry_after` (5) |
+| throttle_retry_after | before | 429, JSON, header Retry-After | `retry_after`, a number or any text (5) |
 | search_quota | searches | 429 search_quota_exceeded until midnight UTC | |
 | html_403 | before | 403, a proxy's HTML page | |
 | server_error_before | before | 503, nothing applied | `status` (503) |
@@ -27,10 +27,14 @@
 | revoked_key | calls | the key is no longer known | |
 | session_expired | before | refused as an ended session, without a code: Vast 404 in JSON, RunPod 401 in plain text | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
+| field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
+| label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
 
 Every fault takes `market` ("vast" by default, "runpod", or "*" for both), `route` ("*", "PUT", "/asks", "PUT /asks": a
-prefix of the path, for Vast of what is behind /api/vN), `probability` (1.0, drawn per call; world faults draw once) and
-`seconds` (none: until cleared). A world fault heeds no route. A `contract_id` of RunPod is the `number` in the truth.
+prefix of the path, for Vast of what is behind /api/vN), `probability` (1.0, drawn per call; world faults draw once),
+`seconds` (none: until cleared) and `count` (calls it strikes before it ends; none: any number). A world fault heeds no
+route and takes no count. Several field lies may blow at once, of other faults the newest of a name. A `contract_id` of
+RunPod is the `number` in the truth, an `instance` its id.
 """
 
 import dataclasses
@@ -39,15 +43,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-WORLD_FAULTS = frozenset({"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit"})
+from agent.simulator import field_lies
+
+WORLD_FAULTS = frozenset({"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit", "label_edit"})
+FIELD_LIE = "field_lie"
 
 _NUMBER = "a number"
 _WORD = "a string"
+_EITHER = "a number or a string"
+_SCALAR = "a number, a string, true or false"
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    _NUMBER: (int, float),
+    _WORD: (str,),
+    _EITHER: (int, float, str),
+    _SCALAR: (int, float, str, bool),
+}
 # Per fault: the keys it takes beside the common ones, and what each must be.
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "throttle_text": {},
     "throttle_json": {"retry_after": _NUMBER},
-    "throttle_retry_after": {"retry_after": _NUMBER},
+    "throttle_retry_after": {"retry_after": _EITHER},
     "search_quota": {},
     "html_403": {},
     "server_error_before": {"status": _NUMBER},
@@ -70,8 +85,10 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "revoked_key": {},
     "session_expired": {},
     "clock_skew": {"skew": _NUMBER},
+    FIELD_LIE: {"field": _WORD, "how": _WORD, "value": _SCALAR, "instance": _EITHER},
+    "label_edit": {"contract_id": _NUMBER, "label": _WORD},
 }
-_COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "at_seconds"})
+_COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "count", "at_seconds"})
 MARKETS = ("vast", "runpod", "*")
 _METHODS = frozenset({"GET", "PUT", "POST", "PATCH", "DELETE", "*"})
 _VERSION = re.compile(r"^/api/v\d+")
@@ -91,6 +108,7 @@ class Fault:
     prefix: str = ""
     probability: float = 1.0
     seconds: float = math.inf
+    count: float = math.inf
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def matches(self, method: str, path: str) -> bool:
@@ -100,6 +118,16 @@ class Fault:
     def number(self, key: str, default: float) -> float:
         """Give one of its own numbers."""
         return float(self.extra.get(key, default))
+
+    def text(self, key: str, default: float) -> str:
+        """Give one of its own figures as a header has it; text stays as it is, whatever it says."""
+        told = self.extra.get(key, default)
+        return f"{told:.10g}" if isinstance(told, int | float) else str(told)
+
+    @property
+    def lie(self) -> field_lies.FieldLie:
+        """Give the lie that a field_lie tells."""
+        return field_lies.read(self.extra)
 
 
 def parse(declaration: Mapping[str, Any]) -> Fault:
@@ -121,16 +149,34 @@ def parse(declaration: Mapping[str, Any]) -> Fault:
     market = declaration.get("market", "vast")
     if market not in MARKETS:
         raise BadFaultError(f"market: {market!r} is none of {', '.join(MARKETS)}.")
-    return Fault(name, market, method, prefix, probability, seconds, extra)
+    return Fault(name, market, method, prefix, probability, seconds, _count(name, declaration), extra)
 
 
 def _check_extra(name: str, extra: Mapping[str, Any]) -> None:
     for key, value in extra.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if (PARAMETERS[name][key] == _NUMBER) != is_number or (not is_number and not isinstance(value, str)):
+        kinds = _KINDS[PARAMETERS[name][key]]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise BadFaultError(f"{key}: must be {PARAMETERS[name][key]}.")
     if extra.get("when", "after") not in ("before", "after"):
         raise BadFaultError('when: must be "before" or "after".')
+    if not str(extra.get("retry_after", 5)).isprintable():
+        raise BadFaultError("retry_after: must be printable.")
+    if name == FIELD_LIE:
+        try:
+            field_lies.read(extra)
+        except ValueError as error:
+            raise BadFaultError(str(error)) from error
+
+
+def _count(name: str, declaration: Mapping[str, Any]) -> float:
+    if declaration.get("count") is None:
+        return math.inf
+    if name in WORLD_FAULTS:
+        raise BadFaultError(f"count: {name} strikes no calls; give it seconds.")
+    count = _number(declaration, "count", 1.0)
+    if count < 1 or count != int(count):
+        raise BadFaultError("count: must be a whole number of at least 1.")
+    return count
 
 
 def _number(declaration: Mapping[str, Any], key: str, default: float) -> float:

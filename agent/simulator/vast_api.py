@@ -2,7 +2,8 @@
 
 1. Before a call is answered the world is moved to the clock's present; the answer itself awaits nothing, so a call is
    applied whole or not at all.
-2. Faults "before" leave the world untouched, faults "after" come when the call was applied.
+2. Faults "before" leave the world untouched, faults "after" come when the call was applied; field lies come last, in
+   `_dressed`, and change bytes alone.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
@@ -140,7 +141,7 @@ class VastApi:
         call = _call(asked, route, version, numbers, now, self._count, struck)
         reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
         self.calls.append((now, asked.method, path, 0 if reply is DROPPED else reply.status))
-        return self._dressed(reply, struck)
+        return self._dressed(call, path, reply)
 
     def _answer(self, call: Call, path: str) -> Reply:
         if path.startswith("/s3/"):
@@ -164,14 +165,17 @@ class VastApi:
             return Reply(b'{"success": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
         return reply
 
-    def _dressed(self, reply: Reply, struck: Mapping[str, Fault]) -> Answer:
+    def _dressed(self, call: Call, path: str, reply: Reply) -> Answer:
+        """Give an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
         if reply is DROPPED:
             return wire.DROPPED
-        skew = struck.get("clock_skew")
+        skew = call.struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        headers = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
-        is_half = "truncated" in struck and len(reply.body) > 1
-        return Answer(reply.status, headers, reply.body, Cut.HALF if is_half else Cut.WHOLE)
+        honest = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
+        weather, words = self._surface.weather, vast_calls.VOCABULARY
+        headers, body = weather.falsified(call.method, call.route, path, honest, reply.body, words)
+        is_half = "truncated" in call.struck and len(body) > 1
+        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
 
     def _http_date(self, second: int) -> str:
         if self._date[0] != second:
@@ -260,7 +264,7 @@ def _throttled(struck: Mapping[str, Fault]) -> Reply | None:
         return Reply(msgspec.json.encode(fields), 429)
     if (fault := struck.get("throttle_retry_after")) is not None:
         reply = vast_calls.refuse(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=1.0")
-        reply.headers = {"Retry-After": f"{fault.number('retry_after', 5.0):g}"}
+        reply.headers = {"Retry-After": fault.text("retry_after", 5.0)}
         return reply
     return None
 

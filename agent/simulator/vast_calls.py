@@ -7,6 +7,21 @@ from typing import Any
 import msgspec
 
 from agent.simulator.faults import Fault
+from agent.simulator.field_lies import Vocabulary
+
+VOCABULARY = Vocabulary(
+    fields={
+        "id": ("instances.id", "offers.id", "offers.ask_contract_id", "new_contract"),
+        "label": ("instances.label",),
+        "price": ("instances.dph_base", "instances.dph_total", "offers.dph_base", "offers.dph_total", "offers.min_bid"),
+        "state": ("instances.actual_status",),
+        "host": ("instances.machine_id", "offers.machine_id"),
+    },
+    lists=("instances", "offers", "results", "notifications"),
+    cursor="next_token",
+    marks=frozenset({"id", "new_contract"}),
+)
+"""Where field lies find what they are about."""
 
 JSON = "application/json"  # exactly: the vendor's own program shows no offers when a charset follows
 TEXT = "text/plain"

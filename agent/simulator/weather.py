@@ -4,6 +4,7 @@
 2. A fault that ends, by time or by hand, gives back what it took: silent hosts answer, hanging pulls go on, credit
    returns. A host that is gone stays gone.
 3. Seeded: the same declarations and the same calls are struck alike.
+4. A field lie changes the bytes of an answer alone; it counts an answer only where it found something to change.
 """
 
 import dataclasses
@@ -13,12 +14,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from agent.simulator import faults
+from agent.simulator import faults, field_lies
 from agent.simulator.faults import Fault
 from agent.simulator.model import Refusal
 from agent.simulator.rented import Rented
 
 CALM: Mapping[str, Fault] = {}
+PERSONS_LABEL = "a person's"
 
 
 class _Host(Protocol):
@@ -56,6 +58,8 @@ class Blow:
     dice: random.Random
     hosts: tuple[int, ...] = ()
     credit: float = 0.0
+    labels: tuple[tuple[Rented, str | None], ...] = ()
+    left: float = math.inf  # calls that it may still strike
     is_waiting: bool = False  # a fault of hosts that found none of ours yet
 
 
@@ -126,12 +130,38 @@ class Weather:
         """Give the faults that strike this call, by name; the newest of a name wins."""
         if not self._blows:
             return CALM
-        return {
-            blow.fault.name: blow.fault
-            for blow in self._blows.values()
-            if blow.fault.matches(method, path)
-            and (blow.fault.probability >= 1.0 or blow.dice.random() < blow.fault.probability)
-        }
+        found: dict[str, Fault] = {}
+        for blow in list(self._blows.values()):
+            if blow.fault.name != faults.FIELD_LIE and _strikes(blow, method, path):
+                found[blow.fault.name] = blow.fault
+                self._spend(blow)
+        return found
+
+    def falsified(
+        self,
+        method: str,
+        route: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        words: field_lies.Vocabulary,
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Give the headers and the body of an answer as they leave, with the field lies that blow in them."""
+        for blow in list(self._blows.values()):
+            if blow.fault.name != faults.FIELD_LIE or not _strikes(blow, method, route):
+                continue
+            lie = blow.fault.lie
+            lied = field_lies.header(lie, headers)
+            told = field_lies.body(lie, body, path, words) if lied is None else None
+            headers, body = lied or headers, told or body
+            if lied is not None or told is not None:
+                self._spend(blow)
+        return headers, body
+
+    def _spend(self, blow: Blow) -> None:
+        blow.left -= 1
+        if blow.left <= 0:
+            self.clear(blow.fault_id)
 
     def _next_edge(self) -> float:
         first_due = self._due[0][0] if self._due else math.inf
@@ -141,7 +171,7 @@ class Weather:
         fault_id = self.next_id
         self.next_id += 1
         dice = random.Random(f"{self._seed}/weather/{fault_id}")
-        blow = Blow(fault_id, fault, now, now + fault.seconds, dice)
+        blow = Blow(fault_id, fault, now, now + fault.seconds, dice, left=fault.count)
         self._blows[fault_id] = blow
         if fault.name in faults.WORLD_FAULTS:
             self._strike_world(blow)
@@ -160,8 +190,21 @@ class Weather:
             self._world.stick_loading(contract_id, probability=fault.probability)
         elif fault.name == "pull_failure":
             self._world.fail_pull(contract_id, probability=fault.probability)
+        elif fault.name == "label_edit":
+            self._edit_labels(blow, contract_id)
         else:
             self._strike_hosts(blow)
+
+    def _edit_labels(self, blow: Blow, contract_id: int | None) -> None:
+        share = blow.fault.probability
+        edited = [
+            contract
+            for contract in self._world.live_contracts()
+            if contract_id in (None, contract.contract_id) and (share >= 1.0 or blow.dice.random() < share)
+        ]
+        blow.labels = tuple((contract, contract.label) for contract in edited)
+        for contract in edited:
+            contract.label = str(blow.fault.extra.get("label", PERSONS_LABEL))
 
     def _strike_hosts(self, blow: Blow) -> None:
         if "machine_id" in blow.fault.extra:
@@ -192,3 +235,10 @@ class Weather:
                     self._world.set_host_online(machine_id)
         elif name in ("stuck_loading", "pull_failure"):
             self._world.calm_pulls()
+        for contract, label in blow.labels:
+            contract.label = label
+
+
+def _strikes(blow: Blow, method: str, path: str) -> bool:
+    fault = blow.fault
+    return fault.matches(method, path) and (fault.probability >= 1.0 or blow.dice.random() < fault.probability)

@@ -82,3 +82,11 @@ def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
     assert "runpod_key" in words
     for name in climates.names():
         assert f"{name} {climates.named(name).about}" in words
+
+
+def test_weather_lists_every_fault_and_how_fields_lie() -> None:
+    from agent.simulator import faults
+
+    told = subprocess.run([*COMMAND, "--weather"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert [name for name in faults.PARAMETERS if f"| {name} |" not in told] == []
+    assert "twice_changed" in told

@@ -1,7 +1,8 @@
 """The HTTP surface of this market, all on one port, and the way of a call through weather.
 
 1. Before a call is answered the market is moved to the clock's present; the answer itself awaits nothing.
-2. Faults "before" leave the market untouched, faults "after" come when the call was applied.
+2. Faults "before" leave the market untouched, faults "after" come when the call was applied; field lies come last, in
+   `_dressed`, and change bytes alone. Streams of logs are not lied about.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
@@ -59,7 +60,7 @@ class RunpodApi:
             return logs.answer(surface, call, reply)
         reply = _after(struck, reply)
         self.calls.append((call.now, call.method, path, reply.status))
-        return self._dressed(reply, struck)
+        return self._dressed(call, reply)
 
     def _answer(self, call: Call) -> Reply | Pod:
         """Answer a call; a pod stands for the stream of its log."""
@@ -92,16 +93,19 @@ class RunpodApi:
         except Refused as refused:
             return calls.problem(404, refused.sentence)
 
-    def _dressed(self, reply: Reply, struck: Mapping[str, Fault]) -> Answer:
+    def _dressed(self, call: Call, reply: Reply) -> Answer:
+        """Give an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
         if reply is DROPPED:
             return wire.DROPPED
-        skew = struck.get("clock_skew")
+        skew = call.struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        headers = {"Date": email.utils.formatdate(int(now), usegmt=True), **(reply.headers or {})}
+        honest = {"Date": email.utils.formatdate(int(now), usegmt=True), **(reply.headers or {})}
         if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
-            headers["Content-Type"] = reply.content_type
-        is_half = "truncated" in struck and len(reply.body) > 1
-        return Answer(reply.status, headers, reply.body, Cut.HALF if is_half else Cut.WHOLE)
+            honest["Content-Type"] = reply.content_type
+        weather, words = self._surface.weather, calls.VOCABULARY
+        headers, body = weather.falsified(call.method, call.path, call.path, honest, reply.body, words)
+        is_half = "truncated" in call.struck and len(body) > 1
+        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
 
 
 def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
@@ -141,8 +145,12 @@ def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
         return _server_error(fault)
     if "throttle_text" in struck:
         return Reply(b"Too Many Requests", 429, TEXT)
-    if (fault := struck.get("throttle_json") or struck.get("throttle_retry_after")) is not None:
+    if (fault := struck.get("throttle_json")) is not None:
         return surface.limits.refuse(surface.world.now, fault.number("retry_after", 5.0))
+    if (fault := struck.get("throttle_retry_after")) is not None:
+        reply = surface.limits.refuse(surface.world.now, 0.0)
+        reply.headers = {**(reply.headers or {}), "Retry-After": fault.text("retry_after", 5.0)}
+        return reply
     reset = struck.get("reset")
     return DROPPED if reset is not None and reset.extra.get("when") == "before" else None
 

@@ -8,7 +8,27 @@ from typing import Any
 import msgspec
 
 from agent.simulator.faults import Fault
+from agent.simulator.field_lies import Vocabulary
 from agent.simulator.vast_calls import JSON, Reply
+
+_BIDS = "data.podRentInterruptable", "data.podBidResume", "data.podFindAndDeployOnDemand"
+VOCABULARY = Vocabulary(
+    fields={
+        "id": ("pods.id", "id", "data.pod.id", "data.myself.pods.id", *(f"{place}.id" for place in _BIDS)),
+        "label": ("pods.name", "name", "data.pod.name", "data.myself.pods.name"),
+        "price": (
+            *("pods.cost", "cost", "gpus.price.secure", "gpus.price.community"),
+            *("price.secure", "price.community", "data.**.costPerHr", "data.**.adjustedCostPerHr"),
+            *("data.**.minimumBidPrice", "data.**.uninterruptablePrice"),
+        ),
+        "state": ("pods.status", "status", "data.**.desiredStatus"),
+        "host": ("pods.dataCenterId", "dataCenterId", "gpus.dataCenters.id", "data.**.machineId"),
+    },
+    lists=("pods", "gpus", "records", "data.myself.pods", "data.gpuTypes"),
+    cursor="nextCursor",
+    marks=frozenset({"id", "podId"}),
+)
+"""Where field lies find what they are about."""
 
 PROBLEM = "application/problem+json"
 _TITLES = {

@@ -1,0 +1,53 @@
+"""Field lies of RunPod over real connections: what the answer says changes, what is true never does."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.pods import A4000, Pods
+
+
+async def pod(pods: Pods, name: str = "ours") -> str:
+    body = {"name": name, "image": "ubuntu:22.04", "gpu": {"id": A4000, "count": 1}, "cloud": "SECURE", "disk": 20}
+    answer = await pods.call("POST", "/v2/pods", body)
+    assert answer.status == 201, answer.raw
+    return str(answer.body["id"])
+
+
+async def lie(pods: Pods, field: str, how: str = "set", **more: Any) -> None:
+    await pods.weather("field_lie", field=field, how=how, **more)
+
+
+async def test_pods_are_lied_about(pods: Pods) -> None:
+    made = await pod(pods)
+    true = (await pods.call("GET", f"/v2/pods/{made}")).body
+    for field, key, value in [
+        ("id", "id", "another"),
+        ("label", "name", "a neighbour's"),
+        ("price", "cost", "free"),
+        ("state", "status", "LEVITATING"),
+        ("host", "dataCenterId", "XX-1"),
+        ("gpu.count", "gpu", 7),
+    ]:
+        await lie(pods, field, value=value, route="GET /v2/pods", instance=made, count=2)
+        said = {"id": A4000, "count": 7} if key == "gpu" else value
+        assert (await pods.call("GET", f"/v2/pods/{made}")).body == {**true, key: said}
+        assert (await pods.call("GET", "/v2/pods")).body == {"pods": [{**true, key: said}]}
+    assert (await pods.call("GET", "/v2/pods")).body == {"pods": [true]}
+
+
+async def test_graphql_the_catalogue_and_pages_are_lied_about(pods: Pods) -> None:
+    await pod(pods)
+    question = "query { myself { pods { id name costPerHr desiredStatus } } }"
+    await lie(pods, "price", "times", value=1000, count=1)
+    told = (await pods.ask(question))["myself"]["pods"][0]
+    assert told["costPerHr"] == pytest.approx(1000 * (await pods.ask(question))["myself"]["pods"][0]["costPerHr"])
+    true = (await pods.call("GET", "/v2/catalog/gpus")).body["gpus"][0]["price"]["secure"]
+    await lie(pods, "price", "times", value=0.1, count=1)
+    assert (await pods.call("GET", "/v2/catalog/gpus")).body["gpus"][0]["price"]["secure"] == pytest.approx(true * 0.1)
+    await lie(pods, "next_cursor", value="more", route="GET /v2/pods", count=1)
+    assert (await pods.call("GET", "/v2/pods")).body["nextCursor"] == "more"
+    await lie(pods, "rows", "twice", route="GET /v2/pods", count=1)
+    rows = (await pods.call("GET", "/v2/pods")).body["pods"]
+    assert len(rows) == 2
+    assert rows[0] == rows[1]
