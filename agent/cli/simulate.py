@@ -6,6 +6,7 @@ Bad input ends with 2 and a sentence on stderr.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from agent.simulator.server import Simulator
 
 BAD_INPUT = 2
+TICK_SECONDS = 1.0
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
@@ -162,7 +164,11 @@ async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runp
     }
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
-    await stopping.wait()
+    # The markets move though nobody calls, so that webhooks are told of an event when it happens.
+    while not stopping.is_set():
+        simulator.advance_to(simulator.clock.time())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), TICK_SECONDS)
     await simulator.stop()
 
 

@@ -8,13 +8,16 @@
   A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod/modes.py | {"mode": NAME} |
+| POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
+  go there | the same |
 | POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
   "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, "count": 3, ...};
   names and further keys are listed in faults.py, those of field_lie in field_lies.py | {"id": W} |
 | DELETE /weather/W | | {"id": W}; 404 if it does not blow |
 | DELETE /weather | | {"cleared": how many} |
 | GET /truth | | now, credit, contracts (id, label, machine_id, num_gpus, is_bid, bid, status, created, ended, charged
-  {gpu, disk, bandwidth} in dollars), billing_now (ids), charged_total, calls (time, method, path, status; 0 stands for
+  {gpu, disk, bandwidth} in dollars), billing_now (ids), charged_total, deliveries
+  (time, webhook, event_id, attempt, status; 0 where nobody answered), calls (time, method, path, status; 0 stands for
   a dropped connection), search_rows, weather; under "runpod" the same of that market, whose contracts are pods, with
   "number", "gpu", "cloud" and "change" beside, and the mode |
 
@@ -39,6 +42,7 @@ from agent.simulator.runpod.world import FIRST_RIVAL
 from agent.simulator.vast_surface import Surface
 
 Calls = Iterable[tuple[float, str, str, int]]
+_LOOPBACK = re.compile(r"^http://127\.0\.0\.1:\d+/?$")
 _NUMBERED = re.compile(r"^(/rivals|/weather)/(\d+)$")
 
 
@@ -66,6 +70,7 @@ class Control:
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
             ("POST", "/mode"): self._set_mode,
+            ("POST", "/webhooks"): self._lead_webhooks,
             ("POST", "/weather"): self._add_weather,
             ("DELETE", "/weather"): lambda _: {
                 "cleared": self._surface.weather.clear_all() + self._runpod.weather.clear_all()
@@ -77,6 +82,7 @@ class Control:
         """Answer one request."""
         body = await request.read()
         status, answer = self._answer(request.method, request.path.rstrip("/"), body)
+        await self._surface.deliveries.settle()
         return web.Response(
             body=msgspec.json.encode(answer), status=status, headers={"Content-Type": "application/json"}
         )
@@ -102,6 +108,7 @@ class Control:
         return {
             **self._surface.world.truth(),
             "calls": _calls(self._calls),
+            "deliveries": self._surface.deliveries.sent,
             "search_rows": self._surface.gate.search_rows,
             "weather": [{"id": number, "fault": name} for number, name in self._surface.weather.names()],
             "runpod": {
@@ -120,6 +127,7 @@ class Control:
     def _move(self) -> None:
         now = self._clock.time()
         self._surface.weather.advance_to(now)
+        self._surface.deliveries.attend(now)
         self._runpod.advance_to(now)
 
     def _set_mode(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +138,14 @@ class Control:
             raise BadRequestError(str(error)) from error
         self._runpod.world.set_mode(mode)
         return {"mode": mode.value}
+
+    def _lead_webhooks(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "name", "url")
+        name, url = fields.get("name"), fields.get("url")
+        if not isinstance(name, str) or not isinstance(url, str) or not _LOOPBACK.match(url):
+            raise BadRequestError("url: must be http://127.0.0.1:PORT, and name the public name that leads there.")
+        self._surface.deliveries.resolve(name, url)
+        return {"name": name, "url": url}
 
     def _add_rival(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "machine_id", "gpus", "bid", "on_demand")

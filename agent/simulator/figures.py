@@ -211,6 +211,9 @@ REPORT_SECONDS = assumed("REPORT_SECONDS", (2.0, 8.0), "until a new contract's c
 RACE_SECONDS = assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract lost to the create/start race falls back")
 CREDIT_STOP_SECONDS = assumed("CREDIT_STOP_SECONDS", 60.0, "from empty credit to everything stopped")
 EXPIRED_KEPT_SECONDS = assumed("EXPIRED_KEPT_SECONDS", 172_800.0, "an expired contract is deleted 48 h later")
+WEBHOOK_RETRY_SECONDS = assumed(
+    "WEBHOOK_RETRY_SECONDS", (30.0, 120.0, 600.0, 1800.0, 3600.0), "a delivery that was not taken is sent again after"
+)
 PULLS_ARE_BILLED = assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls count as traffic")
 
 

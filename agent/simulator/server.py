@@ -67,10 +67,12 @@ class Simulator:
     def advance_to(self, now: float) -> None:
         """Move both markets; whoever calls one of them moves that one."""
         self.weather.advance_to(now)
+        self.surface.deliveries.attend(now)
         self.runpod.advance_to(now)
 
     async def stop(self) -> None:
         """Close the ports, those of containers, and every connection."""
+        await self.surface.deliveries.close()
         self.surface.records.doors.close()
         self.runpod.doors.close()
         while self._running:

@@ -26,6 +26,7 @@ from agent.simulator import (
     vast_money,
     vast_refusals,
     vast_sundry,
+    vast_webhooks,
     wire,
 )
 from agent.simulator.clock import Clock
@@ -85,10 +86,12 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("GET", "/notifications/inbox"): vast_inbox.show_inbox,
     ("PUT", "/notifications/inbox"): vast_inbox.mark_seen,
     ("GET", "/notification-types"): vast_inbox.show_types,
-    ("GET", "/webhooks"): vast_inbox.show_webhooks,
-    ("POST", "/webhooks"): vast_inbox.add_webhook,
-    ("PUT", "/webhooks/{id}"): vast_inbox.change_webhook,
-    ("DELETE", "/webhooks/{id}"): vast_inbox.remove_webhook,
+    ("GET", "/webhooks"): vast_webhooks.show_webhooks,
+    ("POST", "/webhooks"): vast_webhooks.add_webhook,
+    ("PUT", "/webhooks/{id}"): vast_webhooks.change_webhook,
+    ("DELETE", "/webhooks/{id}"): vast_webhooks.remove_webhook,
+    ("POST", "/webhooks/{id}/rotate-secret"): vast_webhooks.rotate_secret,
+    ("POST", "/webhooks/{id}/test"): vast_webhooks.try_out,
     ("GET", "/ssh"): vast_sundry.show_ssh_keys,
     ("POST", "/ssh"): vast_sundry.add_ssh_key,
     ("PUT", "/ssh/{id}"): vast_sundry.change_ssh_key,
@@ -138,6 +141,7 @@ class VastApi:
         self._count += 1
         now = surface.world.now
         surface.records.doors.attend(surface.world.live_contracts(), now)
+        surface.deliveries.attend(now)
         call = _call(asked, route, version, numbers, now, self._count, struck)
         reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
         self.calls.append((now, asked.method, path, 0 if reply is DROPPED else reply.status))

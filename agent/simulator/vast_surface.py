@@ -8,6 +8,7 @@ from agent.simulator.faults import Fault
 from agent.simulator.gate import Gate
 from agent.simulator.model import Contract, Refusal
 from agent.simulator.vast_calls import Call, Reply
+from agent.simulator.vast_deliveries import Deliveries
 from agent.simulator.vast_records import Records
 from agent.simulator.vast_search import Search
 from agent.simulator.weather import Weather
@@ -32,6 +33,7 @@ class Surface:
         self.last_seen: float | None = None
         self.ssh_keys: dict[int, dict[str, Any]] = {}
         self.webhooks: dict[int, dict[str, Any]] = {}
+        self.deliveries = Deliveries(world, self.webhooks)
         self.prepaid: dict[int, float] = {}
         self.files: dict[str, bytes] = {}
         self._frozen: dict[Fault, list[dict[str, Any]]] = {}

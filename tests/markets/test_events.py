@@ -86,3 +86,21 @@ def test_a_signed_delivery_that_is_no_event_is_nothing() -> None:
     for raw in (b"null", b"{}", b"x"):
         signature = "sha256=" + hmac.new(SECRET, b"5." + raw, hashlib.sha256).hexdigest()
         assert events.webhook(raw, "5", signature, SECRET, datetime.fromtimestamp(5, UTC)) is None
+
+
+def test_structured_details_of_a_delivery_win_over_its_sentence() -> None:
+    documented = json.loads((PAYLOADS / "delivery_low_credit.json").read_bytes())
+    told = events.webhook(*delivery(data={"instance_id": 7, "your_bid": 0.5, "more": [1]}), SECRET, NOW)
+    assert told is not None
+    assert (told.instance_id, told.your_bid, told.new_floor) == ("7", money.per_hour("0.5"), None)
+    for useless in (documented["data"], None, {}, {"instance_id": "x"}, [1], "words"):
+        event = events.webhook(*delivery(data=useless, data_truncated=useless is None), SECRET, NOW)
+        assert event is not None
+        assert event.instance_id == "52000001"
+
+
+def test_the_documented_delivery_is_read() -> None:
+    documented = json.loads((PAYLOADS / "delivery_low_credit.json").read_bytes())
+    event = events.webhook(*delivery(**documented), SECRET, NOW)
+    assert event is not None
+    assert (event.event_id, event.kind, event.instance_id) == ("7e9a2c4e6f9e4a24a53b77c2d8e3f0aa", "low_credit", "")

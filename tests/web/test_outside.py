@@ -32,7 +32,8 @@ OUTBID = {
     "user_id": 7,
     "notif_type": "client:outbid",
     "subject": "outbid",
-    "message": "Your instance 42 on machine 7 at $0.20/hr has been outbid and will be stopped.",
+    "message": "Your interruptible instance 42 on machine 7 has been outbid and will be stopped. Your bid was $0.20/hr "
+    "and the current minimum bid is $0.36/hr.",
     "timestamp": NOW.timestamp(),
 }
 

@@ -54,10 +54,12 @@ class _Delivery(msgspec.Struct):
     notif_type: str
     timestamp: float
     message: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _INBOX = msgspec.json.Decoder(_Inbox)
 _ROW = msgspec.json.Decoder(_Row, strict=False)
+_DATA = msgspec.json.Decoder(_Subject | None, strict=False)
 _DELIVERY = msgspec.json.Decoder(_Delivery, strict=False)
 
 
@@ -78,7 +80,8 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
 def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: datetime) -> MarketEvent | None:
     """Return the event of a delivery, or None unless it is signed with our secret and fresh.
 
-    A delivery names no ids but in its sentence, so they are read from there.
+    Which keys its `data` has is not documented: figures are read from there where it names an instance, else from the
+    sentence.
     """
     if not is_signed(raw, timestamp, signature, secret):
         return None
@@ -89,7 +92,8 @@ def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: date
         return None
     if not abs(age) <= MAX_WEBHOOK_AGE_SECONDS:
         return None
-    return _event(_Row(delivery.event_id, delivery.notif_type, delivery.timestamp, None, delivery.message))
+    subject = _structured(delivery.data)
+    return _event(_Row(delivery.event_id, delivery.notif_type, delivery.timestamp, subject, delivery.message))
 
 
 def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool:
@@ -122,6 +126,14 @@ def _event(row: _Row) -> MarketEvent | None:
         your_bid=_rate(subject.your_bid),
         new_floor=_rate(subject.new_min_bid),
     )
+
+
+def _structured(data: msgspec.Raw) -> _Subject | None:
+    try:
+        found = _DATA.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return None if found is None or found.instance_id is None else found
 
 
 def _subject(message: str) -> _Subject:
