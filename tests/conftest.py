@@ -1,15 +1,53 @@
-"""Properties are tried on the same examples in every run, and none fails for a slow machine."""
+"""Properties are tried on the same examples in every run, whatever is selected, and none fails for a slow machine.
+
+Two things made examples depend on the selection. Hypothesis draws literals of every module that happens to be imported;
+and a profile that the conftest of one folder loads stays loaded for the tests of every other folder.
+"""
 
 import os
+from collections.abc import Generator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+
+IS_SEARCH = "GPUBID_RANDOM" in os.environ
+"""GPUBID_RANDOM=1 goes looking for new examples; a plain run must tell the same story twice."""
+
+PROFILES = {"rules": "rules"}
+"""The profile of each folder's tests, registered by its conftest; "plain" where none is named."""
 
 settings.register_profile(
     "plain",
-    # GPUBID_RANDOM=1 goes looking for new examples; a plain run must tell the same story twice.
-    derandomize="GPUBID_RANDOM" not in os.environ,
+    derandomize=not IS_SEARCH,
     deadline=None,
     suppress_health_check=(HealthCheck.too_slow,),
     print_blob=True,
 )
 settings.load_profile("plain")
+
+if not IS_SEARCH:
+    # No setting turns this off. Should the name go, tests/docs/test_same_examples.py fails.
+    providers.is_local_module_file = lambda _path: False  # type: ignore[assignment, attr-defined]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Collect a module under its folder's profile: `@settings` takes what it does not name from there."""
+    _load_profile(collector.path)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test under its folder's profile."""
+    _load_profile(item.path)
+    return (yield)
+
+
+def _load_profile(path: Path) -> None:
+    below = path.relative_to(Path(__file__).parent).parts if path.is_relative_to(Path(__file__).parent) else ()
+    settings.load_profile(PROFILES.get(below[0], "plain") if below else "plain")

@@ -55,7 +55,7 @@ CONTAINER_SECONDS = 30.0
 LEAST_DLPERF = 1e-6
 """Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
 _HOUR = timedelta(hours=1)
-_POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True))
+_POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(16), strict=True))
 """Gauss-Legendre points and weights on [-1, 1]."""
 _NO_HAZARD = 1e-9
 """Below this 1 - exp(-x) is x to the last digit that matters."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.decide import price
@@ -50,7 +50,29 @@ def test_a_tiny_hazard_costs_no_precision(hazard: float, horizon: float) -> None
     assert loss == pytest.approx(hazard * horizon, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("hazard", "losses", "exposure", "expected_hours"),
+    [
+        (0.5, 20.0, 2.0, 0.09973904031351469),
+        (0.02, 12.3, 0.5, 0.04420487473043578),
+        (0.5, 10.0, 2.0, 0.1978582652812922),
+        (0.1, 3.0, 2.0, 0.8595253012269957),
+        (0.02, 0.3, 2.0, 11.704565976903927),
+    ],
+)
+def test_a_contested_day_is_as_long_as_an_adaptive_integral_says(
+    hazard: float, losses: float, exposure: float, expected_hours: float
+) -> None:
+    """Expected hours are those of scipy 1.17's `integrate.quad` at a relative error of 1e-12.
+
+    Where `losses` is whole, the closed form over `special.expn` gives the same to 1e-14. Eight points were 3.1 % low in
+    the first row and 1.4 % in the second.
+    """
+    assert price.lasting(hazard, Gamma(losses, exposure), 24.0)[0] == pytest.approx(expected_hours, rel=1e-5)
+
+
 @given(st.floats(0, 0.5), st.floats(0, 20), st.floats(2, 200), horizons)
+@example(0.5, 20.0, 2.0, 24.0)
 def test_a_contested_stay_is_the_integral_of_its_survival(
     hazard: float, losses: float, exposure: float, horizon: float
 ) -> None:
@@ -58,7 +80,7 @@ def test_a_contested_stay_is_the_integral_of_its_survival(
     width = horizon / STEPS
     survival = [math.exp(-hazard * at) * (1 + at / exposure) ** -losses for at in (width * n for n in range(STEPS + 1))]
     inner = 4 * math.fsum(survival[1:-1:2]) + 2 * math.fsum(survival[2:-1:2])
-    assert hours == pytest.approx((survival[0] + inner + survival[-1]) * width / 3, rel=0.01)
+    assert hours == pytest.approx((survival[0] + inner + survival[-1]) * width / 3, rel=1e-5)
     assert loss == pytest.approx(1 - survival[-1], abs=1e-9)
 
 

@@ -18,4 +18,3 @@ settings.register_profile(
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large),
     print_blob=True,
 )
-settings.load_profile("rules")
