@@ -7,7 +7,6 @@ import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -17,6 +16,7 @@ from agent.act import endpoints, orders, recording, terms
 from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
+from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
@@ -39,8 +39,6 @@ from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.app")
-
-FOR_GOOD = timedelta(days=3650)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +90,7 @@ class App:
         for poller, settings in zip(self.pollers, config.markets, strict=True):
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
+        self.overseer = Overseer(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
         self._recorder = recording.Recorder(recording.folder_of(config.ledger), room) if room else None
@@ -119,6 +118,7 @@ class App:
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
+            await app.overseer.read_bills()
             await app._accounts.know(schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
             await app.close()
@@ -138,7 +138,10 @@ class App:
             except LedgerError as error:
                 # The cycle meets the same ledger, and still ends what has to end.
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
-            done = await self._cycle.run()
+            try:
+                done = await self._cycle.run()
+            finally:
+                self.overseer.look()
             self.seen = done
             await self._note_endpoints(done)
         if any(self._is_unknown(poller.view) for poller in self.pollers):
@@ -241,10 +244,11 @@ class App:
     async def halt(self, who: str, *, keep_disks: bool = False) -> None:
         """Let nothing be rented, raised or started until `lift`: a person stopped all spending."""
         now = self.clock.now()
+        until = halt.until(self.ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
         async with self.ledger.transaction() as tx:
-            tx.add_cooldown(*halt.EVERYTHING, now + FOR_GOOD, f"a kill by {who}")
+            tx.add_cooldown(*halt.EVERYTHING, until, f"a kill by {who}")
             if keep_disks:
-                tx.add_cooldown(*halt.KEEPS_DISKS, now + FOR_GOOD, f"a kill by {who}")
+                tx.add_cooldown(*halt.KEEPS_DISKS, until, f"a kill by {who}")
             else:
                 tx.lift_cooldown(*halt.KEEPS_DISKS)
             tx.append_event(
@@ -288,7 +292,8 @@ class App:
     def notices(self) -> tuple[notices.Notice, ...]:
         """Return what a person must know of the whole: why nothing is paid for, as of the last cycle."""
         views = self.seen.fleet.markets if self.seen is not None else {}
-        return notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
+        unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
+        return (*unpaid, *self.overseer.notices())
 
     def doubts(self) -> list[Intent]:
         """Return the paying writes that no listing has settled: each may turn out to bill."""

@@ -211,6 +211,7 @@ class Daemon:
             # One cycle's defect must not end the daemon: what runs still needs watching, and the health shows it.
             log.exception("cycle.failed", code="bug")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
+            self._figures.see_ledger(self._app)
             return None
         finally:
             self._patience = None
@@ -230,8 +231,8 @@ class Daemon:
         """Compare ended days with the markets' bills, beside the cycles: a bill may take its time."""
         app = self._app
         try:
-            for drift in await billing.reconcile(app.ledger, app.markets, app.clock.now()):
-                self._parts.metrics.see_drift(drift.market, drift.share)
+            await billing.reconcile(app.ledger, app.markets, app.clock.now())
+            await app.overseer.read_bills()
         except LedgerError as error:
             log.error("bills.uncompared", code=error.code.value, reason=error.sentence)
 

@@ -39,6 +39,8 @@ class Figures:
         self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
         self.see_ledger(app)
+        for drift in app.overseer.drifts:
+            metrics.see_drift(drift.market, drift.share)
         for name, market in app.markets.items():
             metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
         caps = app.rules.caps
@@ -51,7 +53,10 @@ class Figures:
         metrics.see_purse(crossings.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Show the ledger's file, also after a pass that failed: a ledger that takes no word may be why."""
+        """Show the ledger's file and what it does not account for, also after a pass that failed: it may be why."""
+        seen = app.overseer.seen
+        self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
+        self._metrics.see_kill(len(seen.remaining), seen.killed_at)
         self._metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
 
     def _see_losses(self, losses: Sequence[LeaseChanged], done: Pass) -> None:

@@ -8,14 +8,16 @@ Invariants:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import structlog
 
+from agent.decide import bill_drift
+from agent.decide.bill_drift import Drift
 from agent.domain.event import Event
 from agent.domain.money import ZERO, Usd, total
 from agent.ledger.bills import BillLine
+from agent.ledger.reader import Reader
 from agent.ledger.store import Ledger
 from agent.markets import errors, port
 
@@ -25,37 +27,7 @@ SETTLES = timedelta(hours=2)
 """After midnight a bill may still grow: markets write charges late."""
 DAYS_BACK = 7
 """How far a day that could not be compared is made up for."""
-MOST_DRIFT = 0.02
-"""A difference of more than this share is worth a person's look."""
-LEAST_DRIFT = Usd(10_000)
-"""A cent is rounding, whatever its share."""
 _DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One market's UTC day: what we reckoned and what it charged."""
-
-    market: str
-    day: date
-    estimate: Usd
-    charged: Usd
-
-    @property
-    def amount(self) -> Usd:
-        """By how much the market charged more than we reckoned."""
-        return self.charged - self.estimate
-
-    @property
-    def share(self) -> float:
-        """The difference as a share of the larger; 0 where nothing was spent."""
-        most = max(self.charged.micros, self.estimate.micros)
-        return self.amount.micros / most if most else 0.0
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a person should hear of it."""
-        return abs(self.share) > MOST_DRIFT and abs(self.amount.micros) > LEAST_DRIFT.micros
 
 
 async def reconcile(ledger: Ledger, markets: Mapping[str, port.Market], now: datetime) -> tuple[Drift, ...]:
@@ -75,6 +47,13 @@ async def reconcile(ledger: Ledger, markets: Mapping[str, port.Market], now: dat
                 break
             found.append(drift)
     return tuple(found)
+
+
+async def last(reader: Reader, now: datetime) -> tuple[Drift, ...]:
+    """Return the last compared day of each market, as the ledger has it."""
+    today = now.astimezone(UTC).date()
+    lines = await reader.bills(today - DAYS_BACK * _DAY, today + _DAY)
+    return bill_drift.last((line.market, line.day, line.estimate, line.charged) for line in lines)
 
 
 async def estimate(ledger: Ledger, market: str, day: date, now: datetime) -> list[BillLine]:
@@ -120,10 +99,11 @@ async def _charged(ledger: Ledger, market: port.Market, day: date, lines: Iterab
 
 
 def _event(drift: Drift, now: datetime) -> Event:
-    sentence = (
-        f"{drift.market} charged {drift.charged} for {drift.day}, and we had reckoned {drift.estimate}: "
-        f"{drift.share:+.1%}; compare its bill with `gpubid spend --by lease`"
-    )
     return Event(
-        at=now, kind="bill.drifted", market=drift.market, amount=drift.amount, reason_code="drift", reason=sentence
+        at=now,
+        kind="bill.drifted",
+        market=drift.market,
+        amount=drift.amount,
+        reason_code="drift",
+        reason=drift.sentence(),
     )

@@ -35,13 +35,19 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return what there is by the ledger, where no daemon tells."""
+    from agent.act import billing
     from agent.clock import SystemClock
+    from agent.decide import bill_drift, oversight
     from agent.web import views
 
     now = SystemClock().now()
     known, decided = await reader.recollection(now), await reader.decisions()
     last = await reader.events(None, None, None, [], 1)
-    notices = _without_daemon(last, is_open=bool(known.leases))
+    notices = [
+        *_without_daemon(last, is_open=bool(known.leases)),
+        *oversight.after_kill(oversight.remaining(known, now), now),
+        *bill_drift.notices(await billing.last(reader, now)),
+    ]
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 
 

@@ -1,8 +1,10 @@
 """What a person's stop of all spending still has to end: a kill holds until it is lifted, whatever turns up later."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 
 from agent.decide import words
+from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
 from agent.domain.lease import LeaseState
@@ -11,6 +13,22 @@ EVERYTHING = ("fleet", "all")
 """The rest under which nothing is rented, raised or started."""
 KEEPS_DISKS = ("fleet", "disks")
 """Stands beside it when the disks are to be kept: then what bills is paused, not released."""
+
+FOR_GOOD = timedelta(days=3650)
+"""So long a kill is in force: until it is lifted."""
+
+
+def since(rest: Cooldown) -> datetime:
+    """Return when the kill behind a rest was given."""
+    return rest.until - FOR_GOOD
+
+
+def until(cooldowns: Iterable[Cooldown], now: datetime, *, keep_disks: bool) -> datetime:
+    """Return the end of a kill that is given now; the same kill, given again, keeps the time of the first."""
+    rests = {(rest.scope, rest.key): rest for rest in cooldowns if rest.until > now}
+    given = rests.get(EVERYTHING)
+    is_the_same = given is not None and (KEEPS_DISKS in rests) is keep_disks
+    return given.until if given is not None and is_the_same else now + FOR_GOOD
 
 
 def orders(fleet: Fleet) -> Iterator[Release | Pause]:

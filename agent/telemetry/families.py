@@ -68,6 +68,7 @@ class Families:
         self._make_market(target)
         self._make_fleet(target)
         self._make_moments(target)
+        self._make_oversight(target)
         self._make_shadows(target)
         self._make_money(target)
         self._make_program(target)
@@ -190,6 +191,25 @@ class Families:
         self.protections = Gauge(
             "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
             ("protection",), registry=target,
+        )  # fmt: skip
+
+    def _make_oversight(self, target: CollectorRegistry) -> None:
+        self.unaccounted = Gauge(
+            "gpubid_instances_unaccounted",
+            "Listed instances with our label that no open lease, doubt or recorded orphan accounts for.", ("market",),
+            registry=target,
+        )  # fmt: skip
+        self.unaccounted_listings = Gauge(
+            "gpubid_unaccounted_listings", "Complete listings in a row that showed such an instance.", ("market",),
+            registry=target,
+        )  # fmt: skip
+        self.after_kill = Gauge(
+            "gpubid_billing_after_kill", "Leases, instances and doubts that a kill was to end and that may still bill.",
+            registry=target,
+        )  # fmt: skip
+        self.kill_timestamp = Gauge(
+            "gpubid_kill_timestamp_seconds", "When the kill was given that these outlast; 0 where nothing does.",
+            registry=target,
         )  # fmt: skip
 
     def _make_shadows(self, target: CollectorRegistry) -> None:
@@ -345,6 +365,8 @@ class Families:
             self.clock_skew,
             self.rows_today,
             self.flapping,
+            self.unaccounted,
+            self.unaccounted_listings,
         ):
             gauge.labels(market)
         for operation in OPERATIONS:

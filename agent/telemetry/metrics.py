@@ -83,6 +83,17 @@ class Metrics(families.Families):
         self.spent.labels("day").set(fleet.spend.today.dollars)
         self.spent.labels("month").set(fleet.spend.month.dollars)
 
+    def see_unaccounted(self, found: Mapping[str, tuple[int, int]]) -> None:
+        """Show by market how many listed instances of ours nothing accounts for, and for how many listings."""
+        for market, (count, listings) in found.items():
+            self.unaccounted.labels(market).set(count)
+            self.unaccounted_listings.labels(market).set(listings)
+
+    def see_kill(self, remaining: int, given_at: datetime | None) -> None:
+        """Show how much a kill has not stopped yet, and when it was given."""
+        self.after_kill.set(remaining)
+        self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
+
     def _see_rests(self, fleet: Fleet) -> None:
         resting = [rest.scope for rest in fleet.cooldowns if rest.until > fleet.now]
         for name in families.PROTECTIONS:

@@ -71,6 +71,8 @@ FLEET = (
                     ("gpubid_slots_held", "{{workload}} held"),
                     ("gpubid_slots_idle", "{{workload}} idle"),
                     ("gpubid_orphans", "orphans"),
+                    ("gpubid_instances_unaccounted", "{{market}} unaccounted"),
+                    ("gpubid_billing_after_kill", "billing after a kill"),
                 ),
                 "What bills or stands still until somebody decides.",
                 width=9,

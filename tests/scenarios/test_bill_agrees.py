@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.act import billing
+from agent.decide import bill_drift
 from agent.domain.money import Usd
 from agent.markets import errors
 from tests.support.both import both
@@ -87,7 +88,7 @@ async def test_a_bill_that_drifts_is_told_and_one_that_cannot_be_read_is_tried_a
         assert all(line.charged is None for line in kept)
         market.is_down = False
         [drift] = await billing.reconcile(world.app.ledger, {"vast": market}, now + dt.timedelta(hours=1))
-        assert drift.share > billing.MOST_DRIFT
+        assert drift.share > bill_drift.MOST_DRIFT
         [event] = await reader.events(kinds=["bill.drifted"])
         assert event.amount == drift.amount
         after = await reader.bills(EVE.date(), EVE.date() + dt.timedelta(days=1))

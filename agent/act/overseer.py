@@ -1,0 +1,34 @@
+"""Looks after each pass for what bills and nobody accounts for, and says it; it orders nothing."""
+
+from collections.abc import Iterator, Sequence
+
+from agent.act import billing
+from agent.clock import Clock
+from agent.decide import bill_drift, oversight
+from agent.decide.notices import Notice
+from agent.ledger.store import Ledger
+from agent.observe.poller import Poller
+
+
+class Overseer:
+    """Keeps what the last pass found (`seen`) and how each market's last compared day differed (`drifts`)."""
+
+    def __init__(self, ledger: Ledger, pollers: Sequence[Poller], clock: Clock) -> None:
+        """Compare what `pollers` saw with `ledger`."""
+        self._ledger, self._pollers, self._clock = ledger, pollers, clock
+        self.seen = oversight.Oversight()
+        self.drifts: Sequence[bill_drift.Drift] = ()
+
+    def look(self) -> None:
+        """Compare the last listings with the ledger, also after a cycle that failed: that is when it is needed."""
+        now, views = self._clock.now(), [poller.view for poller in self._pollers]
+        self.seen = oversight.look(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
+
+    async def read_bills(self) -> None:
+        """Read from the ledger by how much each market's last compared day differs from what was reckoned."""
+        self.drifts = await billing.last(await self._ledger.reader(), self._clock.now())
+
+    def notices(self) -> Iterator[Notice]:
+        """Yield what a person must know of it."""
+        yield from oversight.notices(self.seen, self._clock.now())
+        yield from bill_drift.notices(self.drifts)

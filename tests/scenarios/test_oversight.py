@@ -1,0 +1,56 @@
+"""Over real HTTP: what bills and is in no ledger, and what outlasts a kill, is told until it is gone."""
+
+from pathlib import Path
+
+from agent.ledger.errors import LedgerError
+from tests.support.world import FLEET, Rehearsed, rehearsed
+
+
+def told(world: Rehearsed) -> dict[str, str]:
+    return {notice.code: notice.sentence for notice in world.app.notices()}
+
+
+async def test_an_instance_that_the_ledger_cannot_take_up_is_told_after_three_listings(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        await world.close()
+        world.is_checked = False
+        stranger = world.foreign(f"gpubid:{FLEET}:train:0:feedfacefeedface")
+        world.clock.advance(30)
+        world.refuse_rows("leases")
+        await world.open()
+        seen = []
+        for _ in range(4):
+            try:
+                await world.cycle()
+            except LedgerError:
+                world.clock.advance(15)
+            seen.append("unaccounted" in told(world))
+        assert seen == [False, False, True, True]
+        assert str(stranger.contract_id) in told(world)["unaccounted"]
+        world.accept_rows()
+        await world.restart()
+        await world.cycle(minutes=3)
+        assert "unaccounted" not in told(world), "held and counted, or taken up: a person is told of that instead"
+
+
+async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        lease = await world.until_running()
+        for verb in ("DELETE", "PUT"):
+            world.weather("server_error_before", route=f"{verb} /instances")
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await world.cycle(minutes=4)
+        assert "bills_after_kill" not in told(world)
+        assert world.app.overseer.seen.remaining
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await world.cycle(minutes=2)
+        assert lease.lease_id in told(world)["bills_after_kill"], "the same kill again does not begin anew"
+        await world.restart()
+        await world.cycle()
+        assert lease.lease_id in told(world)["bills_after_kill"], "a restart forgets nothing of it"
+        world.still()
+        await world.cycle(minutes=10)
+        assert world.live() == []
+        assert "bills_after_kill" not in told(world)
+        assert world.app.overseer.seen.killed_at is None
