@@ -23,6 +23,7 @@ from agent.config.kinds import (
     Span,
     Whole,
     credential_name,
+    host_name,
     refused,
     web_address,
 )
@@ -147,6 +148,11 @@ class WebTable(Table):
     """Address and port; port 0 takes any free one."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["web_token"])] | None = None
     """Name of the credential, or in capitals of the environment variable, with which the page takes orders."""
+    names: Annotated[
+        tuple[Annotated[Line, Field(max_length=253), AfterValidator(host_name)], ...],
+        Field(max_length=100, examples=[["gpu-box.lan"]]),
+    ] = ()
+    """Host names by which this machine is asked besides its addresses and localhost; others are refused."""
     webhook_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_webhook"])] | None = None
     """Name of the credential with which Vast signs its webhooks; without it none is taken."""
 

@@ -20,6 +20,7 @@ _YEAR = timedelta(days=365)
 _LARGEST = 10**9
 _MILLIONTH = Decimal("0.000001")
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _KEY_LIKE = re.compile(r"[0-9a-fA-F]{32,}|.{49,}")
 
 WORKLOAD_NAME = r"^[A-Za-z0-9._-]{1,64}$"
@@ -148,3 +149,12 @@ def credential_name(value: str) -> str:
             "bad_name", 'may hold letters, digits and . _ - only; write for example credential = "vast_api_key"'
         )
     return value
+
+
+def host_name(value: str) -> str:
+    """Return a host name in lower case, or refuse what is none: an address, a URL, a name with its port."""
+    name = value.lower().removesuffix(".")
+    if not _HOST_NAME.fullmatch(name):
+        sentence = 'is no host name; write it without scheme, port and stars, for example names = ["gpu-box.lan"]'
+        raise refused("bad_name", sentence)
+    return name

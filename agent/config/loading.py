@@ -198,7 +198,7 @@ def directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | Non
 def _listen(table: document.WebTable) -> Listen:
     host, _, port = table.listen.rpartition(":")
     name = host.removeprefix("[").removesuffix("]")
-    return Listen(name, int(port), table.credential or "", table.webhook_credential or "")
+    return Listen(name, int(port), table.credential or "", table.webhook_credential or "", table.names)
 
 
 def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettings:

@@ -34,8 +34,11 @@ def _deferred(before: Config, after: Config) -> Iterator[str]:
                 yield f"markets.{old.name}.{key}"
     if before.ledger != after.ledger:
         yield "ledger.path"
-    if before.listen != after.listen:
+    if (before.listen.host, before.listen.port) != (after.listen.host, after.listen.port):
         yield "web.listen"
+    for key in ("names", "credential", "webhook_credential"):
+        if getattr(before.listen, key) != getattr(after.listen, key):
+            yield f"web.{key}"
 
 
 def _pairs(before: Config, after: Config) -> Iterator[tuple[MarketSettings, MarketSettings]]:

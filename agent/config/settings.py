@@ -44,12 +44,16 @@ class MarketSettings:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to serve; port 0 takes any free one. `credential` names the token for orders by the page; empty: none."""
+    """Where to serve; port 0 takes any free one. `credential` names the token for orders by the page; empty: none.
+
+    `names` are the host names that are answered to besides addresses and `localhost`.
+    """
 
     host: str
     port: int
     credential: str = ""
     webhook_credential: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

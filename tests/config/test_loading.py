@@ -176,6 +176,11 @@ def test_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [15]
 
 
+def test_names_to_answer_to_are_lower_case_and_without_the_last_dot(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD + "[web]\nnames = ['GPU-Box.lan.', 'box']\n").listen.names == ("gpu-box.lan", "box")
+    assert load(tmp_path, GOOD).listen.names == ()
+
+
 def test_the_digest_names_the_bytes(tmp_path: Path) -> None:
     first = load(tmp_path, GOOD).digest
     assert load(tmp_path, GOOD).digest == first
