@@ -23,11 +23,8 @@ from agent.notify import channels
 from agent.notify.courier import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
-from agent.web import discovery, operator
-from agent.web.deliveries import Deliveries
-from agent.web.pages import Pages
-from agent.web.server import Server
-from agent.web.visitors import Visitors
+from agent.web import operator
+from agent.web.site import site
 
 log = structlog.get_logger("gpubid.daemon")
 
@@ -68,12 +65,8 @@ class Daemon:
         notify = app.config.notify
         self._courier = Courier(app.ledger, app.clock, notify, self._channels(notify), parts.metrics.see_notification)
         self._patience: asyncio.Timeout | None = None
-        listen = app.config.listen
-        pages = Pages(app, Visitors(parts.token, app.clock.monotonic), parts.wake.set)
-        routes = [*pages.routes(), discovery.route(app)]
-        if parts.webhook_secret is not None:
-            routes.append(Deliveries(parts.webhook_secret, app.clock, parts.wake.set).route())
-        self._server = Server(listen.host, listen.port, parts.registry, self._health, routes)
+        token, secret = parts.token, parts.webhook_secret
+        self._server = site(app, parts.registry, self._health, parts.wake.set, token=token, webhook_secret=secret)
         place = operator.path_of(app.ledger.path, app.config.runtime)
         self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds

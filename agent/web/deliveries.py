@@ -2,7 +2,8 @@
 
 1. A delivery counts only with the right signature over its time and body, and only while it is fresh.
 2. The same event delivered again wakes nobody: deliveries are made at least once.
-3. What is refused is told by its status alone; a redirect or another 4xx ends the sender's tries.
+3. What is refused is told by its status alone, and logged at a bounded rate; a redirect or another 4xx ends the
+   sender's tries.
 """
 
 import hashlib
@@ -17,6 +18,8 @@ from aiohttp import web
 from agent.clock import Clock
 from agent.markets.vast import events
 from agent.systemd import CredentialError
+from agent.web import reading
+from agent.web.refusals import Refusals
 
 log = structlog.get_logger("gpubid.webhook")
 
@@ -27,11 +30,14 @@ REMEMBERED = 1_000
 class Deliveries:
     """Takes deliveries of one market."""
 
-    def __init__(self, secret: Callable[[], str], clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, secret: Callable[[], str], clock: Clock, wake: Callable[[], None], refusals: Refusals | None = None
+    ) -> None:
         """Check with what `secret` returns, and call `wake` for what is new."""
         self._secret = secret
         self._clock = clock
         self._wake = wake
+        self._refusals = refusals or Refusals(clock.monotonic)
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def route(self) -> web.RouteDef:
@@ -39,17 +45,18 @@ class Deliveries:
         return web.post(PATH, self._take)
 
     async def _take(self, request: web.Request) -> web.Response:
-        raw = await request.read()
+        raw = await reading.body(request)
         stamp = request.headers.get("X-Vast-Timestamp", "")
         signature = request.headers.get("X-Vast-Signature-256", "")
         try:
             secret = self._secret().encode()
         except CredentialError as error:
             # Whoever delivers tries again; the secret may be back by then.
-            log.warning("webhook.no_secret", reason=str(error))
+            self._refusals.refused("no_webhook_secret", request.remote, str(error))
             return web.Response(status=503)
         event = events.webhook(raw, stamp, signature, secret, self._clock.now())
         if event is None:
+            self._refusals.refused("bad_delivery", request.remote, "not signed with our secret, or too old")
             return web.Response(status=401)
         if event.event_id not in self._seen:
             self._seen[event.event_id] = None

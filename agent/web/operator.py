@@ -16,8 +16,9 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+import msgspec
 from aiohttp import web
 
 from agent.act import orders as words
@@ -30,12 +31,13 @@ from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
-from agent.web import access, holdings, learned, logs, reports, shadows, views
+from agent.web import access, guard, holdings, learned, logs, reading, reports, shadows, views
+from agent.web.refusals import Refusals
 from agent.web.server import ListenError
 
 MOST_BODY = 64 * 1024
 MOST_EVENTS = 10_000
-VERBS = ("release", "kill", "lift")
+MOST_SECONDS = 3650 * 86_400.0
 
 
 def path_of(ledger: Path, runtime: Path | None = None) -> Path:
@@ -75,6 +77,35 @@ class Orders(Protocol):
         ...
 
 
+class _Ordered(msgspec.Struct):
+    """The body of POST /order."""
+
+    verb: Literal["release", "kill", "lift"]
+    leases: set[str]
+    keep_disks: bool
+
+
+class _Said(msgspec.Struct):
+    """The body of POST /say."""
+
+    verb: str
+    target: str
+    seconds: float | None = None
+    into: str | None = None
+    hours: float | None = None
+
+    def order(self) -> words.Order:
+        """Return the order.
+
+        Raises:
+            ValueError: it is for no time that there is.
+        """
+        if self.seconds is not None and not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError("seconds")
+        span = timedelta(seconds=self.seconds) if self.seconds is not None else None
+        return words.Order(self.verb, self.target, span, self.into or "", self.hours)
+
+
 class OperatorSocket:
     """Serves orders and reading on a socket that the daemon's user and one group may open."""
 
@@ -86,7 +117,8 @@ class OperatorSocket:
         self._operators = operators or Operators()
         self._wake = wake
         self._path = path
-        made = web.Application(client_max_size=MOST_BODY)
+        refusals = Refusals(orders.clock.monotonic)
+        made = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
         made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)
         made.router.add_get("/fleet", self._fleet)
@@ -102,7 +134,7 @@ class OperatorSocket:
         made.router.add_get("/spend", self._reported)
         made.router.add_get("/savings", self._reported)
         self._one_report = asyncio.Lock()
-        self._runner = web.AppRunner(made, access_log=None, shutdown_timeout=1.0, handle_signals=False)
+        self._runner = web.AppRunner(made, **guard.bounds(refusals))
 
     async def start(self) -> None:
         """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it.
@@ -133,14 +165,11 @@ class OperatorSocket:
         if not self._may_order(who):
             return _forbidden(who)
         try:
-            body = await request.json()
-            verb, lease_ids, keep = str(body["verb"]), set(body["leases"]), bool(body["keep_disks"])
-        except (ValueError, KeyError, TypeError):
-            return web.json_response({"error": "bad_order"}, status=400)
-        if verb not in VERBS:
+            said = await reading.document(request, _Ordered)
+        except ValueError:
             return web.json_response({"error": "bad_order"}, status=400)
         try:
-            done = await self._orders.obey(verb, lease_ids, str(who), keep_disks=keep)
+            done = await self._orders.obey(said.verb, said.leases, str(who), keep_disks=said.keep_disks)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
         self._wake()
@@ -154,8 +183,8 @@ class OperatorSocket:
         if not self._may_order(who):
             return _forbidden(who)
         try:
-            order = order_of(await request.json())
-        except (ValueError, KeyError, TypeError, OverflowError):
+            order = (await reading.document(request, _Said)).order()
+        except ValueError:
             return web.json_response({"error": "bad_order"}, status=400)
         try:
             said, done = await self._orders.say(order, str(who))
@@ -252,18 +281,6 @@ def _instant(text: str | None) -> datetime | None:
         return None
     instant = datetime.fromisoformat(text)
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
-
-
-def order_of(body: Any) -> words.Order:  # noqa: ANN401 - JSON from outside
-    """Return the order in a JSON body.
-
-    Raises:
-        ValueError, KeyError, TypeError, OverflowError: it is no such body.
-    """
-    seconds = body.get("seconds")
-    span = timedelta(seconds=float(seconds)) if seconds is not None else None
-    hours = None if body.get("hours") is None else float(body["hours"])
-    return words.Order(str(body["verb"]), str(body["target"]), span, str(body.get("into") or ""), hours)
 
 
 def _forbidden(who: access.Peer) -> web.Response:

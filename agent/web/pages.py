@@ -2,7 +2,7 @@
 
 1. Everything that a market or a host wrote is escaped by the templates; the page runs no script but its own file.
 2. Reading needs nothing; an order needs a session, a proof that it was made here, and a confirmation.
-3. A page that was asked for by a foreign name is refused: that name may be another site's, pointed at us.
+3. What another site's page asks for or posts is refused before it comes here: see agent/web/guard.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ from agent import __version__
 from agent.act import orders as words
 from agent.domain.lease import Lease
 from agent.ledger.errors import LedgerError
-from agent.web import board
+from agent.web import board, reading
 from agent.web.operator import Orders
-from agent.web.visitors import COOKIE, SESSION_HOURS, Visitors, is_addressed_to_us
+from agent.web.visitors import Visitors
 
 EVENTS = 100
 STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
@@ -36,7 +36,8 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # Under "no-referrer" a browser would name no origin for our own forms either.
+    "Referrer-Policy": "same-origin",
 }
 
 
@@ -62,7 +63,7 @@ class Pages:
         return self._templates.get_template(name)
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what is served, each behind the check of the asked name."""
+        """Return what is served, each with the headers that forbid foreign script."""
         found = [
             web.get("/", self._board),
             web.get("/lease/{lease}", self._lease),
@@ -74,7 +75,7 @@ class Pages:
             web.post("/order", self._order),
             web.get("/static/{name}", self._file),
         ]
-        return [web.route(each.method, each.path, _guarded(each.handler)) for each in found]
+        return [web.route(each.method, each.path, _headed(each.handler)) for each in found]
 
     async def _board(self, request: web.Request) -> web.Response:
         page = request.query.get("page", "1")
@@ -114,18 +115,20 @@ class Pages:
         return self._shown(request, "login.html", {"version": __version__, "wrong": ""})
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        session = self._visitors.log_in(str((await request.post()).get("token", "")))
-        if session is None:
-            wrong = "Too many tries: wait a minute." if self._visitors.is_resting else "That is not the token."
+        token = (await reading.form(request)).get("token", "")
+        entry = self._visitors.log_in(request, token)
+        if entry is None:
+            must_wait = self._visitors.must_wait(request)
+            wrong = "Too many tries: wait a minute." if must_wait else "That is not the token."
             if not self._visitors.may_log_in:
                 wrong = "This daemon has no token: set credential in [web], and restart it."
             return self._shown(request, "login.html", {"version": __version__, "wrong": wrong}, 403)
         answer = web.HTTPSeeOther("/")
-        answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", max_age=int(SESSION_HOURS * 3600))
+        entry.give(answer)
         raise answer
 
     async def _log_out(self, request: web.Request) -> web.Response:
-        if self._visitors.may_order(request, str((await request.post()).get("proof", ""))):
+        if self._visitors.may_order(request, (await reading.form(request)).get("proof", "")):
             self._visitors.log_out(request)
         raise web.HTTPSeeOther("/")
 
@@ -139,10 +142,10 @@ class Pages:
         return self._shown(request, "confirm.html", told)
 
     async def _order(self, request: web.Request) -> web.Response:
-        form = await request.post()
-        if not self._visitors.may_order(request, str(form.get("proof", ""))):
+        form = await reading.form(request)
+        if not self._visitors.may_order(request, form.get("proof", "")):
             return self._said(request, "Not done", "Log in first, and order from this page.", 403)
-        verb, target = str(form.get("verb", "")), str(form.get("target", ""))
+        verb, target = form.get("verb", ""), form.get("target", "")
         if verb not in MEANINGS:
             return self._said(request, "Bad address", "There is no such order on this page.", 400)
         try:
@@ -183,10 +186,8 @@ def _instant(text: str) -> datetime | None:
     return instant if instant.tzinfo is not None else None
 
 
-def _guarded(handler: Handler) -> Handler:
+def _headed(handler: Handler) -> Handler:
     async def answered(request: web.Request) -> web.StreamResponse:
-        if not is_addressed_to_us(request):
-            return web.Response(text="Ask for this page by address or as localhost.\n", status=421)
         try:
             answer = await handler(request)
         except web.HTTPException as error:

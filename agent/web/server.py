@@ -1,17 +1,19 @@
 """What the daemon serves on this machine: /metrics for Prometheus, /healthz and /readyz for whoever watches, the page.
 
-By default it is bound to the loopback address: figures of spend are nobody else's business.
+By default it is bound to the loopback address: figures of spend are nobody else's business. Every route but the
+webhooks', which prove themselves by their signature, answers only to an own name (agent/web/guard.py).
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 from agent.telemetry.health import Health
+from agent.web import deliveries, guard
+from agent.web.refusals import Refusals
 
 MOST_BODY = 16 * 1024
 """Bytes of a posted form: a verb, a target and a proof."""
@@ -35,17 +37,22 @@ class Server:
         registry: CollectorRegistry,
         health: Health,
         routes: Iterable[web.AbstractRouteDef] = (),
+        *,
+        names: Collection[str] = (),
+        refusals: Refusals | None = None,
     ) -> None:
-        """Serve on `host` and `port`; port 0 takes any free one. `routes` are the page's."""
+        """Serve on `host` and `port`; port 0 takes any free one. `names` are answered to besides addresses."""
         self._host = host
         self._port = port
         self._health = health
-        app = web.Application(middlewares=[_uncached], client_max_size=MOST_BODY)
+        refusals = refusals or Refusals(lambda: asyncio.get_running_loop().time())
+        walls = [guard.answering(refusals), guard.guarding(names, refusals, {deliveries.PATH})]
+        app = web.Application(middlewares=walls, client_max_size=MOST_BODY)
         app.router.add_routes(routes)
         app.router.add_get("/metrics", make_aiohttp_handler(registry))
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handle_signals=False)
+        self._runner = web.AppRunner(app, **guard.bounds(refusals))
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> tuple[str, int]:
@@ -90,10 +97,3 @@ class Server:
 
 def _verdict(*, is_good: bool, late: list[str]) -> web.Response:
     return web.json_response({"ok": is_good, "late": late}, status=200 if is_good else 503)
-
-
-@web.middleware
-async def _uncached(request: web.Request, handler: Handler) -> web.StreamResponse:
-    response = await handler(request)
-    response.headers["Cache-Control"] = "no-store"
-    return response

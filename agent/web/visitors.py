@@ -2,72 +2,91 @@
 
 1. A session is a random name in a cookie that no script and no other site gets; it ends after `SESSION_HOURS`.
 2. An order carries a proof that it was made on our own page: a keyed hash of the session that other sites cannot know.
-3. Guessing the token is slowed for everybody: after `MOST_GUESSES` wrong ones nobody logs in for `REST_SECONDS`.
+3. Guessing the token is slowed for each client by itself: see agent/web/guesses.py.
 """
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from dataclasses import dataclass
 
 import structlog
 from aiohttp import web
 
 from agent.systemd import CredentialError
+from agent.web.guesses import Browsers, Guesses, site
+from agent.web.refusals import Refusals
 
 log = structlog.get_logger("gpubid.page")
 
 COOKIE = "gpubid_session"
+KNOWN = "gpubid_browser"
 SESSION_HOURS = 12.0
-MOST_GUESSES = 5
-REST_SECONDS = 60.0
+KNOWN_DAYS = 90
 MOST_SESSIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a browser gets for the right token: the name of its session, and the mark by which it is known again."""
+
+    session: str
+    mark: str
+
+    def give(self, answer: web.StreamResponse) -> None:
+        """Put both into the cookies of an answer."""
+        hours, days = int(SESSION_HOURS * 3600), KNOWN_DAYS * 86_400
+        answer.set_cookie(COOKIE, self.session, httponly=True, samesite="Strict", max_age=hours)
+        answer.set_cookie(KNOWN, self.mark, httponly=True, samesite="Strict", path="/login", max_age=days)
 
 
 class Visitors:
     """The sessions of one daemon; none outlives it."""
 
-    def __init__(self, token: Callable[[], str] | None, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, token: Callable[[], str] | None, monotonic: Callable[[], float], refusals: Refusals | None = None
+    ) -> None:
         """Let those order who know what `token` returns; None lets nobody."""
         self._token = token
         self._monotonic = monotonic
+        self._refusals = refusals or Refusals(monotonic)
         self._key = secrets.token_bytes(32)
         self._sessions: dict[str, float] = {}
-        self._wrong = 0
-        self._rests_until = 0.0
+        self._browsers = Browsers()
+        self._guesses = {is_known: Guesses(monotonic) for is_known in (False, True)}
 
     @property
     def may_log_in(self) -> bool:
         """Whether there is a token at all."""
         return self._token is not None
 
-    @property
-    def is_resting(self) -> bool:
-        """Whether too many wrong tokens were tried lately."""
-        return self._monotonic() < self._rests_until
+    def must_wait(self, request: web.Request) -> bool:
+        """Tell whether whoever sent a request tried too many wrong tokens lately."""
+        guesses, client = self._counted(request)
+        return guesses.must_wait(client)
 
-    def log_in(self, guess: str) -> str | None:
+    def log_in(self, request: web.Request, guess: str) -> Entry | None:
         """Return a new session for the right token, else None."""
-        if self._token is None or self.is_resting:
+        guesses, client = self._counted(request)
+        if self._token is None or guesses.must_wait(client):
             return None
         try:
             token = self._token()
         except CredentialError as error:
             log.warning("page.no_token", reason=str(error))
             return None
-        if not hmac.compare_digest(guess.encode(), token.encode()):
-            self._wrong += 1
-            if self._wrong >= MOST_GUESSES:
-                self._wrong, self._rests_until = 0, self._monotonic() + REST_SECONDS
+        if not hmac.compare_digest(_bytes(guess), token.encode()):
+            guesses.was_wrong(client)
+            self._refusals.refused("wrong_token", request.remote)
             return None
-        self._wrong = 0
+        guesses.was_right(client)
         session = secrets.token_urlsafe(32)
         self._sessions[session] = self._monotonic() + SESSION_HOURS * 3600
         for oldest in list(self._sessions)[:-MOST_SESSIONS]:
             del self._sessions[oldest]
-        return session
+        log.info("page.entered", client=request.remote)
+        return Entry(session, self._mark(request) or self._browsers.mark())
 
     def log_out(self, request: web.Request) -> None:
         """End the session of a request."""
@@ -85,19 +104,18 @@ class Visitors:
     def may_order(self, request: web.Request, proof: str) -> bool:
         """Tell whether a posted order comes from our own page in a session that counts."""
         session = self.session(request)
-        return session is not None and hmac.compare_digest(proof.encode(), self.proof(session).encode())
+        return session is not None and hmac.compare_digest(_bytes(proof), self.proof(session).encode())
+
+    def _counted(self, request: web.Request) -> tuple[Guesses, str]:
+        """Return where the guesses of a request are counted, and under which name."""
+        mark = self._mark(request)
+        return self._guesses[bool(mark)], mark or site(request.remote)
+
+    def _mark(self, request: web.Request) -> str:
+        """Return the mark of a browser that logged in before, else nothing."""
+        mark = request.cookies.get(KNOWN, "")
+        return mark if self._browsers.is_known(mark) else ""
 
 
-def is_addressed_to_us(request: web.Request) -> bool:
-    """Tell whether the page was asked for by address: a name that anybody can point at us may be another site's."""
-    try:
-        host = urlsplit(f"//{request.host}").hostname or ""
-    except ValueError:
-        return False
-    if host == "localhost":
-        return True
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+def _bytes(sent: str) -> bytes:
+    return sent.encode("utf-8", "surrogateescape")

@@ -24,6 +24,7 @@ from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import board
 from agent.web.pages import Pages
+from agent.web.refusals import Refusals
 from agent.web.server import Server
 from agent.web.visitors import Visitors
 from tests.bench import report
@@ -78,7 +79,8 @@ async def _measure(world: Rehearsed) -> bool:
     done = await world.app.cycle()
     figures.see(world.app, done)
     pages = Pages(world.app, Visitors(None, world.clock.monotonic), lambda: None)
-    server = Server("127.0.0.1", 0, registry, Health(world.clock.monotonic), pages.routes())
+    health, refusals = Health(world.clock.monotonic), Refusals(world.clock.monotonic)
+    server = Server("127.0.0.1", 0, registry, health, pages.routes(), refusals=refusals)
     host, port = await server.start()
     base = f"http://{host}:{port}"
     now = world.clock.now()

@@ -8,6 +8,7 @@ import pytest
 
 from agent.telemetry import families, metrics
 from agent.telemetry.health import Health
+from agent.web.refusals import Refusals
 from agent.web.server import ListenError, Server
 
 
@@ -31,10 +32,10 @@ def health(seconds: Seconds) -> Health:
 
 
 @pytest.fixture
-async def page(health: Health) -> AsyncIterator[str]:
+async def page(health: Health, seconds: Seconds) -> AsyncIterator[str]:
     registry = families.registry()
     metrics.Metrics(registry, ["vast"], ["train"])
-    server = Server("127.0.0.1", 0, registry, health)
+    server = Server("127.0.0.1", 0, registry, health, refusals=Refusals(seconds))
     host, port = await server.start()
     yield f"http://{host}:{port}"
     await server.close()
@@ -74,7 +75,7 @@ async def test_it_only_reads(page: str) -> None:
     assert (await get(f"{page}/"))[0] == 404
 
 
-async def test_a_taken_port_is_told_with_its_mend(page: str, health: Health) -> None:
-    server = Server("127.0.0.1", int(page.rsplit(":", 1)[1]), families.registry(), health)
+async def test_a_taken_port_is_told_with_its_mend(page: str, health: Health, seconds: Seconds) -> None:
+    server = Server("127.0.0.1", int(page.rsplit(":", 1)[1]), families.registry(), health, refusals=Refusals(seconds))
     with pytest.raises(ListenError, match=r"change listen in \[web\]"):
         await server.start()

@@ -1,6 +1,7 @@
 """A page to test: a rehearsed world with its pages served over real HTTP."""
 
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +9,15 @@ from typing import Any
 
 import aiohttp
 
+from agent.config.settings import Listen
 from agent.telemetry import families
 from agent.telemetry.health import Health
-from agent.web.pages import Pages
-from agent.web.server import Server
-from agent.web.visitors import Visitors
+from agent.web import operator
+from agent.web.site import site
 from tests.support.world import Rehearsed, rehearsed
 
 TOKEN = "a token of the test"
+SECRET = "a secret of the test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,14 @@ class Served:
 
     world: Rehearsed
     url: str
+    socket: Path
     client: aiohttp.ClientSession
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where the page is served."""
+        host, port = self.url.removeprefix("http://").split(":")
+        return host, int(port)
 
     async def get(self, path: str, **headers: str) -> tuple[int, str]:
         async with self.client.get(self.url + path, headers=headers) as answer:
@@ -36,18 +45,35 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(directory: Path, token: str | None = TOKEN, **changes: Any) -> AsyncIterator[Served]:
-    """Serve the page of a world in which one lease runs."""
+async def served(
+    directory: Path,
+    token: str | None = TOKEN,
+    *,
+    listen: str = "127.0.0.1",
+    names: tuple[str, ...] = (),
+    **changes: Any,
+) -> AsyncIterator[Served]:
+    """Serve the page of a world in which one lease runs, and its operators' socket."""
     async with (
         rehearsed(directory, **changes) as world,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client,
     ):
         await world.until_running()
-        visitors = Visitors((lambda: token) if token is not None else None, world.clock.monotonic)
-        pages = Pages(world.app, visitors, lambda: None)
-        server = Server("127.0.0.1", 0, families.registry(), Health(world.clock.monotonic), pages.routes())
+        world.app.config = dataclasses.replace(world.app.config, listen=Listen(listen, 0, names=names))
+        server = site(
+            world.app,
+            families.registry(),
+            Health(world.clock.monotonic),
+            lambda: None,
+            token=(lambda: token) if token is not None else None,
+            webhook_secret=lambda: SECRET,
+        )
+        place = operator.path_of(world.app.ledger.path)
+        socket = operator.OperatorSocket(place, world.app, lambda: None)
         host, port = await server.start()
+        await socket.start()
         try:
-            yield Served(world, f"http://{host}:{port}", client)
+            yield Served(world, f"http://{host}:{port}", place, client)
         finally:
+            await socket.close()
             await server.close()

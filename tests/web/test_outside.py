@@ -20,6 +20,7 @@ from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.web import deliveries, discovery
 from agent.web.deliveries import Deliveries
+from agent.web.refusals import Refusals
 from agent.web.server import MOST_CONNECTIONS, Server
 from tests.support import builders
 from tests.support.scene import work
@@ -54,11 +55,16 @@ class Woken:
             return answer.status
 
 
+def serving(clock: SteppedClock, taker: Deliveries) -> Server:
+    health, refusals = Health(clock.monotonic), Refusals(clock.monotonic)
+    return Server("127.0.0.1", 0, families.registry(), health, [taker.route()], refusals=refusals)
+
+
 @pytest.fixture
 async def woken() -> AsyncIterator[Woken]:
     made = Woken()
     taker = Deliveries(lambda: SECRET, made.clock, made.wake)
-    server = Server("127.0.0.1", 0, families.registry(), Health(made.clock.monotonic), [taker.route()])
+    server = serving(made.clock, taker)
     host, port = await server.start()
     made.url = f"http://{host}:{port}{deliveries.PATH}"
     yield made
@@ -93,7 +99,7 @@ async def test_a_secret_that_went_missing_asks_the_sender_to_come_again() -> Non
 
     clock = SteppedClock(NOW)
     taker = Deliveries(missing, clock, lambda: None)
-    server = Server("127.0.0.1", 0, families.registry(), Health(clock.monotonic), [taker.route()])
+    server = serving(clock, taker)
     host, port = await server.start()
     raw = json.dumps(OUTBID).encode()
     async with aiohttp.ClientSession() as client:

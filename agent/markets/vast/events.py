@@ -98,8 +98,13 @@ def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: date
 
 def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool:
     """Tell whether the signature over timestamp and raw body is made with our secret; compared in constant time."""
-    wanted = "sha256=" + hmac.new(secret, timestamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
-    return bool(secret) and hmac.compare_digest(wanted.encode(), signature.encode())
+    wanted = "sha256=" + hmac.new(secret, _header(timestamp) + b"." + raw, hashlib.sha256).hexdigest()
+    return bool(secret) and hmac.compare_digest(wanted.encode(), _header(signature))
+
+
+def _header(value: str) -> bytes:
+    """Return a header's value as it came: a byte that is not UTF-8 was kept as a surrogate."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 def _readable(rows: Iterable[msgspec.Raw]) -> Iterable[MarketEvent]:
