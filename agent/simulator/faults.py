@@ -15,6 +15,7 @@
 | reset | either | the connection is dropped without a reply | `when` "before" or "after" ("after") |
 | empty_list | lists | a complete-looking list without rows | |
 | partial_list | lists | a complete-looking list of some rows | `keep` share of the rows (0.5) |
+| paged_list | lists | RunPod alone: lists come in pages, each but the last with `nextCursor` | `rows` of a page (2) |
 | stale_list | lists | instances as they stood when the fault began | |
 | unknown_status | reads | instances report a status of no meaning | `status` ("unknown") |
 | host_offline | world | hosts fall silent for `seconds` | `machine_id` (the hosts we rent on) |
@@ -73,6 +74,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "reset": {"when": _WORD},
     "empty_list": {},
     "partial_list": {"keep": _NUMBER},
+    "paged_list": {"rows": _NUMBER},
     "stale_list": {},
     "unknown_status": {"status": _WORD},
     "host_offline": {"machine_id": _NUMBER},
@@ -157,6 +159,8 @@ def _check_extra(name: str, extra: Mapping[str, Any]) -> None:
         kinds = _KINDS[PARAMETERS[name][key]]
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise BadFaultError(f"{key}: must be {PARAMETERS[name][key]}.")
+    if not extra.get("rows", 1) >= 1:
+        raise BadFaultError("rows: must be at least 1.")
     if extra.get("when", "after") not in ("before", "after"):
         raise BadFaultError('when: must be "before" or "after".')
     if not str(extra.get("retry_after", 5)).isprintable():

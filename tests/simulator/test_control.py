@@ -102,6 +102,7 @@ async def test_weather_comes_goes_and_is_told(market: Market) -> None:
         ("POST", "/weather", {"fault": "throttle_retry_after", "retry_after": [5]}, "retry_after"),
         ("POST", "/weather", {"fault": "throttle_retry_after", "retry_after": "5\r\n"}, "retry_after"),
         ("POST", "/weather", {"fault": "label_edit", "label": 5}, "label"),
+        ("POST", "/weather", {"fault": "paged_list", "rows": 0}, "rows"),
         ("POST", "/weather", {"fault": "field_lie"}, "field"),
         ("POST", "/weather", {"fault": "field_lie", "field": 5}, "field"),
         ("POST", "/weather", {"fault": "field_lie", "field": "price", "how": "boldly"}, "how"),

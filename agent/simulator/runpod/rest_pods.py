@@ -13,6 +13,9 @@ from agent.simulator.runpod.models import BY_ID, CPU, Cloud
 from agent.simulator.runpod.surface import Surface
 from agent.simulator.vast_calls import Reply
 
+MOST_PODS = 1000
+"""Pods of one page where nobody asks for fewer. Assumed."""
+
 ACTIONS = {
     "RUNNING": ["stop", "restart", "terminate"],
     "PROVISIONING": ["stop", "terminate"],
@@ -24,8 +27,19 @@ ACTIONS = {
 
 
 def show_all(surface: Surface, call: Call) -> Reply:
-    """List the pods."""
-    return calls.answer({"pods": [view(surface, pod, call) for pod in surface.listed(call)]})
+    """List the pods; in pages, each with the mark of the next, where weather pages or the caller asks for so many.
+
+    The published document has no pages; newer clients follow `nextCursor`, whose sense is the market's own.
+    """
+    pods = surface.listed(call)
+    paged = call.struck.get("paged_list")
+    most = str(int(paged.number("rows", 2.0))) if paged is not None else call.query.get("limit", str(MOST_PODS))
+    start = call.query.get("cursor", "0")
+    if not (most.isascii() and most.isdigit() and start.isascii() and start.isdigit() and int(most) > 0):
+        return calls.problem(400, "limit or cursor is invalid.")
+    end = int(start) + int(most)
+    shown: dict[str, Any] = {"pods": [view(surface, pod, call) for pod in pods[int(start) : end]]}
+    return calls.answer(shown | ({"nextCursor": str(end)} if end < len(pods) else {}))
 
 
 def show_one(surface: Surface, call: Call, pod_id: str) -> Reply:

@@ -51,3 +51,20 @@ async def test_graphql_the_catalogue_and_pages_are_lied_about(pods: Pods) -> Non
     rows = (await pods.call("GET", "/v2/pods")).body["pods"]
     assert len(rows) == 2
     assert rows[0] == rows[1]
+
+
+async def test_lists_come_in_pages_that_are_followed_by_their_cursor(pods: Pods) -> None:
+    made = [await pod(pods, f"pod-{number}") for number in range(3)]
+    await pods.weather("paged_list", rows=2)
+    first = (await pods.call("GET", "/v2/pods")).body
+    last = (await pods.call("GET", "/v2/pods", cursor=first["nextCursor"])).body
+    assert [row["id"] for row in first["pods"] + last["pods"]] == made
+    assert "nextCursor" not in last
+    assert (await pods.call("GET", "/v2/pods", cursor="junk")).status == 400
+
+
+async def test_without_weather_a_page_is_as_long_as_asked(pods: Pods) -> None:
+    for number in range(2):
+        await pod(pods, f"pod-{number}")
+    assert len((await pods.call("GET", "/v2/pods", limit="1")).body["pods"]) == 1
+    assert "nextCursor" not in (await pods.call("GET", "/v2/pods")).body

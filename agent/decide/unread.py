@@ -1,0 +1,45 @@
+"""Rows of a listing of which something cannot be read: what our own books say stands in its place.
+
+An instance exists although its price is missing or absurd. Its lease knows the price, and an order in doubt knows what
+was asked for. What neither knows stays zero, and the row goes on saying that it was not read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from agent.domain import money
+from agent.domain.fleet import MarketView
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+
+TERMS = frozenset({"gpu_rate", "disk_rate", "disk_gb", "tenure", "host_id", "gpus"})
+"""What a rent is read back by; the same names in a lease."""
+
+
+def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:
+    """Return a view whose rows hold what we know in the place of what could not be read."""
+    if not any(row.unread for row in view.instances):
+        return view
+    held = {lease.instance_id: lease for lease in leases if lease.market == view.market}
+    rows = tuple(_filled(view, row, held.get(row.instance_id), intents) for row in view.instances)
+    return replace(view, instances=rows)
+
+
+def _filled(view: MarketView, row: Instance, held: Lease | None, intents: Mapping[str, Intent]) -> Instance:
+    if held is not None:
+        known: dict[str, Any] = {name: getattr(held, name) for name in TERMS}
+    else:
+        label = view.labels.get(row.instance_id)
+        intent = intents.get(label.intent_id) if label is not None else None
+        known = _asked(intent, row) if intent is not None else {}
+    return msgspec.structs.replace(row, **{name: known[name] for name in row.unread & known.keys()})
+
+
+def _asked(intent: Intent, row: Instance) -> dict[str, Any]:
+    rate = intent.price or money.UsdPerHour(max(0, (intent.rate - row.disk_rate).micros))
+    found = {"gpu_rate": rate, "host_id": intent.host_id, "disk_gb": intent.disk_gb, "tenure": intent.tenure}
+    return {name: value for name, value in found.items() if value}

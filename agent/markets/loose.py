@@ -1,0 +1,63 @@
+"""Rows of which one field cannot be read: the field is left out, the row stays, since what it stands for exists.
+
+A listing without the row would show a lost instance; a listing refused for it would stay dark as long as the market
+goes on so, and with it every order to end something.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from agent.markets import errors, text
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+def document(raw: bytes, what: str) -> dict[str, object]:
+    """Return a JSON object, also one with NaN or Infinity in it, which are no JSON but are sent.
+
+    Raises:
+        Malformed: it is none; `what` names it.
+    """
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
+    if not isinstance(found, dict):
+        raise errors.Malformed(f"{what} is no JSON object; try again later.")
+    return found
+
+
+def row(told: object, kind: type[_T], what: str) -> _T:
+    """Return a row without the fields that cannot be read.
+
+    Raises:
+        Malformed: it is no object, or a field without which nobody knows what it is cannot be read.
+    """
+    if not isinstance(told, dict):
+        raise errors.Malformed(f"{what} has a row that is no object; it is refused.")
+    try:
+        return msgspec.convert(told, kind, strict=False)
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
+        return _without_the_unreadable(told, kind, what)
+
+
+def _without_the_unreadable(told: Mapping[str, object], kind: type[_T], what: str) -> _T:
+    kept = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in told and _is_readable(told[field.encode_name], field.type):
+            kept[field.encode_name] = told[field.encode_name]
+    try:
+        return msgspec.convert(kept, kind, strict=False)
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
+        raise errors.Malformed(f"{what} has a row that nobody can name: {text.clean(str(error))}") from None
+
+
+def _is_readable(value: object, kind: object) -> bool:
+    try:
+        msgspec.convert(value, kind, strict=False)
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
+        return False
+    return True

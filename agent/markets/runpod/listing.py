@@ -1,0 +1,33 @@
+"""Every pod of the account, page by page, or nothing.
+
+The published document of August 2026 has no pages; clients written since September follow `nextCursor`
+(skypilot-org/skypilot pull request 10846). Where the market names a further page it is read, since a pod on it would
+look lost.
+"""
+
+from agent.markets import errors
+from agent.markets.runpod import client, parse, states
+
+MOST_PAGES = 100
+"""Pages after which a listing is endless."""
+
+
+async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
+    """Return every pod that has not ended.
+
+    Raises:
+        Malformed: a page is none, a pod is listed twice with a difference, or the pages do not end.
+    """
+    found: dict[str, parse.PodRow] = {}
+    cursor = ""
+    for _ in range(MOST_PAGES):
+        page = parse.page((await endpoints.pods(cursor)).body)
+        for row in page.pods:
+            if found.setdefault(row.id, row) != row:
+                raise errors.Malformed("runpod listed a pod twice, each time otherwise; the listing is refused.")
+        if not page.nextCursor:
+            return [row for row in found.values() if row.status != states.GONE]
+        if page.nextCursor == cursor or not page.pods:
+            raise errors.Malformed("runpod's listing goes round in circles; it is refused.")
+        cursor = page.nextCursor
+    raise errors.Malformed(f"runpod's listing has more than {MOST_PAGES} pages; it is refused.")
