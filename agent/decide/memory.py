@@ -9,11 +9,15 @@ from agent.domain.lease import LeaseState
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A lease seen once in a state it should not be in. `previous` is when it was last seen as it should be."""
+    """A lease seen once in a state it should not be in, or on terms that were not asked for, which `differs` tells.
+
+    `previous` is when it was last seen as it should be.
+    """
 
     state: LeaseState
     seen_at: datetime
     previous: datetime
+    differs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

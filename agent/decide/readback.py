@@ -5,6 +5,7 @@ A price that gets lost on the way rents on demand at full price; only the instan
 
 from dataclasses import dataclass
 
+from agent.decide import unread
 from agent.domain import host, money
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
@@ -32,12 +33,18 @@ class Asked:
 
 def of_lease(held: Lease) -> Asked:
     """Return what the rent of a lease asked for; true as long as nothing of the instance was taken over into it."""
-    return Asked(held.tenure, held.host_id, held.gpu_rate, held.disk_gb)
+    # A lease whose price nobody could read was opened at nothing.
+    return Asked(held.tenure, held.host_id, held.gpu_rate if held.gpu_rate.micros else None, held.disk_gb)
 
 
 def of_intent(intent: Intent) -> Asked:
     """Return what a rent asked for by its intent, which knows a bid but no ask."""
     return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb)
+
+
+def is_readable(row: Instance) -> bool:
+    """Tell whether a row shows all that a rent is read back by."""
+    return not row.unread & unread.TERMS
 
 
 def difference(asked: Asked, row: Instance) -> str:

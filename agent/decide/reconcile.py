@@ -103,9 +103,14 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
             },
         ),
         suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
-        to_probe=so_far.to_probe | {lease.instance_id for lease in lacking},
+        to_probe=so_far.to_probe | _to_probe(held, lacking, _fresh(suspicions, memory)),
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
     )
+
+
+def _to_probe(held: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
+    """Return the instances to ask for by themselves: two endpoints seldom lie alike."""
+    return frozenset(lease.instance_id for lease in held if lease in lacking or lease.lease_id in suspects)
 
 
 def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
@@ -117,13 +122,15 @@ def _present(
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     seen = STATES.get(row.state)
     previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
-    if seen is None:
+    if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
         return _unread(fleet, view, held, row, (previous, listed_at)), None
-    differs = _difference(fleet, held, row)
+    doubted = memory.suspicions.get(held.lease_id)
+    differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
+    if differs and (doubted is None or not doubted.differs):
+        return None, Suspicion(seen, listed_at, previous, differs)
     if differs:
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
     target = held.state if held.state is LeaseState.RELEASING else seen
-    doubted = memory.suspicions.get(held.lease_id)
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
@@ -141,12 +148,11 @@ def _unread(
     return None if is_counted else _updated(fleet, view, held, row, held.state, between)
 
 
-def _difference(fleet: Fleet, held: Lease, row: Instance) -> str:
-    """Return how a fresh rent differs from what was asked for; once it ran or was rebid there is no telling."""
+def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
+    """Tell whether a lease can still be read back: once it ran or was rebid there is no telling what was asked for."""
     is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
-    if held.state is not LeaseState.STARTING or held.has_run or held.has_failed or held.interrupted_by or is_rebid:
-        return ""
-    return readback.difference(readback.of_lease(held), row)
+    is_starting = held.state is LeaseState.STARTING and not held.has_run
+    return is_starting and not (held.has_failed or held.interrupted_by or is_rebid)
 
 
 def _mismatched(

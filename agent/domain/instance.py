@@ -45,6 +45,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     record. `traffic_*_gb` is what the market has billed so far. `message` is
     untrusted text, bounded by the adapter; `has_trouble` tells that it reads like an error, `is_image_refused` that the
     image is what cannot be had. `ports` is as in a lease.
+
+    `unread` names the fields that the market's answer left out or made absurd; they hold zero or nothing here, and the
+    fleet puts in their place what the lease says (`agent/decide/unread.py`).
     """
 
     market: str
@@ -78,6 +81,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     is_image_refused: bool = False
     bills_while_loading: bool = False
     may_bill_gpu: bool = False
+    unread: frozenset[str] = frozenset()
 
     @property
     def bid(self) -> UsdPerHour | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import apart, watching
+from agent.decide import apart, unread, watching
 from agent.domain import budget
 from agent.domain.budget import Scope
 from agent.domain.fleet import Fleet, MarketView, Spend
@@ -46,7 +46,8 @@ def fleet(
     past: Past,
 ) -> Fleet:
     """Return everything known at `instant` as one value."""
-    markets = {view.market: view for view in views}
+    asked = {**past.intents, **{intent.intent_id: intent for intent in known.intents}}
+    markets = {view.market: unread.filled(view, known.leases, asked) for view in views}
     made = Fleet(
         fleet_id=fleet_id,
         now=instant.now,

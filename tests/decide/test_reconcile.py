@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.decide import reconcile
+from agent.decide import reconcile, unread
 from agent.decide.facts import LeaseChanged
 from agent.decide.memory import Memory
+from agent.domain import money
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -242,10 +243,13 @@ def test_a_stretch_of_a_workload_nobody_knows_keeps_the_usual_promise() -> None:
     assert sum(charge.useful_seconds for charge in fact.charges) == 3 * 15 * 60
 
 
-def test_a_rent_that_is_not_what_was_asked_for_is_marked_at_once() -> None:
+def test_a_rent_that_is_not_what_was_asked_for_is_marked_at_the_second_look_and_asked_for_by_itself() -> None:
     row = builders.instance(state=InstanceState.LOADING, tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.40"))
     held = builders.lease(state=LeaseState.STARTING, has_run=False)
-    fact = changed(seen(held, row))
+    first = seen(held, row)
+    assert kinds([first]) == []
+    assert [first.suspects, first.to_probe] == [{held.lease_id}, {held.instance_id}]
+    fact = changed(seen(held, row, memory=first.memory))
     assert (fact.kind, fact.after.has_failed) == ("lease.mismatched", True)
     assert fact.after.end_reason.startswith("mismatch: it is on_demand")
     assert fact.after.gpu_rate == builders.per_hour("0.40")
@@ -263,13 +267,40 @@ def test_a_rent_that_is_not_what_was_asked_for_is_metered_as_it_really_is() -> N
     held = builders.lease(
         state=LeaseState.STARTING, has_run=False, bills=Bills.GPU_AND_DISK, accrued_until=begun, state_since=begun
     )
-    fact = changed(seen(held, row))
+    fact = changed(seen(held, row, memory=seen(held, row).memory))
     assert fact.kind == "lease.mismatched"
     assert sum(charge.gpu.micros for charge in fact.charges) == 400_000
     assert sum(charge.disk.micros for charge in fact.charges) == 20_000
     after = fact.after
     assert (after.tenure, after.disk_gb, after.billing_rate) == (Tenure.ON_DEMAND, 300.0, builders.per_hour("1.26"))
     assert (after.state, after.accrued_until) == (LeaseState.RUNNING, NOW)
+
+
+def test_one_wrong_answer_about_a_fresh_rent_releases_nothing() -> None:
+    held = builders.lease(state=LeaseState.STARTING, has_run=False)
+    first = seen(held, builders.instance(state=InstanceState.LOADING, gpu_rate=builders.per_hour("200")))
+    second = seen(held, builders.instance(state=InstanceState.LOADING), memory=first.memory)
+    assert "lease.mismatched" not in kinds([first, second])
+    assert second.memory.suspicions == {}
+
+
+def test_a_fresh_rent_whose_terms_cannot_be_read_waits_to_be_read_back() -> None:
+    held = builders.lease(state=LeaseState.STARTING, has_run=False, bills=Bills.GPU_AND_DISK)
+    blind = builders.instance(unread=frozenset({"gpu_rate"}))
+    result = seen(held, blind)
+    assert (result.facts, result.memory.suspicions) == ((), {})
+    dear = builders.instance(gpu_rate=builders.per_hour("9"))
+    memory = seen(held, dear, at=1, memory=result.memory).memory
+    assert changed(seen(held, dear, at=1, memory=memory)).kind == "lease.mismatched"
+
+
+def test_a_lease_whose_price_cannot_be_read_is_metered_at_what_it_says() -> None:
+    row = builders.instance(gpu_rate=money.FREE, unread=frozenset({"gpu_rate"}))
+    fleet = world((RUNS,), row, at=40)
+    view = unread.filled(fleet.markets["vast"], fleet.leases, {})
+    fact = changed(reconcile.reconcile(replace(fleet, markets={"vast": view}), Memory()))
+    assert fact.after.gpu_rate == RUNS.gpu_rate
+    assert sum(charge.gpu.micros for charge in fact.charges) == RUNS.gpu_rate.over(600).micros
 
 
 @pytest.mark.parametrize(

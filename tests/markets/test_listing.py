@@ -72,7 +72,7 @@ PARTIAL = {
     ),
     "fewer found than shown": pages([1, 2], instances_found=1),
     "refused in words": Says({"success": False, "error": "invalid_token", "msg": "x"}),
-    "a row without a price": Says({"instances": [box(1) | {"dph_base": None}], "next_token": None}),
+    "a row without an id": Says({"instances": [box(1) | {"id": None}], "next_token": None}),
     "the second page broken": in_turn(Says({"instances": [box(1)], "next_token": "1"}), Says(b'{"instances":[')),
     "an old shape": Says([box(1)]),
 }

@@ -1,4 +1,5 @@
 import json
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -157,33 +158,69 @@ def test_a_message_is_one_printable_line() -> None:
     assert parse.instance(parse.page(raw("instances")).instances[2]).message == "Error [31mboom end"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"id": ...},
-        {"machine_id": ...},
-        {"is_bid": ...},
-        {"is_bid": None},
-        {"dph_base": ...},
-        {"dph_base": None},
-        {"dph_base": "free"},
-        {"dph_base": -0.1},
-        {"dph_base": -1},
-        {"dph_base": 1e9},
-        {"dph_base": "nan"},
-        {"storage_total_cost": -1.0},
-        {"storage_total_cost": "inf"},
-        {"inet_down_billed": "nan"},
-        {"min_bid": -0.5},
-        {"num_gpus": -1},
-        {"num_gpus": None},
-        {"disk_space": "nan"},
-    ],
-    ids=str,
-)
-def test_a_spoilt_row_refuses_the_listing(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("number", [..., None, "x", -0.5, {}, [1]], ids=str)
+def test_a_row_without_a_readable_id_refuses_the_listing(number: Any) -> None:
     with pytest.raises(errors.Malformed):
-        [parse.instance(row) for row in parse.page(listing(**changes)).instances]
+        parse.page(listing(id=number))
+
+
+@pytest.mark.parametrize(
+    ("changes", "unread"),
+    [
+        ({"machine_id": ...}, {"host_id"}),
+        ({"machine_id": "x"}, {"host_id"}),
+        ({"is_bid": ...}, {"tenure"}),
+        ({"is_bid": None}, {"tenure"}),
+        ({"is_bid": "perhaps"}, {"tenure"}),
+        ({"dph_base": ...}, {"gpu_rate"}),
+        ({"dph_base": None}, {"gpu_rate"}),
+        ({"dph_base": "free"}, {"gpu_rate"}),
+        ({"dph_base": -0.1}, {"gpu_rate"}),
+        ({"dph_base": 1e9}, {"gpu_rate"}),
+        ({"dph_base": "nan"}, {"gpu_rate"}),
+        ({"dph_base": math.nan}, {"gpu_rate"}),
+        ({"dph_base": math.inf}, {"gpu_rate"}),
+        ({"dph_base": {"each": 1}}, {"gpu_rate"}),
+        ({"storage_total_cost": -1.0, "storage_cost": None}, {"disk_rate"}),
+        ({"storage_total_cost": "inf", "disk_space": math.nan}, {"disk_rate", "disk_gb"}),
+        ({"num_gpus": -1}, {"gpus"}),
+        ({"num_gpus": None}, {"gpus"}),
+        ({"disk_space": "nan"}, {"disk_gb"}),
+        ({"inet_down_billed": math.nan}, set()),
+        ({"min_bid": -0.5}, set()),
+        ({"dlperf": "much"}, set()),
+        ({"gpu_util": [], "ports": 5, "label": 7, "status_msg": {}, "reliability2": "?"}, set()),
+    ],
+    ids=lambda given: str(given) if isinstance(given, dict) else "",
+)
+def test_a_row_stays_although_a_figure_of_it_cannot_be_read(changes: dict[str, Any], unread: set[str]) -> None:
+    (row,) = parse.page(listing(**changes)).instances
+    found = parse.instance(row)
+    assert found.unread == unread
+    good = parse.instance(parse.page(listing()).instances[0])
+    assert (found.instance_id, found.state) == (good.instance_id, good.state)
+    one = json.dumps({"instances": json.loads(listing(**changes))["instances"][0]}).encode()
+    assert parse.one(one, found.instance_id) == found
+    for name in ("gpu_rate", "disk_rate", "disk_gb", "host_id", "gpus"):
+        assert getattr(found, name) == getattr(good, name) or name in unread
+        assert not (name in unread and getattr(found, name) and getattr(found, name) != money.FREE)
+
+
+@pytest.mark.parametrize("field", ["actual_status", "cur_state"])
+@pytest.mark.parametrize("said", [..., 5, "levitating"])
+def test_a_state_that_is_missing_or_no_word_is_ignorance(field: str, said: Any) -> None:
+    assert parse.instance(parse.page(listing(**{field: said})).instances[0]).state is InstanceState.UNKNOWN
+
+
+def test_traffic_is_counted_once_its_price_can_be_read() -> None:
+    (row,) = parse.page(listing(inet_down_billed=2048.0, inet_down_cost=math.nan)).instances
+    assert (parse.instance(row).traffic_down_gb, parse.instance(row).traffic_down_micros_per_gb) == (0.0, 0)
+
+
+@pytest.mark.parametrize("token", [5, True, ["more"], {}], ids=str)
+def test_a_token_that_cannot_be_read_ends_no_listing(token: Any) -> None:
+    with pytest.raises(errors.Malformed):
+        parse.page(json.dumps({**json.loads(listing()), "next_token": token}).encode())
 
 
 @pytest.mark.parametrize(

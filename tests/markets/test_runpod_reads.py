@@ -1,6 +1,7 @@
 """RunPod's answers as our nouns: offers, pods, account, bill, log."""
 
 import json
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from agent.domain.instance import InstanceState
 from agent.domain.tenure import Tenure
 from agent.markets import errors
 from agent.markets.port import Capability
-from agent.markets.runpod import names
+from agent.markets.runpod import listing, names
 from tests.markets import pods
 from tests.markets.scene import KEY, asked
 from tests.markets.wire import Says, Seen
@@ -170,19 +171,101 @@ async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(
         {"pods": None},
         {},
         [],
-        {"pods": [{"id": "a"}]},
-        {"pods": [pods.pod(cost="much")]},
-        {"pods": [pods.pod(cost=-1)]},
-        {"pods": [pods.pod(), pods.pod()]},
+        {"pods": [{"name": "a"}]},
+        {"pods": [pods.pod(id="")]},
+        {"pods": [pods.pod(id=7)]},
+        {"pods": [pods.pod(), pods.pod(cost=9.0)]},
+        {"pods": [pods.pod()], "nextCursor": 5},
+        {"pods": [], "nextCursor": "more"},
+        {"pods": [pods.pod()], "nextCursor": "more"},
         b"<html>hello</html>",
     ],
-    ids=range(8),
+    ids=range(11),
 )
 async def test_a_listing_that_cannot_be_whole_is_refused(clock: SteppedClock, body: Any) -> None:
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
         wire.answers = lambda seen: Says(body) if seen.path == "/v2/pods" else pods.account(seen)
         with pytest.raises(errors.Malformed):
             await runpod.instances()
+
+
+def paged(*pages: list[dict[str, Any]]) -> Any:
+    def answers(seen: Seen) -> Says:
+        if seen.path != "/v2/pods":
+            return pods.account(seen)
+        at = int(seen.query.get("cursor", "0"))
+        more = {"nextCursor": str(at + 1)} if at + 1 < len(pages) else {"nextCursor": None}
+        return Says({"pods": pages[at], **more})
+
+    return answers
+
+
+async def test_every_page_of_a_listing_is_read(clock: SteppedClock) -> None:
+    rows = [pods.pod(id=f"pod{number}") for number in range(5)]
+    async with pods.runpod_saying(paged(rows[:2], rows[2:4], rows[4:]), clock) as (runpod, wire):
+        assert [one.instance_id for one in await runpod.instances()] == [row["id"] for row in rows]
+    asked = [seen.query.get("cursor") for seen in wire.seen if seen.path == "/v2/pods"]
+    assert asked == [None, "1", "2"]
+
+
+async def test_a_page_that_fails_is_a_failed_listing(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        return pods.problem(400, "no such cursor") if seen.query else paged([pods.pod()], [])(seen)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        with pytest.raises(errors.MarketError):
+            await runpod.instances()
+
+
+async def test_a_pod_that_comes_twice_the_same_is_one(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(paged([pods.pod(), pods.pod()], [pods.pod()]), clock) as (runpod, _):
+        assert [one.instance_id for one in await runpod.instances()] == [pods.POD]
+
+
+async def test_pages_without_end_are_given_up(clock: SteppedClock) -> None:
+    rows = [[pods.pod(id=f"pod{number}")] for number in range(200)]
+    async with pods.runpod_saying(paged(*rows), clock) as (runpod, wire):
+        with pytest.raises(errors.Malformed, match="pages"):
+            await runpod.instances()
+    assert len(wire.seen) == listing.MOST_PAGES
+
+
+@pytest.mark.parametrize(
+    ("changes", "unread"),
+    [
+        ({"cost": "much"}, {"gpu_rate"}),
+        ({"cost": -1}, {"gpu_rate"}),
+        ({"cost": None}, {"gpu_rate"}),
+        ({"cost": math.nan}, {"gpu_rate"}),
+        ({"cost": math.inf}, {"gpu_rate"}),
+        ({"cost": {"each": 1}}, {"gpu_rate"}),
+        ({"disk": "big"}, {"disk_gb", "disk_rate"}),
+        ({"disk": math.nan}, {"disk_gb", "disk_rate"}),
+        ({"mounts": 7}, {"disk_rate"}),
+        ({"gpu": {"id": "NVIDIA GeForce RTX 4090", "count": -1}}, {"gpus"}),
+        ({"gpu": "a big one"}, {"gpus", "host_id"}),
+        ({"cloud": 7}, {"gpus", "host_id"}),
+        ({"status": 7, "name": [], "ssh": "x", "runtime": 5, "createdAt": 9, "dataCenterId": []}, set()),
+    ],
+    ids=lambda given: str(given) if isinstance(given, dict) else "",
+)
+async def test_a_pod_stays_although_a_figure_of_it_cannot_be_read(
+    clock: SteppedClock, changes: dict[str, Any], unread: set[str]
+) -> None:
+    body = json.dumps({"pods": [pods.pod(**changes)]}).encode()
+    one = json.dumps(pods.pod(**changes)).encode()
+
+    def answers(seen: Seen) -> Says:
+        told = {"/v2/pods": body, f"/v2/pods/{pods.POD}": one}.get(seen.path)
+        return pods.account(seen) if told is None else Says(told)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        (listed,) = await runpod.instances()
+        assert listed.instance_id == pods.POD
+        assert listed.unread == unread
+        assert await runpod.instance(pods.POD) == listed
+        assert "status" not in changes or listed.state is InstanceState.UNKNOWN
+        assert "cost" not in changes or (listed.gpu_rate == money.FREE and listed.bills_gpu)
 
 
 async def test_the_account_comes_from_graphql_and_credit_is_unknown_once_that_is_gone(clock: SteppedClock) -> None:

@@ -41,9 +41,10 @@ class RunPodClient:
         question = {"include": "AVAILABILITY", "product": "POD", "count": str(gpus), "cloud": cloud}
         return (await self._read("GET", f"/v2/catalog/gpus?{urllib.parse.urlencode(question)}")).body
 
-    async def pods(self) -> transport.Reply:
-        """Return every pod of the account, with the headers of the answer; the listing has no pages."""
-        return await self._read("GET", "/v2/pods")
+    async def pods(self, cursor: str = "") -> transport.Reply:
+        """Return a page of the account's pods, the first one without a cursor, with the headers of the answer."""
+        page = f"?{urllib.parse.urlencode({'cursor': cursor})}" if cursor else ""
+        return await self._read("GET", f"/v2/pods{page}")
 
     async def pod(self, pod_id: str) -> bytes:
         """Return one pod."""

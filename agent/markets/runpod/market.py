@@ -1,7 +1,7 @@
 """The port over RunPod: REST v2, and GraphQL for what only that tells or sells.
 
 Invariants: those of the port. Beyond them:
-1. A listing is one answer with every pod in it, or it is no listing; what GraphQL adds to it makes and removes no pod.
+1. A listing has every pod of every page, or it is no listing; what GraphQL adds to it makes and removes no pod.
 2. Where a pod may have been rented at a bid, a listing without GraphQL's part is none: it would pass for on demand.
 3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent. Either way
    it counts as charged while the listing shows what it costs: what RunPod documents as free is the storage of a host
@@ -23,7 +23,7 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets import errors, exchange, hints, labels, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.runpod import bids, bill, client, graph, history, logs, names, orders, parse, search, states
+from agent.markets.runpod import bids, bill, client, graph, history, listing, logs, names, orders, parse, search, states
 
 SILENCE_SECONDS = 180.0
 """The market asks a host for its report with a timeout of about two seconds: a few missing ones say nothing."""
@@ -82,7 +82,7 @@ class RunPodMarket:
 
     async def instances(self) -> Sequence[Instance]:
         """Return every pod of the account, or raise."""
-        rows = parse.pods((await self._client.pods()).body)
+        rows = await listing.pods(self._client)
         await self._learn_prices(rows)
         await self._learn_history(rows)
         self._refuse_untold(rows)
@@ -266,7 +266,7 @@ class RunPodMarket:
 
     async def _learn_prices(self, rows: Sequence[parse.PodRow]) -> None:
         """Read the catalogue when a stopped pod shows no cost and nobody knows what it will cost when it runs again."""
-        places = {parse.pool_of(row) for row in rows if not row.cost and row.gpu is not None}
+        places = {parse.pool_of(row) for row in rows if row.cost == 0 and row.gpu is not None}
         for cloud in sorted({place.cloud for place in places if self._price(place) is None}):
             await self._catalogue(cloud, 1)
         for place in places:
@@ -283,8 +283,9 @@ class RunPodMarket:
             self._at_a_bid[row.id] = told.rate or self._at_a_bid.get(row.id, found.gpu_rate)
         found = history.added(found, told, has_run=row.id in self._has_run)
         if row.id in self._at_a_bid:
-            bid = found.gpu_rate if row.cost else self._at_a_bid[row.id]
-            found = msgspec.structs.replace(found, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid)
+            bid = found.gpu_rate if row.cost and "gpu_rate" not in found.unread else self._at_a_bid[row.id]
+            is_read = found.unread - {"gpu_rate"}
+            found = msgspec.structs.replace(found, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=is_read)
         return found
 
     def _heard(self, row: parse.PodRow, found: Instance) -> Instance:

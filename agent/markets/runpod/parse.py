@@ -1,8 +1,8 @@
 """The JSON of REST v2 -> our nouns; only the fields used are named, the rest is skipped by the decoder.
 
 Invariants:
-1. A bad row of the catalogue is dropped and counted; a bad pod refuses the listing, since half a listing would look
-   like lost instances.
+1. A bad row of the catalogue is dropped and counted. A pod stays although a figure of it cannot be read, which `unread`
+   tells; one whose id cannot be read refuses the listing, since half a listing would look like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
 3. A pod that is stopped shows no cost, so the price it will have again is looked up by its model and cloud; one that
    runs and shows none counts at that price too.
@@ -10,6 +10,7 @@ Invariants:
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -18,7 +19,7 @@ from agent.domain.instance import Instance
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, labels, text
+from agent.markets import errors, labels, loose, text
 from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"
@@ -93,10 +94,11 @@ class PodRow(msgspec.Struct):
     """One pod of a listing."""
 
     id: str
-    status: str
-    cost: float
+    status: str | None = None
+    cost: float | None = None
     name: str | None = None
     gpu: _Gpu | None = None
+    cpu: Any = None
     cloud: str | None = None
     disk: float | None = None
     mounts: _Mounts | None = None
@@ -106,8 +108,11 @@ class PodRow(msgspec.Struct):
     createdAt: str | None = None  # noqa: N815 - as above
 
 
-class _Pods(msgspec.Struct):
+class Page(msgspec.Struct):
+    """One page of a listing, and the mark of the next one."""
+
     pods: list[PodRow]
+    nextCursor: str | None = None  # noqa: N815 - the vendor's spelling
 
 
 Prices = Callable[[names.Pool], UsdPerHour | None]
@@ -115,7 +120,7 @@ Prices = Callable[[names.Pool], UsdPerHour | None]
 
 _CATALOGUE = msgspec.json.Decoder(_Catalogue)
 _GPU_ROW = msgspec.json.Decoder(GpuRow, strict=False)
-_PODS = msgspec.json.Decoder(_Pods, strict=False)
+_PAGE = msgspec.json.Decoder(Page, strict=False)
 _POD = msgspec.json.Decoder(PodRow, strict=False)
 
 
@@ -190,31 +195,40 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: d
     )
 
 
-def pods(raw: bytes) -> list[PodRow]:
-    """Return the pods of a listing that have not ended.
+def page(raw: bytes) -> Page:
+    """Return a page of the listing.
 
     Raises:
-        Malformed: the body is no listing, a pod lacks what a pod must have, or one is listed twice.
+        Malformed: the body is no page, or the id of a pod cannot be read.
     """
     try:
-        rows = _PODS.decode(raw).pods
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The listing is not what runpod documents: {text.clean(str(error))}") from None
-    if len({row.id for row in rows}) != len(rows):
-        raise errors.Malformed("runpod listed a pod twice; the listing is refused.")
-    return [row for row in rows if row.status != states.GONE]
+        return _named(_PAGE.decode(raw))
+    except (msgspec.DecodeError, RecursionError):
+        told = loose.document(raw, "The listing")
+    rows, cursor = told.get("pods"), told.get("nextCursor")
+    # A mark that cannot be read would end the listing before its end.
+    if not isinstance(rows, list) or not isinstance(cursor, str | None):
+        raise errors.Malformed("The listing is not what runpod documents; it holds no pods or no readable cursor.")
+    return _named(Page([loose.row(row, PodRow, "The listing") for row in rows], cursor))
+
+
+def _named(listed: Page) -> Page:
+    if not all(row.id for row in listed.pods):
+        raise errors.Malformed("runpod showed a pod without an id; the answer is refused.")
+    return listed
 
 
 def pod(raw: bytes) -> PodRow:
     """Return the one pod of an answer.
 
     Raises:
-        Malformed: the body is no pod.
+        Malformed: the body is no pod, or its id cannot be read.
     """
     try:
-        return _POD.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The pod is not what runpod documents: {text.clean(str(error))}") from None
+        row = _POD.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        row = loose.row(loose.document(raw, "The pod"), PodRow, "The answer")
+    return _named(Page([row])).pods[0]
 
 
 def pool_of(row: PodRow) -> names.Pool:
@@ -224,15 +238,15 @@ def pool_of(row: PodRow) -> names.Pool:
 
 
 def instance(row: PodRow, price_of: Prices) -> Instance:
-    """Return a pod as an instance of ours.
-
-    Raises:
-        Malformed: a figure that money depends on is absurd.
-    """
-    where, runtime = pool_of(row), row.runtime
-    gpus = _bounded(row.gpu.count if row.gpu else 0, "gpu count", _MOST_GPUS)
-    volume = _bounded(row.mounts.persistent.size if row.mounts and row.mounts.persistent else 0.0, "volume", _HUGE_GB)
-    disk = _bounded(row.disk or 0.0, "disk", _HUGE_GB)
+    """Return a pod as an instance of ours; what cannot be read of it, or cannot be, is named in `unread`."""
+    where, runtime, status = pool_of(row), row.runtime, row.status or ""
+    gpus = _usable(row.gpu.count if row.gpu else 0, _MOST_GPUS)
+    volume = _usable(row.mounts.persistent.size if row.mounts and row.mounts.persistent else 0.0, _HUGE_GB)
+    disk, cost = _usable(row.disk, _HUGE_GB), _usable(row.cost, _MOST * _MOST_GPUS)
+    # A pod has GPUs or is one without: where neither is told, what could not be read is not what it has none of.
+    is_placed = (row.gpu is not None or row.cpu is not None) and row.cloud is not None
+    read = {"gpu_rate": cost, "disk_gb": disk, "disk_rate": None if disk is None or row.mounts is None else volume}
+    read |= {"gpus": gpus if is_placed else None, "host_id": 1.0 if is_placed else None}
     # An empty block is what the market answers before there is anything to report.
     has_runtime = runtime is not None and runtime.uptime is not None
     model = names.model(where.gpu_type)
@@ -243,25 +257,26 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         host_id=where.host_id,
         owner_id="",
         tenure=Tenure.ON_DEMAND,
-        state=states.state(row.status, has_runtime=has_runtime),
+        state=states.state(status, has_runtime=has_runtime),
         gpu=model,
-        gpus=int(gpus),
-        gpu_rate=_gpu_rate(row, where, int(gpus), price_of),
-        disk_rate=disk_rate(disk, volume, is_stopped=not states.is_wanted_running(row.status)),
-        disk_gb=disk,
+        gpus=int(gpus or 0),
+        gpu_rate=_gpu_rate(cost, where, int(gpus or 0), price_of),
+        disk_rate=disk_rate(disk or 0.0, volume or 0.0, is_stopped=not states.is_wanted_running(status)),
+        disk_gb=disk or 0.0,
         created_at=_moment(row.createdAt),
         ends_at=None,
-        dlperf=figures.dlperf(model) * gpus,
+        dlperf=figures.dlperf(model) * (gpus or 0),
         reliability=figures.reliability(where),
         inet_down_mbps=figures.INET_MBPS,
-        is_wanted_running=states.is_wanted_running(row.status),
+        is_wanted_running=states.is_wanted_running(status),
         address=reach.ssh(row.ssh.direct, row.ssh.proxy) if row.ssh else "",
         ports=reach.ports(runtime.ports or ()) if runtime else "",
-        has_trouble=row.status == "ERROR",
+        has_trouble=status == "ERROR",
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
         # The market's own word for the rate that it bills is the cost of a pod, whatever its host reports.
-        may_bill_gpu=row.cost > 0,
+        may_bill_gpu=cost is None or cost > 0,
+        unread=frozenset(name for name, figure in read.items() if figure is None),
     )
 
 
@@ -279,11 +294,12 @@ def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHo
     return UsdPerHour(round(micros / figures.HOURS_A_MONTH))
 
 
-def _gpu_rate(row: PodRow, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:
-    cost = money.per_hour(_bounded(row.cost, "cost", _MOST * _MOST_GPUS))
-    if cost.micros:
-        return cost
-    return UsdPerHour((price_of(where) or money.FREE).micros * gpus)
+def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:
+    """Return what a pod costs, by the catalogue where it shows no cost; nothing where its cost cannot be read."""
+    if dollars is None:
+        return money.FREE
+    cost = money.per_hour(dollars)
+    return cost if cost.micros else UsdPerHour((price_of(where) or money.FREE).micros * gpus)
 
 
 def _readable(rows: Iterable[msgspec.Raw]) -> Iterator[GpuRow]:
@@ -309,7 +325,6 @@ def _moment(stamp: str | None) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo is not None else None
 
 
-def _bounded(figure: float, name: str, most: float) -> float:
-    if not 0 <= figure <= most:
-        raise errors.Malformed(f"A pod's {name} is {figure!r}; the listing is refused.")
-    return figure
+def _usable(figure: float | None, most: float) -> float | None:
+    """Return a figure, or None for one that is missing or cannot be; a comparison with NaN is false."""
+    return figure if figure is not None and 0 <= figure <= most else None

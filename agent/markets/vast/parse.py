@@ -2,8 +2,9 @@
 
 Invariants:
 1. Numbers may come as numbers, as strings or as null; what is not finite, negative or absurd is refused with its row.
-2. A bad row of offers is dropped and counted: a search is a sample anyway. A bad row of instances refuses the listing,
-   since half a listing would look like lost instances.
+2. A bad row of offers is dropped and counted: a search is a sample anyway. A row of instances stays although a figure
+   of it cannot be read, which `unread` tells; one whose id cannot be read refuses the listing, since half a listing
+   would look like lost instances.
 3. A floor is rounded up to the micro-dollar, never down.
 """
 
@@ -17,11 +18,11 @@ from typing import Any
 import msgspec
 
 from agent.domain import gpu, money
-from agent.domain.instance import Instance
+from agent.domain.instance import Instance, InstanceState
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, labels, text
+from agent.markets import errors, labels, loose, text
 from agent.markets.vast import reach, states
 
 MARKET = "vast"
@@ -77,12 +78,12 @@ class InstanceRow(msgspec.Struct):
     """One row of a listing."""
 
     id: int
-    machine_id: int
-    is_bid: bool
-    dph_base: float
-    num_gpus: int
-    actual_status: str | None = None
-    cur_state: str | None = None
+    machine_id: int | None = None
+    is_bid: bool | None = None
+    dph_base: float | None = None
+    num_gpus: int | None = None
+    actual_status: str | msgspec.UnsetType | None = msgspec.UNSET
+    cur_state: str | msgspec.UnsetType | None = msgspec.UNSET
     intended_status: str | None = None
     status_msg: str | None = None
     label: str | None = None
@@ -118,8 +119,13 @@ class InstancePage(msgspec.Struct):
     next_token: str | None = None
 
 
-class _OneInstance(msgspec.Struct):
-    instances: InstanceRow | msgspec.UnsetType | None = msgspec.UNSET
+class _Frame(msgspec.Struct):
+    """A page without its rows."""
+
+    success: bool | None = None
+    total_instances: int | None = None
+    instances_found: int | None = None
+    next_token: str | None = None
 
 
 class Harvest(msgspec.Struct, frozen=True):
@@ -133,7 +139,6 @@ class Harvest(msgspec.Struct, frozen=True):
 # `strict=False` takes "0.5" for 0.5 and "null" for null; a row in the documented shape pays nothing for that.
 _OFFERS = msgspec.json.Decoder(_OfferPage, strict=False)
 _PAGE = msgspec.json.Decoder(InstancePage, strict=False)
-_ONE = msgspec.json.Decoder(_OneInstance, strict=False)
 
 
 def offers(raw: bytes, seen_at: datetime) -> list[Offer]:
@@ -185,12 +190,12 @@ def page(raw: bytes) -> InstancePage:
     """Return one page of the listing.
 
     Raises:
-        Malformed: the body is no page, or any of its rows lacks what an instance must have.
+        Malformed: the body is no page, or the id of one of its rows cannot be read.
     """
     try:
         decoded = _PAGE.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The listing is not what vast documents: {text.clean(str(error))}") from None
+    except (msgspec.DecodeError, RecursionError):
+        decoded = _loose_page(raw)
     if decoded.success is False:
         raise errors.Malformed("vast answered the listing with success false; it is not taken for an empty one.")
     return decoded
@@ -203,24 +208,35 @@ def one(raw: bytes, instance_id: str) -> Instance:
         NotFound: the market answered null for this id.
         Malformed: the body is something else, or the instance of another id.
     """
-    try:
-        row = _ONE.decode(raw).instances
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The instance is not what vast documents: {text.clean(str(error))}") from None
-    if row is None:
+    told = loose.document(raw, "The instance")
+    if "instances" in told and told["instances"] is None:
         raise errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
-    if isinstance(row, msgspec.UnsetType) or str(row.id) != instance_id:
+    row = loose.row(told.get("instances"), InstanceRow, "The answer")
+    if str(row.id) != instance_id:
         raise errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
     return instance(row)
 
 
-def instance(row: InstanceRow) -> Instance:
-    """Return a row as an instance of ours.
+def _loose_page(raw: bytes) -> InstancePage:
+    told = loose.document(raw, "The listing")
+    rows, frame = told.get("instances"), loose.row(told, _Frame, "The listing")
+    # A token that cannot be read would end the listing before its end.
+    if not isinstance(rows, list) or not isinstance(told.get("next_token"), str | None):
+        raise errors.Malformed("The listing is not what vast documents; it holds no instances or no readable token.")
+    found = [loose.row(row, InstanceRow, "The listing") for row in rows]
+    return InstancePage(found, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
 
-    Raises:
-        Malformed: a figure that money depends on is missing or absurd.
-    """
-    disk_gb = _number(row.disk_space, "disk_space")
+
+def instance(row: InstanceRow) -> Instance:
+    """Return a row as an instance of ours; what cannot be read of it, or cannot be, is named in `unread`."""
+    gpu_rate, disk_gb = _usable(row.dph_base, _MOST), _usable(row.disk_space, _HUGE)
+    disk_rate = _disk_rate(row, disk_gb)
+    gpus = _usable(row.num_gpus, _MOST_GPUS)
+    read = {"gpu_rate": gpu_rate, "disk_gb": disk_gb, "disk_rate": disk_rate}
+    read |= {"gpus": gpus, "tenure": row.is_bid, "host_id": row.machine_id}
+    # What was billed is counted once its price can be read.
+    prices = _usable(row.inet_down_cost or 0.0, _MOST), _usable(row.inet_up_cost or 0.0, _MOST)
+    is_metered = None not in prices
     message = text.clean(row.status_msg or "")
     intended = text.interned(row.intended_status or "")
     gpu_name = text.interned(row.gpu_name or "")
@@ -228,36 +244,46 @@ def instance(row: InstanceRow) -> Instance:
         market=MARKET,
         instance_id=str(row.id),
         label=text.clean(row.label or "", labels.MAX_LABEL),
-        host_id=str(row.machine_id),
+        host_id=_id(row.machine_id),
         owner_id=_id(row.host_id),
         tenure=Tenure.INTERRUPTIBLE if row.is_bid else Tenure.ON_DEMAND,
-        state=states.state(
-            text.interned(row.actual_status or ""), text.interned(row.cur_state or ""), intended, message
-        ),
+        state=_state(row, intended, message),
         gpu=gpu.model(gpu_name),
-        gpus=int(_bounded(row.num_gpus, "num_gpus", 0, _MOST_GPUS)),
-        gpu_rate=_rate(row.dph_base, "dph_base"),
-        disk_rate=_disk_rate(row, disk_gb),
-        disk_gb=disk_gb,
+        gpus=int(gpus or 0),
+        gpu_rate=money.per_hour(gpu_rate or 0.0),
+        disk_rate=money.per_hour(disk_rate or 0.0),
+        disk_gb=disk_gb or 0.0,
         created_at=_moment(row.start_date),
         ends_at=_moment(row.end_date),
-        floor=None if row.min_bid is None else money.per_hour_up(_price(row.min_bid, "min_bid")),
-        dlperf=_number(row.dlperf, "dlperf"),
-        reliability=min(1.0, _number(row.reliability2, "reliability2")),
-        inet_down_mbps=_number(row.inet_down, "inet_down"),
-        traffic_down_gb=_number(row.inet_down_billed, "inet_down_billed") / _MEGABYTES_PER_GB,
-        traffic_up_gb=_number(row.inet_up_billed, "inet_up_billed") / _MEGABYTES_PER_GB,
-        traffic_down_micros_per_gb=round(_price(row.inet_down_cost, "inet_down_cost") * _MICROS),
-        traffic_up_micros_per_gb=round(_price(row.inet_up_cost, "inet_up_cost") * _MICROS),
+        floor=None if (floor := _usable(row.min_bid, _MOST)) is None else money.per_hour_up(floor),
+        dlperf=_usable(row.dlperf, _HUGE) or 0.0,
+        reliability=min(1.0, _usable(row.reliability2, _HUGE) or 0.0),
+        inet_down_mbps=_usable(row.inet_down, _HUGE) or 0.0,
+        traffic_down_gb=(_usable(row.inet_down_billed, _HUGE) or 0.0) / _MEGABYTES_PER_GB * is_metered,
+        traffic_up_gb=(_usable(row.inet_up_billed, _HUGE) or 0.0) / _MEGABYTES_PER_GB * is_metered,
+        traffic_down_micros_per_gb=round((prices[0] or 0.0) * _MICROS),
+        traffic_up_micros_per_gb=round((prices[1] or 0.0) * _MICROS),
         is_wanted_running=intended == "running",
         message=message,
         address=reach.ssh(row.ssh_host, row.ssh_port, row.public_ipaddr),
         ports=reach.ports(row.ports, row.public_ipaddr),
         has_trouble=states.has_trouble(message),
         is_image_refused=states.is_image_refused(message),
-        may_bill_gpu=states.may_bill_gpu(row.actual_status or "", row.cur_state or ""),
-        gpu_util=row.gpu_util if row.gpu_util is not None and 0 <= row.gpu_util <= _HUGE else None,
+        may_bill_gpu=states.may_bill_gpu(*_statuses(row)),
+        gpu_util=_usable(row.gpu_util, _HUGE),
+        unread=frozenset(name for name, figure in read.items() if figure is None),
     )
+
+
+def _state(row: InstanceRow, intended: str, message: str) -> InstanceState:
+    # Null is the market's word for what has not begun; a field that is not there says nothing.
+    is_told = msgspec.UNSET not in (row.actual_status, row.cur_state)
+    return states.state(*_statuses(row), intended, message) if is_told else InstanceState.UNKNOWN
+
+
+def _statuses(row: InstanceRow) -> tuple[str, str]:
+    actual, current = (field or "" for field in (row.actual_status, row.cur_state))
+    return text.interned(actual), text.interned(current)
 
 
 def _rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
@@ -351,29 +377,17 @@ def _moment(seconds: float | None) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _disk_rate(row: InstanceRow, disk_gb: float) -> UsdPerHour:
-    if row.storage_total_cost is not None:
-        return _rate(row.storage_total_cost, "storage_total_cost")
-    return _rate(_price(row.storage_cost, "storage_cost") * disk_gb / HOURS_A_MONTH, "storage_cost")
+def _disk_rate(row: InstanceRow, disk_gb: float | None) -> float | None:
+    """Return what the disk costs per hour, in dollars; by its price and size where the sum is not told."""
+    total, each = _usable(row.storage_total_cost, _MOST), _usable(row.storage_cost, _MOST)
+    if total is not None or each is None or disk_gb is None:
+        return total
+    return each * disk_gb / HOURS_A_MONTH
 
 
-def _rate(dollars: float, name: str) -> UsdPerHour:
-    return money.per_hour(_price(dollars, name))
-
-
-def _price(dollars: float | None, name: str) -> float:
-    return _bounded(dollars or 0.0, name, 0.0, _MOST)
-
-
-def _number(figure: float | None, name: str) -> float:
-    # -1 is the market's word for unknown in some columns.
-    return max(_bounded(figure or 0.0, name, -1.0, _HUGE), 0.0)
-
-
-def _bounded(figure: float, name: str, least: float, most: float) -> float:
-    if not least <= figure <= most:
-        raise errors.Malformed(f"An instance's {name} is {figure!r}; the listing is refused.")
-    return figure
+def _usable(figure: float | None, most: float) -> float | None:
+    """Return a figure, or None for one that is missing or cannot be; a comparison with NaN is false."""
+    return figure if figure is not None and 0.0 <= figure <= most else None
 
 
 def _id(number: int | None) -> str:
