@@ -128,12 +128,17 @@ bench: setup ## Measure speed and memory, each beside what it is compared to
 soak: setup ## Two simulated days in each of seven climates under ten seeds: no orphan, no double rent, the right spend
 	@$(PYTHON) -m tests.soak --processes $(WORKERS)
 
+.PHONY: storm
+storm: setup ## Sixty kill -9s a market over real processes, in transport faults and field lies: no orphan, no double rent, the right spend
+	@$(PYTHON) -m tests.storm
+
 .PHONY: nightly
 nightly: TOOLS += pg_ctlcluster:postgresql
 nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, a PostgreSQL, mutants of what decides
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
+	@$(PYTHON) -m tests.storm --seed $$(date +%j)
 	@echo "mutants of domain and decide, for at most $(MUTANT_SECONDS) s, from where the last night stopped"
 	@timeout --signal INT $(MUTANT_SECONDS) $(BIN)/mutmut run >/dev/null 2>&1 || [ $$? = 124 ]
 	@$(BIN)/mutmut results --all true | sed 's/.*: //' | sort | uniq -c

@@ -35,7 +35,7 @@ class Box:
     def __init__(self, place: Path, market: Market, clock: str) -> None:
         self.place = place
         self.market = market
-        self._environment = {"PYTHONPATH": str(MACHINE), "STORY_CLOCK": f"{clock} {place / 'jump'}"}
+        self.environment = {"PYTHONPATH": str(MACHINE), "STORY_CLOCK": f"{clock} {place / 'jump'}"}
         place.mkdir(exist_ok=True)
         self.write()
 
@@ -59,17 +59,17 @@ class Box:
     @contextlib.asynccontextmanager
     async def daemon(self) -> AsyncIterator[Daemon]:
         """Run the daemon, from its first cycle on."""
-        async with programs.daemon(self.place, **self._environment) as daemon:
+        async with programs.daemon(self.place, **self.environment) as daemon:
             await daemon.until_told("READY=1")
             yield daemon
 
     def starting(self) -> contextlib.AbstractAsyncContextManager[Daemon]:
         """Start the daemon without waiting for anything."""
-        return programs.daemon(self.place, **self._environment)
+        return programs.daemon(self.place, **self.environment)
 
     async def gpubid(self, *words: str | Path) -> programs.Ran:
         """Run a verb."""
-        return await programs.gpubid(self.place, *words, **self._environment)
+        return await programs.gpubid(self.place, *words, **self.environment)
 
     async def told(self) -> str:
         """Return what `gpubid fleet` prints."""
@@ -180,9 +180,9 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def stage(place: Path, speed: float = SPEED) -> AsyncIterator[Stage]:
-    """Start a market whose clock all boxes share."""
-    async with programs.market(place, "--speed", str(speed), "--start", START) as market:
+async def stage(place: Path, speed: float = SPEED, *options: str) -> AsyncIterator[Stage]:
+    """Start a market whose clock all boxes share; `options` are further ones of `gpubid simulate`."""
+    async with programs.market(place, "--speed", str(speed), "--start", START, *options) as market:
         looks = [await _epoch(market, speed) for _ in range(CLOCK_LOOKS)]
         yield Stage(place, market, min(looks)[1], speed)
 

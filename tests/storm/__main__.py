@@ -1,0 +1,208 @@
+"""`python -m tests.storm`: kill -9 of the real daemon, sixty times a market, in bad weather; 1 if anything is wrong.
+
+Each market has a process of its own, whose clock and the daemon's run fast. A turn draws a transport fault, a lie about
+a field and now and then a blow to what runs, starts `gpubid run`, and kills it while it starts, just after it wrote to
+the market, or at some other time. Then the weather clears, a last daemon runs, and a judge who knows the truth looks.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from agent.simulator.gate import DEFAULT_KEY
+from tests.storm import judge, weather
+from tests.support import programs, stories
+from tests.support.programs import LIVE
+
+KILLS = 60
+CALM_MINUTES = 25
+"""After the weather: the grace of a doubt is ten minutes, patience with a market's fault is longer."""
+WRITES = frozenset({"PUT", "POST", "DELETE"})
+LOOK_SECONDS = 0.05
+MOST_SECONDS = 20.0
+"""A daemon lives so long at most, of our seconds: on a busy machine it takes several to start."""
+RUNPOD = LIVE.replace("[markets.vast]", "[markets.runpod]").replace("vast_api_key", "runpod_api_key")
+TWO_SLOTS = ("slots = 1", "slots = 2")
+
+
+class Storm:
+    """One market, one daemon after another."""
+
+    def __init__(self, market: str, stage: stories.Stage, seed: int) -> None:
+        self.stage = stage
+        self.seen = judge.Watched(market)
+        self._draw = random.Random(f"{seed}/{market}")
+        self._place = stage.box.place
+        urls = stage.market.first_line
+        self._url = urls[f"{market}_url"]
+        config = LIVE if market == "vast" else RUNPOD.replace(*stories.ON_DEMAND)
+        text = config.format(url=self._url).replace('poll = "5s"', 'poll = "10s"').replace(*TWO_SLOTS)
+        (self._place / "agent.toml").write_text(text)
+        stage.box.environment["RUNPOD_API_KEY"] = urls.get("runpod_key", DEFAULT_KEY)
+
+    async def blow(self, kills: int) -> judge.Verdict:
+        """Kill so many daemons, clear the weather, and judge."""
+        await self._live(0, is_first=True)
+        self.seen.foreign = await self._by_hand()
+        for turn in range(1, kills):
+            await self._turn(turn)
+        await self.stage.market.still()
+        return await self._calm()
+
+    async def truth(self) -> dict[str, Any]:
+        """Return everything as it really is at this market."""
+        told = await self.stage.market.truth()
+        found = told if self.seen.market == "vast" else {**told["runpod"], "now": told["now"]}
+        self.seen.see(found)
+        return found
+
+    async def _turn(self, turn: int) -> None:
+        for fields in self._weather():
+            await self.stage.market.weather(**fields)
+        await self._live(turn)
+        say(f"{self.seen.market} kill {turn + 1}: {len(self.seen.label_of) - 1} rented so far")
+
+    def _weather(self) -> list[dict[str, Any]]:
+        found = []
+        if self._draw.random() < 0.7:
+            found.append(weather.faults(self.seen.market, self._draw))
+            self.seen.faults += 1
+        if self._draw.random() < 0.8:
+            found.append(weather.lie(self.seen.market, self._draw, self.seen.foreign))
+            self.seen.lies += 1
+        return found
+
+    async def _live(self, turn: int, *, is_first: bool = False) -> None:
+        """Let a daemon live for a while and kill it."""
+        begun = time.monotonic()
+        async with self.stage.box.starting() as daemon:
+            if is_first:
+                await daemon.until_told("READY=1")
+                await self.stage.box.running()
+            else:
+                await self._while_alive(daemon, begun, turn)
+            if daemon.process.returncode is not None:
+                self.seen.self_ended.append(f"{daemon.process.returncode} {' '.join(daemon.err[-2:])[:300]}")
+            self.seen.killed_at.append((await self.truth())["now"])
+            if daemon.process.returncode is None:
+                daemon.process.kill()
+
+    async def _while_alive(self, daemon: programs.Daemon, begun: float, turn: int) -> None:
+        """Wait for the instant of the kill: at start, after a write to the market, or at any time."""
+        kind = turn % 3
+        limit = begun + (self._draw.uniform(0.2, 4.0) if kind == 0 else self._draw.uniform(5.0, MOST_SECONDS))
+        written = len(_writes(await self.truth()))
+        if kind == 1 and self._draw.random() < 0.7:
+            await self._strike()
+        while time.monotonic() < limit and daemon.process.returncode is None:
+            if kind == 1 and len(_writes(await self.truth())) > written:
+                await asyncio.sleep(self._draw.uniform(0.0, 0.1))
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _strike(self) -> None:
+        """End or displace one of ours, so that there is something to rent."""
+        live = [row for row in self.seen.ours(await self.truth()) if row["ended"] is None]
+        if not live:
+            return
+        row = self._draw.choice(live)
+        if self.seen.market == "vast" and self._draw.random() < 0.5:
+            rival = {"machine_id": row["machine_id"], "gpus": row["num_gpus"], "on_demand": True}
+            await _ask("POST", f"{self.stage.market.control_url}/rivals", rival)
+            return
+        path = "/api/v0/instances" if self.seen.market == "vast" else "/v2/pods"
+        await _ask("DELETE", f"{self._url}{path}/{row['id']}")
+
+    async def _by_hand(self) -> str:
+        """Rent something in the same account by hand; return its id."""
+        if self.seen.market == "runpod":
+            body = {
+                "name": "by hand",
+                "image": "ubuntu:22.04",
+                "gpu": {"id": "NVIDIA RTX A4000", "count": 1},
+                "disk": 20,
+            }
+            return str((await _ask("POST", f"{self._url}/v2/pods", body))["id"])
+        question = {"rentable": {"eq": True}, "num_gpus": {"gte": 1}, "type": "on-demand", "limit": 64}
+        offers = (await _ask("POST", f"{self._url}/api/v0/bundles/", question))["offers"]
+        terms = {"client_id": "me", "image": "ubuntu:22.04", "disk": 16.0, "price": None, "label": "by hand"}
+        made = await _ask("PUT", f"{self._url}/api/v0/asks/{self._draw.choice(offers)['id']}/", terms)
+        return str(made["new_contract"])
+
+    async def _calm(self) -> judge.Verdict:
+        """Let a last daemon put everything in order, and judge."""
+        async with self.stage.box.daemon() as daemon:
+            for _ in range(CALM_MINUTES):
+                await self.stage.passes(60)
+                await self.truth()
+            truth, fleet = await self.truth(), await self.stage.box.fleet()
+            await daemon.stop()
+        ran = await self.stage.box.gpubid("ledger", "verify")
+        return judge.judge(self.seen, truth, fleet, (ran.code, ran.out + ran.err))
+
+
+async def _ask(method: str, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Do what the owner does in the vendor's console, or a rival; in bad weather it may fail."""
+    head = {"Authorization": f"Bearer {DEFAULT_KEY}"}
+    async with aiohttp.ClientSession(headers=head) as link, link.request(method, url, json=body) as reply:
+        try:
+            return dict(await reply.json(content_type=None) or {})
+        except (ValueError, aiohttp.ClientError):
+            return {}
+
+
+def _writes(truth: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    reads = ("/bundles", "/graphql")
+    return [
+        call for call in truth["calls"] if call["method"] in WRITES and not call["path"].rstrip("/").endswith(reads)
+    ]
+
+
+async def storm(market: str, place: Path, kills: int, seed: int, speed: float) -> judge.Verdict:
+    """Let a storm blow over one market."""
+    async with stories.stage(place, speed, "--seed", str(seed)) as stage:
+        return await Storm(market, stage, seed).blow(kills)
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)
+
+
+async def main() -> int:
+    """Run the storms and print what they saw."""
+    parser = argparse.ArgumentParser(prog="python -m tests.storm")
+    parser.add_argument("--kills", type=int, default=KILLS, help="a market")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--speed", type=float, default=stories.SPEED, help="simulated seconds a second")
+    parser.add_argument("--markets", default="vast,runpod")
+    parser.add_argument("--keep", type=Path, help="a folder for ledgers and configurations")
+    asked = parser.parse_args()
+    is_wrong = False
+    with tempfile.TemporaryDirectory(prefix="gpubid-storm-") as scratch:
+        for market in asked.markets.split(","):
+            place = (asked.keep or Path(scratch)) / market
+            place.mkdir(parents=True)
+            began = time.monotonic()
+            verdict = await storm(market, place, asked.kills, asked.seed, asked.speed)
+            told = ", ".join(
+                f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
+                for name, value in verdict.figures.items()
+            )
+            say(f"{market}, seed {asked.seed}, {time.monotonic() - began:.0f} s: {told}")
+            for line in verdict.wrong:
+                say(f"{market}: WRONG: {line}")
+            is_wrong = is_wrong or bool(verdict.wrong)
+    return 1 if is_wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
