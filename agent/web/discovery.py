@@ -12,7 +12,7 @@ from aiohttp import web
 from agent.domain import usefulness
 from agent.domain.lease import Lease
 from agent.domain.workload import Workload
-from agent.web import reach
+from agent.web import guard, reach
 from agent.web.operator import Orders
 
 PATH = "/services"
@@ -50,4 +50,4 @@ def route(app: Orders) -> web.RouteDef:
         leases = app.ledger.recollection(app.clock.now()).leases
         return web.json_response(services(leases, app.rules.workloads, request.query.get("workload")))
 
-    return web.get(PATH, answered)
+    return web.get(PATH, guard.Turn().taken(answered))

@@ -4,6 +4,7 @@
 2. Each is logged at a bounded rate: an unauthenticated sender neither fills the disk nor slows the cycle.
 """
 
+import asyncio
 import logging
 from collections.abc import Collection
 from typing import Any
@@ -16,10 +17,11 @@ from agent.ledger.errors import LedgerError
 from agent.web.names import is_addressed_to_us, is_from_elsewhere
 from agent.web.refusals import Refusals
 
-MOST_HEADERS = 64
+MOST_HEADERS = 40
 MOST_HEADER_BYTES = 8 * 1024
 IDLE_SECONDS = 75.0
 LINGER_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 0.1
 ELSEWHERE = "Ask by address, as localhost, or by a name that `names` in [web] lists.\n"
 FOREIGN = "This was not sent from a page of this daemon: open its own page, and order there.\n"
 
@@ -56,6 +58,7 @@ def answering(refusals: Refusals) -> Middleware:
             refusals.failed(error)
             answer = web.json_response({"error": "bug", "sentence": "a defect of gpubid: see its log"}, status=500)
         answer.headers["Cache-Control"] = "no-store"
+        answer.headers["Server"] = "gpubid"
         if isinstance(answer, web.HTTPException):
             raise answer
         return answer
@@ -82,6 +85,31 @@ def guarding(names: Collection[str], refusals: Refusals, exempt: Collection[str]
     return guarded
 
 
+class Turn:
+    """Lets one request at a time through, and after each as long a pause: however many ask, cycles have half the loop.
+
+    Only for handlers that read no body: who sends slowly would keep the others waiting.
+    """
+
+    def __init__(self) -> None:
+        """Be free."""
+        self._lock = asyncio.Lock()
+
+    def taken(self, handler: Handler) -> Handler:
+        """Return a handler that waits for its turn."""
+
+        async def answered(request: web.Request) -> web.StreamResponse:
+            await self._lock.acquire()
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            try:
+                return await handler(request)
+            finally:
+                loop.call_later(min(loop.time() - began, LONGEST_PAUSE_SECONDS), self._lock.release)
+
+        return answered
+
+
 class _Complaints(logging.Logger):
     """Takes what aiohttp logs of a connection; by itself it logs a traceback for every request it cannot parse."""
 
@@ -93,6 +121,6 @@ class _Complaints(logging.Logger):
         error = record.exc_info[1] if record.exc_info else None
         client = str(record.args[0]) if isinstance(record.args, tuple) and record.args else None
         if error is None or isinstance(error, HttpProcessingError):
-            self._refusals.refused("no_request", client, f"{type(error).__name__}: {record.getMessage()}")
+            self._refusals.refused("no_request", client, f"{type(error).__name__} {error}")
         else:
             self._refusals.failed(error)

@@ -11,14 +11,14 @@ from importlib import resources
 from typing import Any
 
 import jinja2
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from agent import __version__
 from agent.act import orders as words
 from agent.domain.lease import Lease
 from agent.ledger.errors import LedgerError
-from agent.web import board, reading
+from agent.web import board, guard, reading
 from agent.web.operator import Orders
 from agent.web.visitors import Visitors
 
@@ -75,7 +75,13 @@ class Pages:
             web.post("/order", self._order),
             web.get("/static/{name}", self._file),
         ]
-        return [web.route(each.method, each.path, _headed(each.handler)) for each in found]
+        # Drawing takes the loop from the cycles: however many ask at once, one page is drawn at a time. What reads a
+        # body waits for its sender and takes no turn.
+        turn = guard.Turn()
+        handlers = [turn.taken(each.handler) if each.method == hdrs.METH_GET else each.handler for each in found]
+        return [
+            web.route(each.method, each.path, _headed(handler)) for each, handler in zip(found, handlers, strict=True)
+        ]
 
     async def _board(self, request: web.Request) -> web.Response:
         page = request.query.get("page", "1")

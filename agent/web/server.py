@@ -17,7 +17,7 @@ from agent.web.refusals import Refusals
 
 MOST_BODY = 16 * 1024
 """Bytes of a posted form: a verb, a target and a proof."""
-MOST_CONNECTIONS = 128
+MOST_CONNECTIONS = 64
 """Connections at a time: whoever opens more and never asks must not take the files that the market's calls need."""
 
 
@@ -49,7 +49,7 @@ class Server:
         walls = [guard.answering(refusals), guard.guarding(names, refusals, {deliveries.PATH})]
         app = web.Application(middlewares=walls, client_max_size=MOST_BODY)
         app.router.add_routes(routes)
-        app.router.add_get("/metrics", make_aiohttp_handler(registry))
+        app.router.add_get("/metrics", guard.Turn().taken(make_aiohttp_handler(registry)))
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)
         self._runner = web.AppRunner(app, **guard.bounds(refusals))
