@@ -37,6 +37,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         gpus=offer.gpus,
         dlperf=offer.dlperf,
         gpu_rate=decision.rate - offer.disk_rate(intent.disk_gb),
+        agreed_rate=decision.rate - offer.disk_rate(intent.disk_gb),
         disk_rate=offer.disk_rate(intent.disk_gb),
         disk_gb=intent.disk_gb,
         opened_at=now,
@@ -81,6 +82,10 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
     after = replace(
         held,
         gpu_rate=decision.bid,
+        agreed_rate=decision.bid,
+        doubted_rate=None,
+        doubted_since=None,
+        doubted_listings=0,
         recent_bids=(held.gpu_rate, *held.recent_bids)[:6],
         bid_since=now,
         accrued_until=max(now, held.accrued_until),

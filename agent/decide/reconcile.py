@@ -12,7 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import cause, cooldown, dearer, doubt, endings, meter, phases, readback, readiness, selling, strangers
+from agent.decide import (
+    agreed_rate,
+    cause,
+    cooldown,
+    dearer,
+    doubt,
+    endings,
+    meter,
+    phases,
+    readback,
+    readiness,
+    selling,
+    strangers,
+)
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
 from agent.domain import money
@@ -66,7 +79,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
-    alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet), *selling.alerts(fleet))
+    alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet), *agreed_rate.alerts(fleet), *selling.alerts(fleet))
     return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + alerts)
 
 
@@ -103,7 +116,9 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
             },
         ),
         suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
-        to_probe=so_far.to_probe | _to_probe(held, lacking, _fresh(suspicions, memory)),
+        to_probe=so_far.to_probe
+        | _to_probe(held, lacking, _fresh(suspicions, memory))
+        | agreed_rate.unconfirmed(fleet, view, present),
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
     )
 
@@ -122,15 +137,30 @@ def _present(
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     seen = STATES.get(row.state)
     previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
+    rated = agreed_rate.settle(fleet, view, held, row, previous)
     if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
-        return _unread(fleet, view, held, row, (previous, listed_at)), None
+        return _unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), None
     doubted = memory.suspicions.get(held.lease_id)
     differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
     if differs:
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
-    target = held.state if held.state is LeaseState.RELEASING else seen
+    fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
+    if fact is None:
+        return (None if rated.lease == held else LeaseChanged(held, rated.lease, "")), suspicion
+    return replace(fact, charges=(*rated.owed, *fact.charges)), suspicion
+
+
+def _seen(
+    fleet: Fleet,
+    view: MarketView,
+    doubted: Suspicion | None,
+    rated: agreed_rate.Rated,
+    between: tuple[datetime, datetime],
+) -> tuple[LeaseChanged | None, Suspicion | None]:
+    held, row, (previous, listed_at) = rated.lease, rated.row, between
+    target = held.state if held.state is LeaseState.RELEASING else STATES[row.state]
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
@@ -160,6 +190,7 @@ def _mismatched(
 ) -> LeaseChanged:
     """The lease as it really is, marked as no good: it is released in this very cycle."""
     truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
+    truly = replace(truly, agreed_rate=row.gpu_rate)
     after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
     after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
     return LeaseChanged(held, after, "lease.mismatched", charges)

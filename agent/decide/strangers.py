@@ -14,9 +14,10 @@ from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled
 from agent.decide.memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import Intent
+from agent.domain.intent import Intent, IntentKind
 from agent.domain.label import Label
 from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import FREE, UsdPerHour
 from agent.domain.workload import Slot
 
 LOOKS = 2
@@ -93,6 +94,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     runs = row.state is InstanceState.RUNNING
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""
     past = fleet.past_leases.get(row.instance_id)
+    agreed = _agreed(row, intent, past)
     since = min(past.accrued_until if past else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
     return Lease(
@@ -108,7 +110,8 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         gpu=row.gpu,
         gpus=row.gpus,
         dlperf=row.dlperf,
-        gpu_rate=row.gpu_rate,
+        gpu_rate=max(row.gpu_rate, agreed),
+        agreed_rate=agreed,
         disk_rate=row.disk_rate,
         disk_gb=row.disk_gb,
         opened_at=created,
@@ -125,3 +128,12 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         has_failed=bool(differs),
         end_reason=readback.PREFIX + differs if differs else "",
     )
+
+
+def _agreed(row: Instance, intent: Intent | None, past: Lease | None) -> UsdPerHour:
+    """Return what the GPUs of an adopted instance were agreed to cost; what no record of ours tells is as listed."""
+    if past is not None:
+        return past.agreed
+    if intent is None or intent.kind is not IntentKind.RENT:
+        return row.gpu_rate
+    return intent.price if intent.price is not None else max(FREE, intent.rate - row.disk_rate)

@@ -37,7 +37,8 @@ class MarketView:
     older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
     that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
     nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
-    `not_sold` are the tenures that the account cannot rent there now, each with the reason.
+    `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are instances
+    that were asked for by their id in this cycle, and shown.
     """
 
     market: str
@@ -59,6 +60,7 @@ class MarketView:
     offers: tuple[Offer, ...] = ()
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
     not_sold: Mapping[Tenure, str] = field(default_factory=dict)
+    looked_up: frozenset[str] = frozenset()
 
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None when it is not in it."""

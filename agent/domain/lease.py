@@ -60,7 +60,9 @@ class Lease:
     of running began. A held lease is metered and never acted on until a person adopts or releases it. `ready_since` is
     when its present stretch of running became useful, where the workload tells; `was_ready` whether any stretch did;
     `runs` counts the stretches; `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
-    ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached.
+    ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached. `agreed_rate` is what its GPUs were
+    agreed to cost; `doubted_rate` is a listed rate that is not believed yet, listed `doubted_listings` times since
+    `doubted_since`.
     """
 
     lease_id: str
@@ -106,6 +108,15 @@ class Lease:
     idle_since: datetime | None = None
     ssh_address: str = ""
     ports: str = ""
+    agreed_rate: UsdPerHour | None = None
+    doubted_rate: UsdPerHour | None = None
+    doubted_since: datetime | None = None
+    doubted_listings: int = 0
+
+    @property
+    def agreed(self) -> UsdPerHour:
+        """The rate of its GPUs that was agreed: our bid, or on demand the rate it was rented at."""
+        return self.gpu_rate if self.agreed_rate is None else self.agreed_rate
 
     @property
     def billing_rate(self) -> UsdPerHour:

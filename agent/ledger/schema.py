@@ -17,12 +17,13 @@ from agent.ledger.types import (
     EnumText,
     JsonText,
     MicroUsd,
+    MicroUsdPerHour,
     RatesText,
     UtcHour,
     UtcMicros,
 )
 
-REVISION = "0009"
+REVISION = "0012"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -67,6 +68,10 @@ leases = columns.table(
     columns.counts("runs"),
     columns.maybe_times("idle_since"),
     columns.text("ssh_address", "ports"),
+    # Without checks: SQLite adds columns to a table without writing it anew only where none of its checks change.
+    [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
+    columns.maybe_times("doubted_since"),
+    [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

@@ -70,6 +70,7 @@ class Poller:
             is_fresh=False,
             trouble="",
             absent_ids=frozenset(),
+            looked_up=frozenset(),
             is_key_proven=False,
             events=(),
             offers=(),
@@ -182,7 +183,8 @@ class Poller:
             self.view = replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
             return
         rows = (*self.view.instances, row)
-        self.view = replace(self.view, instances=rows, labels=_labels(rows))
+        looked_up = self.view.looked_up | {instance_id}
+        self.view = replace(self.view, instances=rows, labels=_labels(rows), looked_up=looked_up)
 
     def _is_due(self, need: Need, now: float) -> bool:
         key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))

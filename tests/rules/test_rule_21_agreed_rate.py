@@ -1,0 +1,131 @@
+"""Rule 21: metered is the listed rate, but not below what was agreed; a strange one is metered once it is confirmed."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import agreed_rate
+from agent.domain import money
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import LeaseState
+from agent.domain.money import UsdPerHour
+from tests.support import builders
+from tests.support.losses import seeds
+from tests.support.world import Rehearsed, play, rehearsed, work
+
+CENT = 0.01
+LIE_MINUTES = 10.0
+
+
+async def charged(world: Rehearsed) -> float:
+    """Return what the market really charged."""
+    world.market.advance_to(world.clock.time())
+    world.market.charged_total()
+    return sum(sum(contract.charged.values()) for contract in world.contracts())
+
+
+@given(
+    seed=seeds,
+    factor=st.sampled_from([0.0, 0.1, 0.5, 0.9, 4.0, 1000.0]),
+    strategy=st.sampled_from(["patient", "ondemand"]),
+    restarts=st.booleans(),
+)
+def test_a_wrong_price_of_ten_minutes_changes_no_count(
+    seed: int, factor: float, strategy: str, *, restarts: bool
+) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        world.weather("field_lie", field="price", how="times", value=factor, route="GET /instances")
+        await world.cycle(minutes=LIE_MINUTES / 2)
+        if restarts:
+            await world.restart()
+        await world.cycle(minutes=LIE_MINUTES / 2)
+        assert [alert.reason_code for alert in await world.events("alert.rate_doubted")]
+        world.still()
+        await world.cycle(minutes=2)
+        lease = world.lease()
+        assert (lease.lease_id, lease.state) == (held.lease_id, LeaseState.RUNNING)
+        assert (lease.gpu_rate, lease.doubted_rate) == (held.gpu_rate, None)
+        assert -CENT <= await world.spend() - await charged(world) <= 2 * CENT
+
+    play(story, seed=seed, workloads=(work(strategy=strategy),))
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+async def test_a_real_change_is_metered_once_a_look_by_id_and_further_listings_agree(
+    tmp_path: Any, factor: float
+) -> None:
+    """A person changed the bid at the market: a rise is counted from the listing that showed it, restart or not."""
+    async with rehearsed(tmp_path) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        contract = world.contract()
+        world.market.advance_to(world.clock.time())
+        assert contract.bid is not None
+        contract.bid *= factor
+        await world.cycle()
+        await world.cycle()
+        assert world.lease().gpu_rate == held.gpu_rate, "believed before it was confirmed"
+        await world.restart()
+        await world.until(lambda: world.lease().gpu_rate != held.gpu_rate, minutes=17)
+        assert world.lease().gpu_rate.dollars == pytest.approx(held.gpu_rate.dollars * factor, abs=1e-4)
+        assert world.lease().agreed == world.lease().gpu_rate
+        assert world.calls("GET", f"/instances/{held.instance_id}")
+        await world.cycle(minutes=2)
+        over = await world.spend() - await charged(world)
+        waited = agreed_rate.PATIENCE.total_seconds() + 60
+        fallen = max(0.0, (1 - factor) * held.gpu_rate.dollars * waited / 3600)
+        assert -CENT <= over <= fallen + 2 * CENT
+
+
+def test_a_rise_that_the_host_announced_is_metered_at_once() -> None:
+    """The announced rate is owed from the look before the first listing that shows it."""
+    held = builders.lease(gpus=2, gpu_rate=money.per_hour("0.40"), agreed_rate=money.per_hour("0.40"))
+    row = builders.instance(gpu_rate=money.per_hour("1.00"))
+    rise = builders.event("price_rise", new_rate=money.per_hour("0.50"))
+    view = builders.view(instances=(row,), rises=(rise,))
+    fleet = builders.fleet(leases=(held,), markets={"vast": view}, workloads=(builders.workload(),))
+    before = builders.NOW - timedelta(seconds=15)
+    rated = agreed_rate.settle(fleet, view, held, row, before)
+    assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("1.00"), money.per_hour("1.00"))
+    assert sum(charge.gpu.micros for charge in rated.owed) == money.per_hour("0.60").over(15).micros
+    assert list(agreed_rate.alerts(fleet)) == []
+    unannounced = replace(view, rises=())
+    assert agreed_rate.settle(fleet, unannounced, held, row, before).row.gpu_rate == money.per_hour("0.40")
+
+
+@pytest.mark.parametrize(("factor", "minutes"), [(1.4, 0), (2.9, 1), (3.1, 15), (0.99, 15), (0.999, 0)])
+def test_how_long_a_rate_is_doubted(factor: float, minutes: int) -> None:
+    held = builders.lease()
+    row = builders.instance(gpu_rate=UsdPerHour(round(held.gpu_rate.micros * factor)))
+    for poll in range(0, 20 * 60, 15):
+        now = builders.NOW + timedelta(seconds=poll)
+        view = builders.view(instances=(row,))
+        fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=now)
+        seen = replace(view, looked_up=agreed_rate.unconfirmed(fleet, view, (held,)))
+        rated = agreed_rate.settle(fleet, seen, held, row, now)
+        if rated.row.gpu_rate == row.gpu_rate:
+            break
+        held = rated.lease
+    assert poll // 60 <= minutes <= (poll + 30) // 60
+
+
+@pytest.mark.parametrize("state", [IntentState.SENT, IntentState.IN_DOUBT])
+def test_while_a_rebid_is_in_doubt_the_higher_bid_is_metered(state: IntentState) -> None:
+    held = builders.lease(agreed_rate=money.per_hour("0.22"))
+    view = builders.view(instances=(builders.instance(),))
+    order = builders.intent(kind=IntentKind.REBID, state=state, lease_id=held.lease_id, price=money.per_hour("0.40"))
+    fleet = builders.fleet(leases=(held,), intents=(order,), markets={"vast": view})
+    rated = agreed_rate.settle(fleet, view, held, view.instances[0], builders.NOW)
+    assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("0.40"), money.per_hour("0.22"))
+    shown = builders.instance(gpu_rate=money.per_hour("0.40"))
+    rated = agreed_rate.settle(fleet, view, held, shown, builders.NOW)
+    assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("0.40"), money.per_hour("0.40"))
+    assert list(agreed_rate.alerts(fleet)) == []
