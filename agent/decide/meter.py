@@ -15,7 +15,7 @@ from agent.domain import money
 from agent.domain.lease import Bills, Lease
 from agent.domain.phases import Phases
 from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
 
 _HOUR = timedelta(hours=1)
 Turn = tuple[datetime, Bills]
@@ -111,6 +111,13 @@ def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready:
         return useful_seconds(max(ran, 0.0), checkpoint, is_lost=is_lost)
     ran = (until - held.ready_since).total_seconds() if held.ready_since else 0.0
     return useful_seconds(max(ran, 0.0), replace(checkpoint, restore=timedelta()), is_lost=is_lost)
+
+
+def stretch_end(held: Lease, at: datetime, work: Workload | None, *, is_lost: bool) -> Charge:
+    """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
+    promise = work.checkpoint if work else Checkpoint()
+    useful = stretch_seconds(held, at, promise, work.ready if work else Readiness(), is_lost=is_lost)
+    return Charge(held.lease_id, at.date(), useful_seconds=useful)
 
 
 def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:

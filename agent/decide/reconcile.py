@@ -25,6 +25,7 @@ from agent.decide import (
     readiness,
     selling,
     strangers,
+    turns,
 )
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
@@ -36,9 +37,7 @@ from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
-from agent.domain.readiness import Readiness
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint
 
 GONE_AFTER = 120.0
 """Seconds between the two complete listings that must lack an instance."""
@@ -274,23 +273,23 @@ def _metered(
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
     """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
     bills = _bills(held, row)
-    turns = _turns(held, view, bills, between, fleet.now)
-    charges = list(meter.accrue(held, fleet.now, turns))
+    change = turns.turned(held, view, bills, between, fleet.now)
+    turned = change.at
+    charges = list(meter.accrue(held, fleet.now, change.turns))
     paid = _traffic(held, row)
     if paid.micros:
         charges.append(meter.Charge(held.lease_id, fleet.now.date(), traffic=paid))
-    turned = turns[-1][0] if turns else between[1]
     runs = row.state is InstanceState.RUNNING
     if not runs and held.run_since is not None:
         is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
-        charges.append(stretch_end(fleet, held, turned, is_lost=is_lost))
+        charges.append(meter.stretch_end(held, turned, fleet.workload(held.slot.workload), is_lost=is_lost))
     ran = phases.Ran(
         since=(held.run_since or turned) if runs else None,
         stopped_at=None if runs or held.run_since is None else turned,
         is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
     )
     promised = phases.promise(fleet.workload(held.slot.workload))
-    charges += phases.charges(phases.split(held, fleet.now, turns, promised, ran))
+    charges += phases.charges(phases.split(held, fleet.now, change.turns, promised, ran))
     after = replace(
         held,
         state=target,
@@ -322,32 +321,6 @@ def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
     if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
         return held.recent_bids
     return (held.gpu_rate, *held.recent_bids)[:6]
-
-
-def _turns(
-    held: Lease, view: MarketView, bills: Bills, between: tuple[datetime, datetime], now: datetime
-) -> list[meter.Turn]:
-    """Return when billing changed: by the market's own record where it has one, else halfway between two looks."""
-    told = {"outbid": Bills.DISK, "stopped": Bills.DISK, "offline": Bills.NOTHING}
-    told |= {"bid_lost": Bills.DISK, "stopped_by_market": Bills.DISK}
-    told |= {"started": Bills.GPU_AND_DISK, "resumed": Bills.GPU_AND_DISK}
-    turns = [
-        (event.at, told[event.kind])
-        for event in sorted(view.events, key=lambda event: event.at)
-        if event.instance_id == held.instance_id and event.kind in told and held.accrued_until < event.at <= now
-    ]
-    if (turns[-1][1] if turns else held.bills) is not bills:
-        first = max(between[0], held.accrued_until, *(at for at, _ in turns[-1:]))
-        turns.append((first + max(between[1] - first, timedelta()) / 2, bills))
-    return turns
-
-
-def stretch_end(fleet: Fleet, held: Lease, at: datetime, *, is_lost: bool) -> meter.Charge:
-    """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
-    work = fleet.workload(held.slot.workload)
-    promise = work.checkpoint if work else Checkpoint()
-    useful = meter.stretch_seconds(held, at, promise, work.ready if work else Readiness(), is_lost=is_lost)
-    return meter.Charge(held.lease_id, at.date(), useful_seconds=useful)
 
 
 def _absent(
@@ -386,40 +359,37 @@ def _absence_fact(
     if _is_released(held):
         return LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")
     waited = view.listed_monotonic - absence.monotonic
+    missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
     patience = FAULT_PATIENCE if absence.in_fault else GONE_AFTER
     if waited >= patience and held.instance_id in view.absent_ids and view.is_key_proven:
-        return _gone(fleet, held, memory.last_seen.get(held.lease_id, held.accrued_until), listed_at)
+        last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
+        return _gone(fleet, view, held, (last_seen, missed_at), listed_at)
     if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return None
     return LeaseChanged(held, replace(held, state=LeaseState.MISSING, state_since=listed_at), "lease.missing")
 
 
-def _gone(fleet: Fleet, held: Lease, last_seen: datetime, now: datetime) -> LeaseChanged:
-    """It is gone: what it cost after it was last seen is not owed, unless it is listed again and taken back."""
-    last_seen = max(last_seen, held.accrued_until)
+def _gone(
+    fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
+) -> LeaseChanged:
+    """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
+    last_seen = max(between[0], held.accrued_until)
+    missed_at = max(between[1], last_seen)
+    ends = turns.recorded(held, view.events, missed_at)
+    stopped_at = ends[-1][0] if ends and ends[-1][1] is not Bills.GPU_AND_DISK else last_seen
     is_release = held.state is LeaseState.RELEASING
-    ran = phases.Ran(held.run_since, last_seen, is_lost=not is_release)
-    promised = phases.promise(fleet.workload(held.slot.workload))
-    split = phases.split(held, last_seen, (), promised, ran)
-    charges = (*meter.accrue(held, last_seen), *phases.charges(split))
+    work = fleet.workload(held.slot.workload)
+    ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
+    split = phases.split(held, missed_at, ends, phases.promise(work), ran)
+    charges = (*meter.accrue(held, missed_at, ends), *phases.charges(split))
     if held.run_since is not None:
-        charges = (*charges, stretch_end(fleet, held, last_seen, is_lost=not is_release))
+        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
+    after = replace(
+        held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
+    )
     if is_release:
-        after = replace(
-            held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=last_seen, run_since=None
-        )
         return LeaseChanged(held, after, "lease.released", charges)
     why, evidence = cause.of_absence(held, now)
-    after = replace(
-        held,
-        state=LeaseState.ENDED,
-        ended_at=now,
-        state_since=now,
-        bills=Bills.NOTHING,
-        accrued_until=last_seen,
-        interrupted_by=why,
-        end_reason=why.value,
-        run_since=None,
-    )
+    after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
     kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
     return LeaseChanged(held, after, kind, charges, why, evidence, _rest(held, why, now, has_failed=False))

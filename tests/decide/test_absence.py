@@ -54,13 +54,13 @@ def test_a_missing_lease_that_is_listed_again_goes_on() -> None:
     assert back.memory.absences == {}
 
 
-def test_what_is_gone_is_charged_until_it_was_last_seen() -> None:
+def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it() -> None:
     memory = seen(RUNS, ROW).memory
     work = builders.workload(checkpoint=CHECKPOINT)
     results = missed((RUNS,), 12, memory=memory, work=work, **DENIED)
     fact = changed(next(result for result in results if "lease.interrupted" in kinds([result])))
     assert (fact.cause, fact.after.end_reason) == (Cause.HOST_GONE, "host_gone")
-    assert sum(charge.gpu.micros for charge in fact.charges) == 0
+    assert sum(charge.gpu.micros for charge in fact.charges) == RUNS.gpu_rate.over(POLL.total_seconds()).micros
     assert sum(charge.useful_seconds for charge in fact.charges) == 2 * 20 * 60
     assert fact.after.run_since is None
     assert fact.cooldown is not None

@@ -64,7 +64,7 @@ def test_time_that_may_be_charged_at_both_ends_of_it_is_counted_whole_and_once(r
 def test_a_host_that_is_silent_is_offline_and_paid_for_until_its_market_says_that_it_is_not() -> None:
     free = billed(SILENT, may_bill_gpu=False)
     assert counted([LATE] * 4 + [SILENT] * 16) == pytest.approx(polls(20), abs=2)
-    assert counted([LATE] * 4 + [SILENT] * 8 + [free] * 8) == pytest.approx(polls(12.5), abs=2)
+    assert counted([LATE] * 4 + [SILENT] * 8 + [free] * 8) == pytest.approx(polls(13), abs=2)
 
 
 def billed(row: Instance, *, may_bill_gpu: bool) -> Instance:

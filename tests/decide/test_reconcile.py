@@ -203,14 +203,25 @@ def test_a_changed_price_is_taken_over_and_the_old_bid_remembered() -> None:
     assert kept.recent_bids == ()
 
 
-def test_a_turn_is_dated_halfway_between_two_looks() -> None:
+def test_a_stop_is_dated_halfway_between_two_looks_and_counts_up_to_the_later() -> None:
     memory = seen(RUNS, ROW).memory
     row = builders.instance(state=InstanceState.PAUSED)
     first = seen(RUNS, row, at=4, memory=memory)
     fact = changed(seen(RUNS, row, at=5, memory=first.memory))
     assert fact.after.state_since == NOW + 2 * POLL
-    assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(30).micros
-    assert sum(charge.running_seconds for charge in fact.charges) == 30
+    assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(60).micros
+    assert sum(charge.running_seconds for charge in fact.charges) == 60
+
+
+def test_a_start_counts_from_the_look_before_the_one_that_showed_it() -> None:
+    held = builders.lease(state=LeaseState.PAUSED)
+    memory = seen(held, builders.instance(state=InstanceState.PAUSED)).memory
+    fact = changed(seen(held, ROW, at=4, memory=memory))
+    assert fact.after.run_since == fact.after.state_since == NOW + 2 * POLL
+    assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(60).micros
+    told = builders.event("resumed", at=NOW + timedelta(seconds=40))
+    dated = changed(seen(held, ROW, at=4, memory=memory, events=(told,)))
+    assert sum(charge.gpu.micros for charge in dated.charges) == builders.per_hour("0.22").over(20).micros
 
 
 def test_a_turn_is_dated_by_the_markets_own_record_where_it_has_one() -> None:

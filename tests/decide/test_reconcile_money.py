@@ -98,7 +98,7 @@ def test_a_host_that_was_recorded_offline_bills_nothing_from_there() -> None:
     ids=str,
 )
 def test_what_is_recorded_of_others_or_of_metered_time_dates_nothing(changes: dict[str, Any]) -> None:
-    """Without a record of its own the stop is halfway between the two looks."""
+    """Without a record of its own the stop counts up to the later of the two looks."""
     held = builders.lease(accrued_until=LATE, run_since=LATE)
     told = builders.event(**{"kind": "stopped", "at": builders.ago(minutes=20), **changes})
     assert gpu_micros(lost(held, events=(told,))) == gpu_micros(lost(held))
@@ -184,7 +184,9 @@ def test_a_container_that_ended_at_once_is_marked_so() -> None:
     [(LeaseState.RUNNING, 9 * 60, 20 * 60), (LeaseState.RELEASING, 0, 29 * 60)],
     ids=lambda value: getattr(value, "value", None),
 )
-def test_what_is_gone_is_charged_up_to_the_last_look_that_showed_it(state: LeaseState, spoiled: int, kept: int) -> None:
+def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it(
+    state: LeaseState, spoiled: int, kept: int
+) -> None:
     """Four minutes that were not metered yet; of 29 useful ones a checkpoint kept 20, unless we were releasing it."""
     held = builders.lease(
         state=state, bills=Bills.GPU_AND_DISK, accrued_until=builders.ago(minutes=4), run_since=LATE, has_run=True
@@ -196,7 +198,7 @@ def test_what_is_gone_is_charged_up_to_the_last_look_that_showed_it(state: Lease
         for fact in result.facts
         if isinstance(fact, LeaseChanged) and fact.after.state is LeaseState.ENDED
     )
-    assert gpu_micros(fact) == held.gpu_rate.over(240).micros
-    assert fact.after.accrued_until == NOW
+    assert gpu_micros(fact) == held.gpu_rate.over(255).micros
+    assert fact.after.accrued_until == NOW + timedelta(seconds=15)
     assert useful(fact) == (kept, spoiled * 1_000_000)
     assert {charge.lease_id for charge in fact.charges} == {"vast-1"}
