@@ -33,7 +33,7 @@ from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.observe import snapshot
+from agent.observe import recall, snapshot
 from agent.observe.poller import Poller
 
 log = structlog.get_logger("gpubid.cycle")
@@ -123,6 +123,9 @@ class Cycle:
         rules = self._rules()
         for poller in self._pollers:
             await poller.look()
+        await recall.recall(
+            self._pollers, self._memory.last_listed, self._ledger.recollection(self._clock.now()).leases
+        )
         if any(work.is_probed for work in rules.workloads):
             seen = await self._fleet(rules)
             for poller in self._pollers:

@@ -159,10 +159,13 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
         return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
     found = verify.verify(file)
     rows = sum(found.counted.values())
-    if not found.is_sound:
+    if found.is_damaged:
         return [Line("ledger", Verdict.FAIL, "; ".join(found.findings[:3]), "gpubid ledger restore the newest backup")]
     made = beside.last_backup(file)
     lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
+    if found.inconsistencies:
+        mend = "keep this ledger; gpubid ledger verify says what to compare"
+        lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), mend)]
     mend = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
     if made is None:
         return [*lines, Line("backup", Verdict.WARN, "there is no backup", mend)]

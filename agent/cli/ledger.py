@@ -174,7 +174,7 @@ def restore(
 
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Check the file, its references and its sums; ends with 3 when something is wrong."""
+    """Check the file, its references and its sums; ends with 3 when it is damaged, with 1 when sums contradict."""
     from agent.ledger import verify as verifying
     from agent.ledger.errors import LedgerError
     from agent.web import views
@@ -193,7 +193,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     else:
         _say_verified(found)
     if not found.is_sound:
-        raise typer.Exit(exits.DAMAGED)
+        raise typer.Exit(exits.DAMAGED if found.is_damaged else exits.FAILED)
 
 
 def _say_verified(found: "Verification") -> None:
@@ -202,7 +202,17 @@ def _say_verified(found: "Verification") -> None:
         session.say(f"  {table}: {rows} row(s)")
     for finding in found.findings:
         session.say(f"wrong: {finding}")
-    session.say("sound" if found.is_sound else f"{len(found.findings)} finding(s): restore the newest backup")
+    for finding in found.inconsistencies:
+        session.say(f"inconsistent: {finding}")
+    if found.is_damaged:
+        session.say(f"damaged, {len(found.findings)} finding(s): restore the newest backup (gpubid ledger restore)")
+    elif found.inconsistencies:
+        session.say(
+            f"whole, but {len(found.inconsistencies)} sum(s) contradict: keep this ledger, a backup would know less; "
+            "compare `gpubid spend --by lease` with the market's bill and send `gpubid report` with a bug report"
+        )
+    else:
+        session.say("sound")
 
 
 def _place(config: Path) -> "Config | Place":

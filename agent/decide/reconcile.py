@@ -26,6 +26,7 @@ from agent.decide import (
     selling,
     strangers,
     turns,
+    unseen,
 )
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Absence, Memory, Suspicion
@@ -79,7 +80,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, result)
     alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet), *agreed_rate.alerts(fleet), *selling.alerts(fleet))
-    return replace(result, facts=result.facts + endings.marks(fleet, result.facts) + alerts)
+    return replace(result, facts=result.facts + endings.marks(fleet, unseen.standing(result.facts)) + alerts)
 
 
 def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:
@@ -91,7 +92,11 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
     suspicions: dict[str, Suspicion] = {}
     facts: list[Fact] = []
     for lease in present:
-        fact, suspicion = _present(fleet, view, listed_at, memory, lease, rows[lease.instance_id])
+        row = rows[lease.instance_id]
+        over = unseen.changes(fleet, view, lease, row, _lost, _updated)
+        facts += over
+        held_now = over[-1].after if over else lease
+        fact, suspicion = _present(fleet, view, listed_at, memory, held_now, row)
         if suspicion is not None:
             suspicions[lease.lease_id] = suspicion
         if fact is not None:

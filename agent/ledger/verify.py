@@ -26,8 +26,13 @@ RULES: dict[str, str] = {
     "intent of a lease that is not there": """SELECT intent_id FROM intents
         WHERE lease_id <> '' AND lease_id NOT IN (SELECT lease_id FROM leases)""",
     "lease without an instance": "SELECT lease_id FROM leases WHERE instance_id = ''",
-    "lease accrued before it opened": "SELECT lease_id FROM leases WHERE accrued_until < opened_at",
     "lease ended before it opened": "SELECT lease_id FROM leases WHERE ended_at < opened_at",
+    "spend of another market than its lease": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
+        WHERE spend.market <> leases.market""",
+}
+
+ACCOUNTS: dict[str, str] = {
+    "lease accrued before it opened": "SELECT lease_id FROM leases WHERE accrued_until < opened_at",
     "spend before its lease opened": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
         WHERE spend.day < date(leases.opened_at / 1000000, 'unixepoch')""",
     "spend after its lease was accrued": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
@@ -36,24 +41,33 @@ RULES: dict[str, str] = {
     "more running time than a day has": "SELECT lease_id FROM spend WHERE running_seconds > 86401",
     "more running time than the lease lasted": """SELECT lease_id FROM leases JOIN spend USING (lease_id)
         GROUP BY lease_id HAVING sum(running_seconds) > (accrued_until - opened_at) / 1e6 + 1""",
-    "spend of another market than its lease": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
-        WHERE spend.market <> leases.market""",
 }
+"""Sums that contradict each other: a stretch was dated wrongly, and no row is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a check found: nothing, when the ledger is sound. `counted` is the rows of each table."""
+    """What a check found: nothing, when the ledger is sound.
+
+    `counted` is the rows of each table. `findings` are damage: rows that no gpubid wrote so. `inconsistencies` are sums
+    that contradict each other in a ledger that is whole.
+    """
 
     path: Path
     revision: str
     counted: dict[str, int]
     findings: tuple[str, ...]
+    inconsistencies: tuple[str, ...] = ()
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a backup is the way out."""
+        return bool(self.findings)
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing was found."""
-        return not self.findings
+        return not self.findings and not self.inconsistencies
 
 
 def refuse_unreadable(path: Path, way_out: str = "") -> None:
@@ -85,7 +99,8 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
     if revision != schema.REVISION:
         return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
-    return Verification(path, revision, counted, _loose_tables(raw) + _broken_rules(raw))
+    damage = _loose_tables(raw) + _broken_rules(raw, RULES)
+    return Verification(path, revision, counted, damage, _broken_rules(raw, ACCOUNTS))
 
 
 def _count(raw: sqlite3.Connection, table: str) -> int:
@@ -103,9 +118,9 @@ def _loose_tables(raw: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(f"table {name} is not STRICT" for name in schema.METADATA.tables if not strict.get(name))
 
 
-def _broken_rules(raw: sqlite3.Connection) -> tuple[str, ...]:
+def _broken_rules(raw: sqlite3.Connection, rules: dict[str, str]) -> tuple[str, ...]:
     return tuple(
         f"{rule}: {row[0]}"
-        for rule, query in RULES.items()
+        for rule, query in rules.items()
         for row in raw.execute(f"{query} LIMIT {_SHOWN}").fetchall()
     )

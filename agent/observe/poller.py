@@ -30,6 +30,8 @@ ACCOUNT_EVERY = 300.0
 OFFERS_KEPT = timedelta(minutes=2)
 """Offers go stale in seconds; older ones are not decided on."""
 EVENTS_KEPT = timedelta(hours=6)
+RECALLS = 3
+"""Reads of the record after a dark stretch that may fail in a row: a market must not stay dark for its inbox alone."""
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
@@ -57,6 +59,8 @@ class Poller:
         self._surveyed: dict[str, float] = {}
         self._offers: dict[str, Offer] = {}
         self._closed_until: datetime | None = None
+        self._events_since: datetime | None = None
+        self._recalls_failed = 0
         self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
@@ -104,6 +108,23 @@ class Poller:
                 await self._probe(instance_id)
         except errors.MarketError as error:
             self._failed(error)
+        return self.view
+
+    async def recall(self, since: datetime) -> MarketView:
+        """Read the market's own record of events since `since`: nobody looked for a while.
+
+        A record that cannot be read makes the view stale, so that it is asked for again; after `RECALLS` of them the
+        listing stands alone.
+        """
+        self._events_since = since
+        try:
+            await self._read_events()
+            self._recalls_failed = 0
+        except errors.MarketError as error:
+            self._recalls_failed += 1
+            log.warning("events.unread", market=self.market.name, code=error.code, since=since.isoformat())
+            if self._recalls_failed < RECALLS:
+                self._failed(error)
         return self.view
 
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()) -> MarketView:
@@ -162,7 +183,7 @@ class Poller:
         )
 
     async def _read_events(self) -> None:
-        since = self._clock.now() - EVENTS_KEPT
+        since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
         events: Sequence[MarketEvent] = await self.market.events(since)
         self.view = replace(self.view, events=tuple(events), rises=_rises(events))
 

@@ -184,9 +184,7 @@ def test_a_container_that_ended_at_once_is_marked_so() -> None:
     [(LeaseState.RUNNING, 9 * 60, 20 * 60), (LeaseState.RELEASING, 0, 29 * 60)],
     ids=lambda value: getattr(value, "value", None),
 )
-def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it(
-    state: LeaseState, spoiled: int, kept: int
-) -> None:
+def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it(state: LeaseState, spoiled: int, kept: int) -> None:
     """Four minutes that were not metered yet; of 29 useful ones a checkpoint kept 20, unless we were releasing it."""
     held = builders.lease(
         state=state, bills=Bills.GPU_AND_DISK, accrued_until=builders.ago(minutes=4), run_since=LATE, has_run=True
