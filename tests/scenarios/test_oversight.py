@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent.cli import fleet
 from agent.ledger.errors import LedgerError
 from tests.support.world import FLEET, Rehearsed, rehearsed
 
@@ -54,3 +55,16 @@ async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp
         assert world.live() == []
         assert "bills_after_kill" not in told(world)
         assert world.app.overseer.seen.killed_at is None
+
+
+async def test_fleet_tells_what_a_kill_left_also_without_a_daemon(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        lease = await world.until_running()
+        for verb in ("DELETE", "PUT"):
+            world.weather("server_error_before", route=f"{verb} /instances")
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        world.clock.advance(600)
+        # By the ledger alone, on a machine whose clock is far beyond the story's.
+        shown = await fleet._shown(world.config, await world.app.ledger.reader())
+        told = {row["code"]: row["sentence"] for row in shown["notices"]}
+        assert lease.lease_id in told["bills_after_kill"]

@@ -30,7 +30,12 @@ LOOK_SECONDS = 0.05
 MOST_SECONDS = 20.0
 """A daemon lives so long at most, of our seconds: on a busy machine it takes several to start."""
 RUNPOD = LIVE.replace("[markets.vast]", "[markets.runpod]").replace("vast_api_key", "runpod_api_key")
-TWO_SLOTS = ("slots = 1", "slots = 2")
+SLOTS = 3
+CHANGES = (
+    ('poll = "5s"', 'poll = "10s"'),
+    ("slots = 1", f"slots = {SLOTS}"),
+    ("max_instances = 4", "max_instances = 8"),
+)
 
 
 class Storm:
@@ -44,7 +49,9 @@ class Storm:
         urls = stage.market.first_line
         self._url = urls[f"{market}_url"]
         config = LIVE if market == "vast" else RUNPOD.replace(*stories.ON_DEMAND)
-        text = config.format(url=self._url).replace('poll = "5s"', 'poll = "10s"').replace(*TWO_SLOTS)
+        text = config.format(url=self._url)
+        for old, new in CHANGES:
+            text = text.replace(old, new)
         (self._place / "agent.toml").write_text(text)
         stage.box.environment["RUNPOD_API_KEY"] = urls.get("runpod_key", DEFAULT_KEY)
 
@@ -100,7 +107,7 @@ class Storm:
         kind = turn % 3
         limit = begun + (self._draw.uniform(0.2, 4.0) if kind == 0 else self._draw.uniform(5.0, MOST_SECONDS))
         written = len(_writes(await self.truth()))
-        if kind == 1 and self._draw.random() < 0.7:
+        if self._draw.random() < 0.5:
             await self._strike()
         while time.monotonic() < limit and daemon.process.returncode is None:
             if kind == 1 and len(_writes(await self.truth())) > written:
@@ -109,14 +116,19 @@ class Storm:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _strike(self) -> None:
-        """End or displace one of ours, so that there is something to rent."""
-        live = [row for row in self.seen.ours(await self.truth()) if row["ended"] is None]
-        if not live:
+        """End or displace one of ours, so that there is something to rent; two at once would be the market's fault."""
+        truth = await self.truth()
+        live = [row for row in self.seen.ours(truth) if row["ended"] is None]
+        taken = {row["machine_id"] for row in truth["contracts"] if str(row["id"]) == self.seen.foreign}
+        row = self._draw.choice(live) if live else {}
+        if len(live) < SLOTS or row["machine_id"] in taken:
             return
-        row = self._draw.choice(live)
         if self.seen.market == "vast" and self._draw.random() < 0.5:
             rival = {"machine_id": row["machine_id"], "gpus": row["num_gpus"], "on_demand": True}
             await _ask("POST", f"{self.stage.market.control_url}/rivals", rival)
+            return
+        if self._draw.random() < 0.3:
+            await self.stage.market.weather("host_gone", market=self.seen.market, machine_id=row["machine_id"])
             return
         path = "/api/v0/instances" if self.seen.market == "vast" else "/v2/pods"
         await _ask("DELETE", f"{self._url}{path}/{row['id']}")
