@@ -81,3 +81,10 @@ TARGETS = (
     b"/\x00", b"/a b", b"/#x", b"mailto:x", b"/..;/", b"", b"https://127.0.0.1/", b"ftp://127.0.0.1:1/",
     b"http://127.0.0.1:99999/", b"http://a@b@c/", b"/lease/" + b"%2f" * 2000,
 )  # fmt: skip
+WORDS = (
+    "", "train", "train/0", "train/9", "train/-1", "train/" + "9" * 5000, "all", "host:1446", "host:", "owner:7",
+    "market:vast", "pool:x", "pool:", "lease:", "fleet:", "release", "kill", "lift", "drain", "pause", "resume",
+    "adopt", "lock", "unlock", "done", "progress", "reset", "held:workload:train", "\x00", "\ud800", "\u202e", "a\nb",
+    "'; DROP TABLE leases; --", "%s%n",
+)  # fmt: skip
+"""Verbs and targets of orders."""

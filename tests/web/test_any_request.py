@@ -1,8 +1,9 @@
 """Whatever bytes arrive, neither surface answers 500 or ends a handler by an exception, and both go on answering."""
 
+import json
 import re
 from collections.abc import Iterator
-from urllib.parse import quote_from_bytes
+from urllib.parse import quote, quote_from_bytes, urlencode
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support import odd
 from tests.support.raw import Answer, Surfaces, surfaces
+from tests.web.page import TOKEN
 
 EXAMPLES, NIGHTLY = 60, 6_000
 
@@ -123,6 +125,57 @@ def test_the_operators_socket_takes_any_request(both: Surfaces, raw: bytes) -> N
     unix(both, raw)
 
 
+TEXTS = st.one_of(st.sampled_from(odd.WORDS), st.text(max_size=30))
+NUMBERS = st.one_of(st.none(), st.integers(), st.floats(), TEXTS)
+
+
+def said() -> st.SearchStrategy[object]:
+    """Return bodies of POST /say and POST /order, nearly right."""
+    say = {"verb": TEXTS, "target": TEXTS, "seconds": NUMBERS, "into": TEXTS, "hours": NUMBERS}
+    order = {"verb": TEXTS, "leases": st.lists(TEXTS, max_size=3), "keep_disks": st.booleans()}
+    return st.one_of(st.fixed_dictionaries(say), st.fixed_dictionaries(order), st.dictionaries(TEXTS, NUMBERS))
+
+
+def ordered(both: Surfaces, body: object) -> None:
+    for path in ("/say", "/order"):
+        unix(both, post(path, json.dumps(body).encode("utf-8", "surrogatepass"), b"Content-Type: application/json"))
+
+
+def visited(both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str) -> None:
+    cookie, proof = visitor
+    form = urlencode({"verb": verb, "target": target, "proof": proof}, errors="surrogatepass").encode()
+    tcp(both, post("/order", form, cookie, b"Content-Type: application/x-www-form-urlencoded"))
+    asked = f"GET /confirm?{form.decode()} HTTP/1.1".encode()
+    tcp(both, b"\r\n".join([asked, b"Host: 127.0.0.1", cookie, b"Connection: close", b"", b""]))
+
+
+@pytest.fixture(scope="module")
+def visitor(both: Surfaces) -> tuple[bytes, str]:
+    """Return the cookie and the proof of somebody who logged in."""
+    form = b"token=" + quote(TOKEN).encode()
+    answer = both.over_tcp(post("/login", form, b"Content-Type: application/x-www-form-urlencoded"))
+    assert answer.status == 303, answer.raw
+    cookie = re.search(rb"gpubid_session=[^;]+", answer.raw)
+    assert cookie is not None
+    head = b"Cookie: " + cookie[0]
+    page = both.over_tcp(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + head + b"\r\n\r\n")
+    proof = re.search(rb'name="proof" value="([0-9a-f]{64})"', page.raw)
+    assert proof is not None, page.raw
+    return head, proof[1].decode()
+
+
+@FEW
+@given(said())
+def test_the_operators_socket_takes_any_order(both: Surfaces, body: object) -> None:
+    ordered(both, body)
+
+
+@FEW
+@given(TEXTS, TEXTS)
+def test_who_logged_in_may_send_anything(both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str) -> None:
+    visited(both, visitor, verb, target)
+
+
 @FEW
 @given(st.binary(max_size=400))
 def test_bytes_that_are_no_request(both: Surfaces, raw: bytes) -> None:
@@ -143,6 +196,22 @@ def test_the_web_server_takes_any_request_all_night(both: Surfaces, raw: bytes) 
 @given(requests(odd.VERBS))
 def test_the_operators_socket_takes_any_request_all_night(both: Surfaces, raw: bytes) -> None:
     unix(both, raw)
+
+
+@pytest.mark.nightly
+@MANY
+@given(said())
+def test_the_operators_socket_takes_any_order_all_night(both: Surfaces, body: object) -> None:
+    ordered(both, body)
+
+
+@pytest.mark.nightly
+@MANY
+@given(TEXTS, TEXTS)
+def test_who_logged_in_may_send_anything_all_night(
+    both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str
+) -> None:
+    visited(both, visitor, verb, target)
 
 
 def test_both_surfaces_still_answer(both: Surfaces) -> None:
