@@ -1,0 +1,1 @@
+"""Disasters: the whole program over both simulated markets, a deterministic world per seed, judged each cycle."""

@@ -1,0 +1,257 @@
+"""What happens between two cycles: a person's verb, an edited file, a blow of fate, the life of the daemon."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from agent.act.orders import Order, OrderError
+from agent.config.settings import Config
+from agent.domain import money
+from agent.domain.workload import Workload
+from agent.ledger.errors import LedgerError
+from agent.simulator.model import Refusal
+from agent.simulator.runpod.model import Refused
+from tests.disasters.stage import strategies
+from tests.disasters.story import Deed
+from tests.disasters.truth import Box
+
+if TYPE_CHECKING:
+    from tests.disasters.play import Player
+
+WHO = "disaster"
+
+
+async def do(deed: Deed, player: "Player") -> None:
+    """Do one deed; what a person may not order, or fate finds nothing for, is not done."""
+    try:
+        await _DEEDS[deed.name](deed, player)
+    except (OrderError, LedgerError, Refusal, Refused):
+        return
+
+
+# --- verbs ----------------------------------------------------------------------------------------------------------
+def _say(verb: str, *, ends: bool = False) -> Callable[[Deed, "Player"], Awaitable[None]]:
+    async def said(deed: Deed, player: "Player") -> None:
+        work = _pick(player.config.workloads, deed.pick)
+        if player.app is None or work is None:
+            return
+        if ends:
+            player.ordered.add(work.name)
+        await player.app.say(Order(verb, work.name), WHO)
+
+    return said
+
+
+async def _release(deed: Deed, player: "Player") -> None:
+    if player.app is None:
+        return
+    lease = _pick([lease for lease in player.app.billing()[0] if lease.is_open], deed.pick)
+    if lease is not None:
+        player.ordered.add(lease.slot.workload)
+        await player.app.obey("release", {lease.lease_id}, WHO, keep_disks=False)
+
+
+async def _lock(deed: Deed, player: "Player") -> None:
+    lease = _pick(list(player.app.billing()[0]), deed.pick) if player.app is not None else None
+    if player.app is not None and lease is not None:
+        await player.app.say(Order("lock", f"host:{lease.host_id}", dt.timedelta(minutes=20)), WHO)
+
+
+def _kill(*, keep: bool) -> Callable[[Deed, "Player"], Awaitable[None]]:
+    async def killed(_: Deed, player: "Player") -> None:
+        if player.app is not None:
+            player.begin_kill()
+            await player.app.obey("kill", set(), WHO, keep_disks=keep)
+
+    return killed
+
+
+async def _lift(_: Deed, player: "Player") -> None:
+    if player.app is not None:
+        await player.app.obey("lift", set(), WHO, keep_disks=False)
+        player.end_kill()
+
+
+async def _resume_all(_: Deed, player: "Player") -> None:
+    for work in player.config.workloads if player.app is not None else ():
+        try:
+            await player.app.say(Order("resume", work.name), WHO)  # type: ignore[union-attr]
+        except OrderError:
+            continue
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+def _edit(change: Callable[[Deed, Config], Config]) -> Callable[[Deed, "Player"], Awaitable[None]]:
+    async def edited(deed: Deed, player: "Player") -> None:
+        after = change(deed, player.config)
+        if player.app is None or any(each.is_refusal for each in player.app.findings(after)):
+            return
+        player.config = after
+        player.app.reload(after, strategies())
+
+    return edited
+
+
+def _changed(deed: Deed, config: Config, change: Callable[[Workload], Workload]) -> Config:
+    work = _pick(config.workloads, deed.pick)
+    works = tuple(change(each) if each is work else each for each in config.workloads)
+    return dataclasses.replace(config, workloads=works)
+
+
+def _price(deed: Deed, config: Config) -> Config:
+    dollars = f"{0.2 + deed.amount:.2f}"
+    return _changed(deed, config, lambda work: dataclasses.replace(work, max_price=money.per_hour(dollars)))
+
+
+def _slots(deed: Deed, config: Config) -> Config:
+    return _changed(
+        deed,
+        config,
+        lambda work: dataclasses.replace(work, slots=1 + deed.pick % 3) if work.deadline is None else work,
+    )
+
+
+def _remove(deed: Deed, config: Config) -> Config:
+    work = _pick(config.workloads, deed.pick)
+    kept = tuple(each for each in config.workloads if each is not work)
+    return dataclasses.replace(config, workloads=kept) if kept else config
+
+
+def _cap(deed: Deed, config: Config) -> Config:
+    caps = dataclasses.replace(config.limits, per_day=money.usd(f"{0.3 + 2 * deed.amount:.2f}"))
+    return dataclasses.replace(config, limits=caps)
+
+
+def _strategy(deed: Deed, config: Config) -> Config:
+    other = ("patient", "ondemand", "hedged")[deed.pick % 3]
+    return _changed(deed, config, lambda work: dataclasses.replace(work, strategy=other, deadline=None))
+
+
+# --- fate -----------------------------------------------------------------------------------------------------------
+def _world(player: "Player", box: Box):  # type: ignore[no-untyped-def]  # noqa: ANN202 - either market's world
+    return player.stage.simulator.world if box.market == "vast" else player.stage.simulator.pods
+
+
+def _mine(player: "Player") -> list[Box]:
+    return [box for box in player.truth.live if box.label is not None]
+
+
+async def _host_gone(deed: Deed, player: "Player") -> None:
+    box = _pick(_mine(player), deed.pick)
+    if box is not None:
+        player.note_vanishing()
+        _world(player, box).set_host_gone(box.thing.host.machine_id)
+
+
+async def _storm(_: Deed, player: "Player") -> None:
+    for box in _mine(player):
+        if player.stage.fate.random() < 0.6 and box.is_live:
+            player.note_vanishing()
+            _world(player, box).set_host_gone(box.thing.host.machine_id)
+
+
+async def _host_offline(deed: Deed, player: "Player") -> None:
+    box = _pick(_mine(player), deed.pick)
+    if box is not None:
+        until = player.stage.clock.time() + 60.0 + 1800.0 * deed.amount
+        _world(player, box).set_host_offline(box.thing.host.machine_id, until)
+
+
+async def _rival(deed: Deed, player: "Player") -> None:
+    box = _pick([box for box in _mine(player) if box.thing.holds_gpu], deed.pick)
+    if box is None:
+        return
+    world, bid = _world(player, box), None if deed.amount < 0.5 else 5.0
+    rival = world.add_rival(box.thing.host.machine_id, 1, bid, on_demand=bid is None)
+    player.rivals.append((world, rival, player.stage.clock.time() + 600.0 + 3600.0 * deed.amount))
+
+
+async def _exit(deed: Deed, player: "Player") -> None:
+    box = _pick([box for box in _mine(player) if box.is_running and box.market == "vast"], deed.pick)
+    if box is not None:
+        player.stage.simulator.world.exit_container(int(box.instance_id), restarts_after=120.0)
+
+
+async def _stuck(deed: Deed, player: "Player") -> None:
+    box = _pick([box for box in _mine(player) if not box.is_running and box.market == "vast"], deed.pick)
+    if box is not None:
+        player.stage.simulator.world.stick_loading(int(box.instance_id))
+
+
+async def _foreign(deed: Deed, player: "Player") -> None:
+    player.rent_by_hand("somebody else's" if deed.amount < 0.5 else None)
+
+
+async def _relabel(deed: Deed, player: "Player") -> None:
+    box = _pick(_mine(player), deed.pick)
+    if box is not None:
+        box.thing.label = "mine now"
+
+
+async def _no_credit(deed: Deed, player: "Player") -> None:
+    world = player.stage.simulator.world
+    had = world.credit
+    world.set_credit(0.01)
+    player.later(player.stage.clock.time() + 1200.0 * deed.amount, lambda: world.set_credit(had))
+
+
+# --- the daemon's life ----------------------------------------------------------------------------------------------
+async def _restart(deed: Deed, player: "Player") -> None:
+    await player.end_life(seconds=600.0 * deed.amount)
+
+
+async def _kill_9(deed: Deed, player: "Player") -> None:
+    await player.bury(seconds=1800.0 * deed.amount)
+
+
+async def _clock(deed: Deed, player: "Player") -> None:
+    player.stage.machine.off = dt.timedelta(seconds=(-90.0, 90.0, 86_400.0, -86_400.0)[deed.pick % 4])
+    player.later(player.stage.clock.time() + 900.0, lambda: setattr(player.stage.machine, "off", dt.timedelta()))
+
+
+async def _sleep(deed: Deed, player: "Player") -> None:
+    player.stage.clock.advance(3600.0 * (0.5 + 4 * deed.amount))
+
+
+async def _second(deed: Deed, player: "Player") -> None:
+    await player.begin_second(cycles=3 + int(20 * deed.amount))
+
+
+_DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
+    "pause": _say("pause"),
+    "resume": _say("resume"),
+    "drain": _say("drain"),
+    "undrain": _say("resume"),
+    "done": _say("done", ends=True),
+    "kill_workload": _say("kill", ends=True),
+    "release": _release,
+    "lock": _lock,
+    "kill": _kill(keep=False),
+    "kill_keep": _kill(keep=True),
+    "lift": _lift,
+    "resume_all": _resume_all,
+    "edit_price": _edit(_price),
+    "edit_slots": _edit(_slots),
+    "edit_remove": _edit(_remove),
+    "edit_cap": _edit(_cap),
+    "edit_strategy": _edit(_strategy),
+    "host_gone": _host_gone,
+    "storm": _storm,
+    "host_offline": _host_offline,
+    "rival": _rival,
+    "exit": _exit,
+    "stuck": _stuck,
+    "foreign": _foreign,
+    "relabel": _relabel,
+    "no_credit": _no_credit,
+    "restart": _restart,
+    "kill_9": _kill_9,
+    "clock": _clock,
+    "sleep": _sleep,
+    "second": _second,
+}
+
+
+def _pick(among, pick: int):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - anything
+    return among[pick % len(among)] if among else None

@@ -1,0 +1,258 @@
+"""Exchanges and commits as a story strikes them: one seam for all that can go wrong between the program and the rest.
+
+A process that died is dead: from then on every exchange and every commit of it raises `Death`, so that nothing it would
+still do, in a handler or in another task, reaches the market or the file.
+"""
+
+import email.utils
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from multidict import CIMultiDict
+
+from agent.cli.in_process import InProcess
+from agent.clock import SteppedClock
+from agent.ledger.errors import Code, LedgerError
+from agent.markets.exchange import Lost, NeverLeft, Reply, Request
+from tests.disasters import lies, orders
+from tests.disasters.orders import Order
+from tests.disasters.story import Strike
+
+PAGE = b"<html><body><h1>nginx</h1></body></html>"
+RETRY = {-1.0: "inf", -2.0: "soon"}
+BEFORE = frozenset(
+    {"never_left", "lost_before", "http_500", "html_403", "throttled", "http_401", "http_404", "death_before"}
+)
+
+
+class Death(BaseException):
+    """The process was killed: nothing of it runs any more."""
+
+
+class Process:
+    """One life of the daemon."""
+
+    def __init__(self) -> None:
+        self.is_dead = False
+
+    def die(self) -> Death:
+        """End it; return what to raise."""
+        self.is_dead = True
+        return Death()
+
+    def check(self) -> None:
+        """Raise Death where it ended."""
+        if self.is_dead:
+            raise Death
+
+
+class Witness(Protocol):
+    """Told of every exchange; it alone knows what is true."""
+
+    def leaves(self, order: Order) -> None:
+        """See an order before the market acts on it."""
+
+    def struck(self, strike: Strike, order: Order | None) -> None:
+        """See that something went wrong."""
+
+    def other_label(self) -> str:
+        """Return a label of our fleet that this ledger never wrote."""
+
+    def foreign_id(self, market: str) -> str:
+        """Return the id of an instance that somebody rented by hand, or of none."""
+
+
+class Weather:
+    """Which occurrence of a place is struck by what."""
+
+    def __init__(self, strikes: tuple[Strike, ...]) -> None:
+        self._strikes: dict[tuple[str, str], list[Strike]] = {}
+        for strike in strikes:
+            self._strikes.setdefault((strike.market, strike.place), []).append(strike)
+        self._counted: dict[tuple[str, str], int] = {}
+        self.is_over = False
+
+    def next(self, market: str, place: str) -> Strike | None:
+        """Count one more occurrence of a place; return what strikes it."""
+        key = (market, place)
+        number = self._counted[key] = self._counted.get(key, 0) + 1
+        for strike in self._strikes.get(key, ()) if not self.is_over else ():
+            if strike.number <= number < strike.number + strike.times:
+                return strike
+        return None
+
+
+class StruckExchange:
+    """Carries the requests of one process to one market, through the story's weather."""
+
+    def __init__(
+        self, market: str, inner: InProcess, weather: Weather, witness: Witness, process: Process, clock: SteppedClock
+    ) -> None:
+        self._market = market
+        self._inner = inner
+        self._weather = weather
+        self._witness = witness
+        self._process = process
+        self._clock = clock
+        self._before: dict[str, Reply] = {}
+
+    async def send(self, request: Request, most_bytes: int) -> Reply:
+        """Send a request once and return the whole answer."""
+        return await self._through(request, lambda: self._inner.send(request, most_bytes))
+
+    async def first(self, request: Request, most_bytes: int) -> Reply:
+        """Return the first bytes of an answer."""
+        self._process.check()
+        return await self._inner.first(request, most_bytes)
+
+    async def tail(self, request: Request, most_bytes: int) -> Reply:
+        """Return what a stream says now."""
+        return await self._through(request, lambda: self._inner.tail(request, most_bytes))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _through(self, request: Request, go: Callable[[], Any]) -> Reply:
+        self._process.check()
+        order = orders.read(self._market, request)
+        strike = self._weather.next(self._market, order.place)
+        if strike is None:
+            return await self._carry(order, go)
+        self._witness.struck(strike, order)
+        if strike.fault in BEFORE:
+            return self._refused(strike)
+        if strike.fault in {"slow", "too_slow"}:
+            await self._clock.sleep(8.0 if strike.fault == "slow" else 45.0)
+            self._process.check()
+        if strike.fault in _UNDONE:
+            return _UNDONE[strike.fault](order, strike, self._witness)
+        return self._after(strike, order, await self._carry(order, go))
+
+    async def _carry(self, order: Order, go: Callable[[], Any]) -> Reply:
+        if order.kind:
+            self._witness.leaves(order)
+        reply: Reply = await go()
+        if order.place == "listing":
+            # What a stale answer will show.
+            self._before.setdefault("listing", reply)
+        return reply
+
+    def _refused(self, strike: Strike) -> Reply:
+        fault = strike.fault
+        if fault == "never_left":
+            raise NeverLeft("no connection (a story)")
+        if fault == "lost_before":
+            raise Lost("the connection broke (a story)")
+        if fault == "death_before":
+            raise self._process.die()
+        if fault == "throttled":
+            word = RETRY.get(strike.amount, f"{strike.amount:g}")
+            return self._page(429, b'{"detail":"API requests too frequent"}', {"Retry-After": word})
+        if fault == "html_403":
+            return self._page(403, PAGE)
+        return self._page(int(fault.removeprefix("http_")), PAGE)
+
+    def _after(self, strike: Strike, order: Order, reply: Reply) -> Reply:
+        fault = strike.fault
+        if fault in {"lost_after", "half"}:
+            raise Lost("the connection broke (a story)")
+        if fault == "death_after":
+            raise self._process.die()
+        return self._altered(strike, order, reply)
+
+    def _altered(self, strike: Strike, order: Order, reply: Reply) -> Reply:
+        fault = strike.fault
+        if fault == "http_503_after":
+            return self._page(503, PAGE)
+        if fault == "malformed":
+            return Reply(reply.status, reply.headers, b'{"success": tru' + reply.body[: len(reply.body) // 2])
+        if fault == "date":
+            return Reply(reply.status, self._dated(reply, strike.amount), reply.body)
+        if fault == "stale" and order.place == "listing":
+            stale, self._before["listing"] = self._before["listing"], reply
+            return Reply(reply.status, reply.headers, stale.body)
+        if reply.is_ok and fault in lies.OF_ROWS:
+            return lies.told(self._market, fault, reply, strike.amount, self._witness.other_label())
+        if reply.is_ok and fault in _REWORDED:
+            return _REWORDED[fault](order, strike, self._witness, reply)
+        return reply
+
+    def _page(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> Reply:
+        date = email.utils.formatdate(int(self._clock.time()), usegmt=True)
+        return Reply(status, CIMultiDict({"Date": date, **(headers or {})}), body)
+
+    def _dated(self, reply: Reply, seconds: float) -> CIMultiDict[str]:
+        date = email.utils.formatdate(int(self._clock.time() + seconds), usegmt=True)
+        return CIMultiDict({**reply.headers, "Date": date})
+
+
+def _refuse_release(order: Order, strike: Strike, _: Witness) -> Reply:
+    """A release that the market refuses in its own soft way; nothing was done."""
+    del strike
+    if order.market == "vast":
+        return Reply(200, CIMultiDict(), b'{"success":false,"error":"busy","msg":"try again"}')
+    return Reply(409, CIMultiDict(), b'{"title":"Conflict","status":409,"detail":"pod is locked"}')
+
+
+def _deny(order: Order, strike: Strike, _: Witness) -> Reply:
+    """The market denies an instance that is there."""
+    del strike
+    if order.market == "vast":
+        return Reply(404, CIMultiDict(), b'{"success":false,"error":"no_such_instance","msg":"no such instance"}')
+    return Reply(404, CIMultiDict(), b'{"title":"Not Found","status":404,"detail":"pod not found"}')
+
+
+def _wrong_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
+    del strike
+    wrong = witness.foreign_id(order.market)
+    return _named(order, wrong, reply) if wrong else reply
+
+
+def _refused_with_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
+    """The order is carried out, refused in words, and another's instance is named as what it left behind."""
+    wrong = witness.foreign_id(order.market)
+    if order.market != "vast" or not wrong:
+        return _wrong_id(order, strike, witness, reply)
+    body = b'{"success":false,"error":"bid_too_low","msg":"bid too low","new_contract":%s}' % wrong.encode()
+    return Reply(400 if strike.amount % 2 else 200, reply.headers, body)
+
+
+def _no_id(order: Order, strike: Strike, _: Witness, reply: Reply) -> Reply:
+    del strike
+    return Reply(reply.status, reply.headers, b'{"success":true}' if order.market == "vast" else b"{}")
+
+
+def _named(order: Order, wrong: str, reply: Reply) -> Reply:
+    if order.market == "vast":
+        return Reply(reply.status, reply.headers, b'{"success":true,"new_contract":%s}' % wrong.encode())
+    if b"podRentInterruptable" in reply.body:
+        body = b'{"data":{"podRentInterruptable":{"id":"%s"}}}' % wrong.encode()
+        return Reply(reply.status, reply.headers, body)
+    start, mark, rest = reply.body.partition(b'"id":"')
+    return Reply(reply.status, reply.headers, start + mark + wrong.encode() + b'"' + rest.partition(b'"')[2])
+
+
+_UNDONE = {"refused": _refuse_release, "gone": _deny}
+_REWORDED = {"wrong_id": _wrong_id, "refused_with_id": _refused_with_id, "no_id": _no_id}
+
+
+def committing(weather: Weather, witness: Witness, process: Process, work: Callable[[], Any]) -> Any:
+    """Run one piece of work on the ledger as the story has it."""
+    strike = weather.next("ledger", "commit")
+    if strike is None:
+        return work()
+    witness.struck(strike, None)
+    if strike.fault == "death_before":
+        raise process.die()
+    if strike.fault == "full":
+        raise _full()
+    result = work()
+    if strike.fault == "death_after":
+        raise process.die()
+    if strike.fault == "full_after":
+        raise _full()
+    return result
+
+
+def _full() -> LedgerError:
+    return LedgerError(Code.UNWRITABLE, "the disk is full (a story): free space on it")

@@ -1,0 +1,111 @@
+"""The judge: knows the truth, looks after every cycle, and remembers what it takes to judge the next."""
+
+import contextlib
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agent.config.settings import Config
+from agent.domain.workload import Workload
+from tests.disasters.orders import Order
+from tests.disasters.points.known import Known
+from tests.disasters.points.money import Money
+from tests.disasters.points.releases import Releases
+from tests.disasters.points.slots import Slots
+from tests.disasters.points.stopping import Stopping
+from tests.disasters.points.writes import Writes
+from tests.disasters.sight import Broken, Sight
+from tests.disasters.story import Story
+from tests.disasters.truth import Box, Truth
+
+FAULT_SECONDS = 3600.0
+"""The patience with several leases that vanished from one listing."""
+JUST_KILLED_SECONDS = 600.0
+
+
+class Judge:
+    """Asks the six points after every cycle."""
+
+    def __init__(self, story: Story, truth: Truth) -> None:
+        self._truth = truth
+        self._ordered: set[str] = set()
+        self._capped_at: float | None = None
+        self.known = Known()
+        self.writes = Writes(truth)
+        self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._capped_at is not None)
+        self.money = Money(truth, story.poll)
+        self.stopping = Stopping()
+        self.slots = Slots()
+        self.vanished_at = -FAULT_SECONDS
+        self.killed_at: float | None = None
+        self.calm_since: float | None = None
+
+    def counts(self) -> tuple[int, ...]:
+        """Return how often each point was judged, 1 to 6."""
+        points = (self.known, self.writes, self.releases, self.money, self.stopping, self.slots)
+        return tuple(each.judged for each in points)
+
+    def forget(self) -> None:
+        """See that the process ended."""
+        self.known.forget()
+
+    def leaves(self, order: Order, ledger: Path, *, is_second: bool) -> None:
+        """See an order before the market acts on it."""
+        self.writes.leaves(order, ledger)
+        if not is_second:
+            self.releases.leaves(order)
+
+    def look_blindly(self, cycle: int) -> Broken | None:
+        """Judge what can be judged while no daemon runs."""
+        return next(self.writes.judge(cycle), None)
+
+    def look(
+        self, sight: Sight, config: Config, ordered: set[str], can_run: Callable[[Workload], bool]
+    ) -> Broken | None:
+        """Return the first point that does not hold now."""
+        # What is named by no workload any more was given up by an edited file.
+        self._ordered = ordered
+        self._watch_cap(sight, config)
+        self.money.see(sight)
+        return next(self._broken(sight, config, can_run), None)
+
+    def last_word(self, cycle: int, ledger: Path) -> Broken | None:
+        """Judge what is judged once, at the end."""
+        return next(self.money.verify(cycle, ledger), None)
+
+    def _broken(self, sight: Sight, config: Config, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
+        return itertools.chain(
+            self.writes.judge(sight.cycle),
+            self.known.judge(sight),
+            () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: _reason(config.ledger, box)),
+            self.money.judge(sight, config.ledger),
+            self.stopping.judge(sight, must_stop=self._must_stop()),
+            self.slots.judge(sight, excuse=self._excuse(sight), can_run=can_run),
+        )
+
+    def _must_stop(self) -> str:
+        if self.killed_at is not None:
+            return "a kill"
+        return "a crossed cap" if self._capped_at is not None else ""
+
+    def _excuse(self, sight: Sight) -> str:
+        if self._must_stop():
+            return self._must_stop()
+        return "a market fault" if sight.now - self.vanished_at < FAULT_SECONDS else ""
+
+    def _watch_cap(self, sight: Sight, config: Config) -> None:
+        """See whether what this day really cost has crossed its cap."""
+        cap = config.limits.per_day
+        self._capped_at = None
+        if cap is not None and cap.dollars < 100:
+            self._truth.settle()
+            spent = sum(box.charged for box in self._truth.boxes.values() if box.label is not None)
+            self._capped_at = sight.now if spent > cap.dollars else None
+
+
+def _reason(ledger: Path, box: Box) -> str | None:
+    query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"
+    with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as raw:
+        row = raw.execute(query, (box.market, box.instance_id)).fetchone()
+    return None if row is None else str(row[0])

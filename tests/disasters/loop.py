@@ -1,0 +1,61 @@
+"""An event loop that never waits: its time jumps to the next timer, and what would go to a thread runs at once.
+
+Two runs of one story make the same steps in the same order, whatever else the machine does.
+"""
+
+import asyncio
+import functools
+import selectors
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _NeverWaits(selectors.SelectSelector):
+    """Nothing ever arrives from outside; a wait is over at once and moves the loop's time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise RuntimeError("everything waits and nothing can happen: a deadlock")
+        self.waited += max(timeout, 0.0)
+        return []
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """See the module. `on_thread` is given what would run on a thread of that name, and runs it."""
+
+    def __init__(self) -> None:
+        self._never_waits = _NeverWaits()
+        super().__init__(self._never_waits)
+        self.on_thread: Callable[[str, Callable[[], Any]], Any] = lambda _, work: work()
+
+    def time(self) -> float:
+        """Return the seconds that were waited."""
+        return self._never_waits.waited
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        """Run it now."""
+        future = self.create_future()
+        name = getattr(executor, "_thread_name_prefix", "")
+        try:
+            future.set_result(self.on_thread(name, functools.partial(func, *args) if args else func))
+        except BaseException as error:  # noqa: BLE001 - a thread hands on whatever was raised on it
+            future.set_exception(error)
+            future.exception()
+        return future
+
+
+def run(story: Callable[[Loop], Coroutine[Any, Any, T]]) -> T:
+    """Run a story on a loop of its own."""
+    loop = Loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(story(loop))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()

@@ -1,0 +1,82 @@
+"""What a request asks for, read from the wire alone: which place it strikes, which instance, under which label."""
+
+import dataclasses
+import re
+import urllib.parse
+from typing import Any
+
+import msgspec
+
+from agent.markets.exchange import Request
+
+PAYING = frozenset({"rent", "rebid", "resume"})
+WRITES = PAYING | {"pause", "release"}
+
+_VAST = (
+    ("GET", re.compile(r"/api/v1/instances"), "listing"),
+    ("GET", re.compile(r"/api/v0/instances/(\d+)"), "look"),
+    ("PUT", re.compile(r"/api/v0/asks/(\d+)"), "rent"),
+    ("PUT", re.compile(r"/api/v0/instances/bid_price/(\d+)"), "rebid"),
+    ("PUT", re.compile(r"/api/v0/instances/request_logs/(\d+)"), "log"),
+    ("PUT", re.compile(r"/api/v0/instances/(\d+)"), "state"),
+    ("DELETE", re.compile(r"/api/v0/instances/(\d+)"), "release"),
+    ("POST", re.compile(r"/api/v0/bundles"), "search"),
+    ("GET", re.compile(r"/api/v0/users/current"), "account"),
+    ("GET", re.compile(r"/api/v0/(?:notifications/inbox|instances/pending-price-increases)"), "inbox"),
+)
+_RUNPOD = (
+    ("GET", re.compile(r"/v2/pods"), "listing"),
+    ("GET", re.compile(r"/v2/pods/([^/]+)"), "look"),
+    ("GET", re.compile(r"/v2/pods/([^/]+)/logs"), "log"),
+    ("POST", re.compile(r"/v2/pods"), "rent"),
+    ("POST", re.compile(r"/v2/pods/([^/]+)/action"), "action"),
+    ("DELETE", re.compile(r"/v2/pods/([^/]+)"), "release"),
+    ("GET", re.compile(r"/v2/catalog/.*"), "search"),
+    ("POST", re.compile(r"/graphql"), "graph"),
+)
+_ACTIONS = {"terminate": "release", "stop": "pause", "start": "resume"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A request as the market will read it. `kind` is one of `WRITES`, or empty for a question."""
+
+    market: str
+    place: str
+    kind: str = ""
+    target: str = ""
+    label: str = ""
+
+
+def read(market: str, request: Request) -> Order:
+    """Return what a request asks for."""
+    path = urllib.parse.urlsplit(request.url).path.rstrip("/")
+    for method, pattern, place in _VAST if market == "vast" else _RUNPOD:
+        match = pattern.fullmatch(path)
+        if match is not None and method == request.method:
+            target = match.group(1) if match.groups() else ""
+            return _told(market, place, target, request.body)
+    return Order(market, "other")
+
+
+def _told(market: str, place: str, target: str, body: bytes | None) -> Order:
+    fields: dict[str, Any] = msgspec.json.decode(body) if body else {}
+    if place == "rent":
+        return Order(market, "rent", "rent", target, str(fields.get("label") or fields.get("name") or ""))
+    if place == "state":
+        return Order(market, "state", "resume" if fields.get("state") == "running" else "pause", target)
+    if place == "action":
+        kind = _ACTIONS.get(str(fields.get("action")), "")
+        return Order(market, "release" if kind == "release" else "state", kind, target)
+    if place == "graph":
+        return _graph(market, fields)
+    return Order(market, place, place if place in WRITES else "", target)
+
+
+def _graph(market: str, fields: dict[str, Any]) -> Order:
+    query, asked = str(fields.get("query", "")), fields.get("variables", {}).get("input", {})
+    if "podRentInterruptable(" in query:
+        return Order(market, "rent", "rent", "", str(asked.get("name", "")))
+    if "podBidResume(" in query:
+        return Order(market, "rebid", "resume", str(asked.get("podId", "")))
+    return Order(market, "search" if "gpuTypes" in query else "account")

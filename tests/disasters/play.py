@@ -1,0 +1,363 @@
+"""Plays a story: lives of the daemon, cycle after cycle, with the judge behind each."""
+
+import asyncio
+import contextlib
+import hashlib
+import shutil
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from agent.app import App
+from agent.config.settings import Config
+from agent.cycle import Pass
+from agent.domain import gpu
+from agent.domain.workload import Workload
+from agent.ledger.errors import LedgerError
+from tests.disasters import deeds, exchange, loop, stage
+from tests.disasters.exchange import Death, Process
+from tests.disasters.judge import Judge
+from tests.disasters.orders import Order
+from tests.disasters.sight import Broken, Sight
+from tests.disasters.story import CALM_FROM, Deed, Story, Strike
+from tests.disasters.truth import Truth
+from tests.support.scene import FLEET
+
+BUSY_SECONDS = 2.0
+CALM_POLL = 290.0
+"""Between two polls of the good weather at the end; steps of at most five minutes."""
+CALM_SECONDS = 3.4 * 3600
+MOST_CALM_CYCLES = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a story: the first point that did not hold, how often each was judged, a digest of every call."""
+
+    broken: Broken | None
+    judged: tuple[int, ...]
+    cycles: int
+    digest: str
+
+
+@dataclass(slots=True)
+class Life:
+    """A daemon that runs, and the process it is."""
+
+    app: App
+    process: Process
+    config: Config
+
+
+class Player:
+    """One story on its stage."""
+
+    def __init__(self, story: Story, folder: Path, on_loop: loop.Loop) -> None:
+        self.story = story
+        self.stage = stage.Stage(story, folder)
+        self.truth = Truth(self.stage.simulator, story.markets)
+        self.judge = Judge(story, self.truth)
+        self.config = self.stage.config
+        self.ordered: set[str] = set()
+        self.rivals: list[tuple[Any, int, float]] = []
+        self._later: list[tuple[float, Callable[[], Any]]] = []
+        self._life: Life | None = None
+        self._second: Life | None = None
+        self._second_until = -1
+        self._acting: Process | None = None
+        self._down_until = 0.0
+        self._struck: list[Strike] = []
+        self._calls = hashlib.blake2b(digest_size=8)
+        self._foreign: dict[str, str] = {}
+        self._cycle = 0
+        on_loop.on_thread = self._on_thread
+
+    @property
+    def app(self) -> App | None:
+        """Return the daemon, while one runs."""
+        return self._life.app if self._life is not None else None
+
+    # --- told by the exchanges --------------------------------------------------------------------------------------
+    def leaves(self, order: Order) -> None:
+        """See an order before the market acts on it."""
+        self._calls.update(f"{self.stage.clock.time():.3f} {order.market} {order.kind} {order.target}".encode())
+        self.truth.refresh(self.stage.clock.time())
+        is_second = self._second is not None and self._acting is self._second.process
+        ledger = self._second.config.ledger if is_second and self._second is not None else self.config.ledger
+        self.judge.leaves(order, ledger, is_second=is_second)
+
+    def struck(self, strike: Strike, order: Order | None) -> None:
+        """See that something went wrong."""
+        self._struck.append(strike)
+        self._calls.update(f"{self.stage.clock.time():.3f} {strike.fault}".encode())
+        if order is not None and order.place == "listing" and strike.fault in {"empty", "missing_row", "stale", "id"}:
+            self.note_vanishing()
+
+    def other_label(self) -> str:
+        """Return a label of our fleet that this ledger never wrote."""
+        work = self.config.workloads[0].name if self.config.workloads else "w0"
+        return f"gpubid:{FLEET}:{work}:0:{self.stage.fate.getrandbits(64):016x}"
+
+    def foreign_id(self, market: str) -> str:
+        """Return the id of what somebody rented by hand."""
+        if market not in self._foreign:
+            self.rent_by_hand("somebody else's")
+        return self._foreign.get(market, "")
+
+    # --- fate -------------------------------------------------------------------------------------------------------
+    def note_vanishing(self) -> None:
+        """Remember that instances vanish from a listing, truly or not."""
+        self.judge.vanished_at = self.stage.clock.time()
+
+    def begin_kill(self) -> None:
+        """Remember that all spending has to stop."""
+        self.judge.killed_at = self.stage.clock.time()
+        self.ordered |= {work.name for work in self.config.workloads}
+
+    def end_kill(self) -> None:
+        """Remember that a person lifted it."""
+        self.judge.killed_at = None
+
+    def later(self, at: float, act: Callable[[], Any]) -> None:
+        """Let something happen at a time, or when the weather clears."""
+        self._later.append((at, act))
+
+    def rent_by_hand(self, label: str | None) -> None:
+        """Let a person rent an instance in the same account on Vast."""
+        world = self.stage.simulator.world
+        held = {contract.slice.machine_id for contract in world.live_contracts()}
+        for slice_ in world.listed() if "vast" in self.story.markets else ():
+            if slice_.num_gpus == 1 and slice_.machine_id not in held and world.true_floor(slice_) is not None:
+                made = world.create(slice_.offer_id, bid=world.ask(slice_), disk_gb=20.0, image="alpine", label=label)
+                self._foreign["vast"] = str(made.contract_id)
+                return
+
+    # --- lives ------------------------------------------------------------------------------------------------------
+    async def _be_born(self, config: Config) -> Life | None:
+        process, before = Process(), self._acting
+        self._acting = process
+        try:
+            app = await self.stage.open(config, process, self)
+        except (Death, LedgerError):
+            await self._cancel_all()
+            return None
+        finally:
+            self._acting = before
+        return Life(app, process, config)
+
+    async def end_life(self, seconds: float) -> None:
+        """Stop the daemon as SIGTERM does, for a while."""
+        if self._life is not None:
+            life, self._life = self._life, None
+            await life.app.close()
+        self._is_down(seconds)
+
+    async def bury(self, seconds: float) -> None:
+        """Let the daemon be killed: nothing of it goes on, its file stays."""
+        if self._life is None:
+            return
+        life, self._life = self._life, None
+        life.process.is_dead = True
+        await self._cancel_all()
+        with contextlib.suppress(Death):
+            await life.app.ledger.close()
+        self._is_down(seconds)
+
+    def _is_down(self, seconds: float) -> None:
+        self._down_until = self.stage.clock.time() + seconds
+        self.judge.forget()
+
+    async def _cancel_all(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def begin_second(self, cycles: int) -> None:
+        """Start a second daemon on a ledger of its own, with our fleet id, for so many cycles."""
+        if self._second is not None:
+            return
+        folder = self.stage.folder / f"second-{self._cycle}"
+        stage.copy_template(folder)
+        self._second = await self._be_born(replace(self.config, ledger=folder / "ledger.sqlite"))
+        self._second_until = self._cycle + cycles
+
+    async def _end_second(self) -> None:
+        """End it, and start the first anew, as whoever ended the second would."""
+        if self._second is None:
+            return
+        second, self._second = self._second, None
+        with contextlib.suppress(Death):
+            await second.app.close()
+        await self.end_life(5.0)
+
+    # --- the story --------------------------------------------------------------------------------------------------
+    async def play(self) -> Verdict:
+        """Play it to its end, or to the first point that does not hold."""
+        broken = None
+        try:
+            for number in range(CALM_FROM):
+                if (broken := await self._turn(number)) is not None:
+                    break
+            if broken is None:
+                broken = await self._calm()
+        finally:
+            for life in (self._life, self._second):
+                if life is not None:
+                    life.process.is_dead = False
+                    await life.app.close()
+        return Verdict(broken, self.judge.counts(), self._cycle + 1, self._calls.hexdigest())
+
+    async def _calm(self) -> Broken | None:
+        """Let the weather clear and time go on."""
+        self.stage.weather.is_over = True
+        for world, rival, _ in self.rivals:
+            world.remove_rival(rival)
+        for _, act in self._later:
+            act()
+        self.rivals, self._later = [], []
+        self.stage.machine.off = timedelta()
+        self.stage.simulator.world.calm_pulls()
+        await self._end_second()
+        until = self.stage.clock.time() + CALM_SECONDS
+        self.judge.calm_since = self.stage.clock.time()
+        for number in range(CALM_FROM, CALM_FROM + MOST_CALM_CYCLES):
+            if (broken := await self._turn(number)) is not None:
+                return broken
+            if self.stage.clock.time() >= until:
+                break
+        return self.judge.last_word(self._cycle, self.config.ledger)
+
+    async def _turn(self, number: int) -> Broken | None:
+        self._cycle = number
+        for deed in self.story.deeds:
+            if deed.cycle == number:
+                await self._do(deed)
+        await self._keep_time(number)
+        began = self.stage.clock.time()
+        done, broken = await self._one_cycle()
+        if self._second is not None:
+            await self._cycle_of_second()
+        broken = broken or self._look(number, began, done)
+        self._struck.clear()
+        is_busy = done is not None and done.is_busy
+        calm_poll = CALM_POLL if number >= CALM_FROM + 10 else self.story.poll
+        poll = calm_poll if number >= CALM_FROM else self.story.poll
+        self.stage.clock.advance(max((BUSY_SECONDS if is_busy else poll) - (self.stage.clock.time() - began), 0.1))
+        return broken
+
+    async def _do(self, deed: Deed) -> None:
+        self._acting = self._life.process if self._life is not None else None
+        try:
+            await deeds.do(deed, self)
+        except Death:
+            await self.bury(10.0 + 300.0 * self.stage.fate.random())
+        finally:
+            self._acting = None
+
+    async def _keep_time(self, number: int) -> None:
+        now = self.stage.clock.time()
+        due = [act for at, act in self._later if at <= now]
+        self._later = [(at, act) for at, act in self._later if at > now]
+        for act in due:
+            act()
+        for world, rival, _ in [each for each in self.rivals if each[2] <= now]:
+            world.remove_rival(rival)
+        self.rivals = [each for each in self.rivals if each[2] > now]
+        if self._second is not None and number >= self._second_until:
+            await self._end_second()
+        if self._life is None and now >= self._down_until:
+            self._life = await self._be_born(self.config)
+            if self._life is None:
+                self._is_down(10.0)
+
+    async def _one_cycle(self) -> tuple[Pass | None, Broken | None]:
+        if self._life is None:
+            return None, None
+        self._acting = self._life.process
+        try:
+            return await self._life.app.cycle(), None
+        except LedgerError as error:
+            is_defect = "this is a defect" in error.sentence
+            return None, Broken(0, self._cycle, f"a cycle ended so: {error.sentence}") if is_defect else None
+        except Death:
+            await self.bury(10.0 + 300.0 * self.stage.fate.random())
+            return None, None
+        except Exception:  # noqa: BLE001 - a cycle that ends by a defect is a finding
+            lines = traceback.format_exc().strip().splitlines()
+            return None, Broken(0, self._cycle, f"a cycle ended by a defect: {lines[-1]} ({lines[-3].strip()})")
+        finally:
+            self._acting = None
+
+    async def _cycle_of_second(self) -> None:
+        second = self._second
+        if second is None:
+            return
+        self._acting = second.process
+        try:
+            await second.app.cycle()
+        except Death:
+            self._second = None
+            await self._cancel_all()
+            with contextlib.suppress(Death):
+                await second.app.ledger.close()
+            await self.end_life(5.0)
+        except Exception:  # noqa: BLE001, S110 - the first is judged; the second has no files of its own worth it
+            pass
+        finally:
+            self._acting = None
+
+    def _look(self, number: int, began: float, done: Pass | None) -> Broken | None:
+        self.truth.refresh(self.stage.clock.time())
+        if self._life is None:
+            return self.judge.look_blindly(number)
+        sight = Sight(
+            number,
+            began,
+            self.stage.clock.time(),
+            self._life.app,
+            self.truth,
+            tuple(self._struck),
+            has_ended=done is not None,
+            is_calm=number >= CALM_FROM,
+            is_shared=self._second is not None,
+        )
+        return self.judge.look(sight, self.config, self.ordered, self._can_run)
+
+    def _can_run(self, work: Workload) -> bool:
+        """Tell whether the market has room for one more slot of a workload."""
+        world = self.stage.simulator.world
+        if work.may_use("vast") and "vast" in self.story.markets:
+            held = {contract.slice.machine_id for contract in world.live_contracts()}
+            for slice_ in world.listed():
+                name = gpu.model(slice_.host.gpu.name)
+                if slice_.num_gpus != 1 or name not in work.requirements.gpu_models or slice_.machine_id in held:
+                    continue
+                floor = world.true_floor(slice_)
+                if floor is not None and world.ask(slice_) * 1.1 < work.max_price.dollars:
+                    return True
+        return False
+
+    # --- the ledger's thread ----------------------------------------------------------------------------------------
+    def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:
+        if getattr(work, "__name__", "") == "_disconnect" or self._acting is None:
+            return work()
+        self._acting.check()
+        if name.startswith("ledger-rw"):
+            return exchange.committing(self.stage.weather, self, self._acting, work)
+        return work()
+
+
+def play(story: Story, folder: Path | None = None) -> Verdict:
+    """Play a story from nothing; its ledger lies in memory, or in `folder`."""
+    stage.template()
+    made = Path(tempfile.mkdtemp(prefix="gpubid-disaster-", dir=folder or stage.place()))
+    try:
+        stage.copy_template(made)
+        return loop.run(lambda on_loop: Player(story, made, on_loop).play())
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

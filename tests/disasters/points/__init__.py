@@ -1,0 +1,1 @@
+"""The six points that hold in every story, one file each."""

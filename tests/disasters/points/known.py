@@ -1,0 +1,45 @@
+"""Point 1: what exists under our label is a lease, an open doubt or a recorded orphan after three complete listings."""
+
+from collections.abc import Iterator
+
+from agent.domain.intent import IntentKind
+from tests.disasters.sight import Broken, Sight
+
+LISTINGS = 3
+
+
+class Known:
+    """Counts, for every instance that the ledger does not know, the complete listings that showed it."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, str], int] = {}
+        self.judged = 0
+
+    def forget(self) -> None:
+        """Begin anew: the process that counted is gone."""
+        self._shown.clear()
+
+    def judge(self, sight: Sight) -> Iterator[Broken]:
+        """Yield what nobody knows."""
+        if not sight.has_ended:
+            return
+        leases = {(lease.market, lease.instance_id) for lease in sight.leases}
+        doubts = {each.intent_id for each in sight.intents if each.kind is IntentKind.RENT}
+        shown: dict[tuple[str, str], int] = {}
+        for box in sight.truth.live:
+            label = box.label if box.is_ours else None
+            if label is None:
+                continue
+            self.judged += 1
+            key = (box.market, box.instance_id)
+            if key in leases or label.intent_id in doubts:
+                continue
+            shown[key] = self._shown.get(key, 0) + sight.saw_truly(box.market)
+            if shown[key] > LISTINGS:
+                yield Broken(
+                    1,
+                    sight.cycle,
+                    f"{box.market} {box.instance_id} ({label.slot}) exists under our label, {shown[key]} complete "
+                    f"listings have shown it, and the ledger knows no lease, doubt or orphan of it",
+                )
+        self._shown = shown

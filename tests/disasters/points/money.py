@@ -1,0 +1,115 @@
+"""Point 4: the ledger counts at least what was charged less a cent, and at most that and the bounds of what nobody saw.
+
+GPUs and disks are compared. Traffic is left out: the market tells nowhere what an image fetched before an unseen end.
+The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent.decide import meter
+from agent.domain.intent import IntentKind
+from agent.domain.lease import LeaseState
+from agent.ledger import verify
+from tests.disasters.sight import Broken, Sight
+from tests.disasters.truth import Box, Truth
+
+CENT = 0.01
+GONE_SECONDS = 120.0
+"""Between the two complete listings that must lack an instance before it is believed gone."""
+FAULT_SECONDS = 3600.0
+"""The patience with several that vanished from one listing."""
+SURELY = 1.05
+"""Rates are rounded up to the micro-dollar, and a look has its own length."""
+VERIFIED_EVERY = 40
+_SPENT = "SELECT coalesce(sum(gpu), 0) + coalesce(sum(disk), 0) FROM spend WHERE lease_id <> ''"
+
+
+class Money:
+    """Keeps, for every instance, how long nobody looked while what it costs changed."""
+
+    def __init__(self, truth: Truth, poll: float) -> None:
+        self._truth = truth
+        self._poll = poll
+        self._looked: dict[str, float] = {}
+        self._rates: dict[tuple[str, str], float] = {}
+        self._open: dict[tuple[str, str], float] = {}
+        self._above = 0.0
+        self._below = 0.0
+        self.judged = 0
+        self.verified = 0
+
+    def see(self, sight: Sight) -> None:
+        """Take in what changed, and what the bounds grow by now that somebody has looked."""
+        for box, turn in self._truth.turns():
+            key = (box.market, box.instance_id)
+            rate = turn.rates.gpu + turn.rates.disk
+            if box.label is not None:
+                self._open[key] = max(self._open.get(key, 0.0), self._rates.get(key, 0.0), rate)
+            self._rates[key] = rate
+        for market, is_fresh in sight.fresh.items():
+            if not is_fresh or not sight.saw_truly(market):
+                continue
+            since = self._looked.get(market, sight.began)
+            for key in [key for key in self._open if key[0] == market]:
+                blind = sight.now - since + self._patience(self._truth.boxes[key])
+                self._above += self._open.pop(key) * blind / 3600 * SURELY
+            self._looked[market] = sight.now
+        self._lied(sight)
+
+    def _patience(self, box: Box) -> float:
+        """Return how long what is no more is counted besides, until it is believed gone."""
+        if box.is_live:
+            return 2 * self._poll
+        return GONE_SECONDS + 2 * self._poll + (FAULT_SECONDS if box.thing.end_cause != "destroyed" else 0.0)
+
+    def _lied(self, sight: Sight) -> None:
+        """A state that a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
+        markets = {each.market for each in sight.struck if each.fault in {"state", "stale", "price"}}
+        for market in markets:
+            since = self._looked.get(market, sight.began)
+            rates = sum(rate for key, rate in self._rates.items() if key[0] == market)
+            span = (sight.now - since + self._poll) / 3600
+            self._below += rates * span
+            self._above += rates * span
+
+    def judge(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
+        """Yield what the ledger counts wrong, where it can know better."""
+        if sight.cycle % VERIFIED_EVERY == 0:
+            yield from self.verify(sight.cycle, ledger)
+        if not self._can_know(sight):
+            return
+        self.judged += 1
+        self._truth.settle()
+        boxes = [box for box in self._truth.boxes.values() if box.label is not None]
+        charged = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
+        spent = self._spent(sight, ledger)
+        if spent < charged - CENT - self._below:
+            yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
+        if spent > charged + CENT + self._above:
+            sentence = f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged and ${self._above:.4f} were unseen"
+            yield Broken(4, sight.cycle, sentence)
+
+    def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
+        """Yield what `gpubid ledger verify` finds."""
+        self.verified += 1
+        found = verify.verify(ledger)
+        if not found.is_sound:
+            yield Broken(4, cycle, f"ledger verify: {found.findings[0]}")
+
+    def _can_know(self, sight: Sight) -> bool:
+        if sight.is_shared or any(each.kind is not IntentKind.RELEASE for each in sight.intents):
+            return False
+        if not all(sight.saw_truly(market) for market in sight.fresh) or self._open:
+            return False
+        unsure = {LeaseState.MISSING, LeaseState.RELEASING}
+        leases = {(lease.market, lease.instance_id) for lease in sight.leases}
+        known = all((box.market, box.instance_id) in leases for box in self._truth.live if box.label is not None)
+        return known and not any(lease.state in unsure for lease in sight.leases)
+
+    def _spent(self, sight: Sight, ledger: Path) -> float:
+        with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as raw:
+            (micros,) = raw.execute(_SPENT).fetchone()
+        return micros / 1e6 + meter.outstanding(sight.leases, sight.at).dollars

@@ -1,0 +1,55 @@
+"""Point 3: a healthy lease is released for a recorded reason that is true in the world."""
+
+from collections.abc import Callable, Iterator
+
+from tests.disasters.orders import Order
+from tests.disasters.sight import Broken
+from tests.disasters.truth import Box, Truth
+
+
+class Releases:
+    """Looks at every release of what truly runs. `ordered` says whether a person asked for an end of a workload."""
+
+    def __init__(self, truth: Truth, ordered: Callable[[str], bool], is_capped: Callable[[], bool]) -> None:
+        self._truth = truth
+        self._ordered = ordered
+        self._is_capped = is_capped
+        self._pending: list[tuple[Box, bool]] = []
+        self.judged = 0
+
+    def leaves(self, order: Order) -> None:
+        """Note the release of a healthy instance of ours, and whether its slot runs elsewhere at this instant."""
+        box = self._truth.boxes.get((order.market, order.target))
+        if order.kind != "release" or box is None or box.label is None or not box.is_running:
+            return
+        others = (
+            each
+            for each in self._truth.live
+            if each is not box and each.label is not None and each.label.slot == box.label.slot and each.is_running
+        )
+        self._pending.append((box, any(others)))
+
+    def judge(self, cycle: int, reason_of: Callable[[Box], str | None]) -> Iterator[Broken]:
+        """Yield every such release whose recorded reason is none or untrue."""
+        pending, self._pending = self._pending, []
+        for box, runs_elsewhere in pending:
+            self.judged += 1
+            why = self._untrue(box, reason_of(box), runs_elsewhere=runs_elsewhere)
+            if why:
+                yield Broken(3, cycle, f"{box.market} {box.instance_id} was released while it ran: {why}")
+
+    def _untrue(self, box: Box, code: str | None, *, runs_elsewhere: bool) -> str:
+        if code is None:
+            return "the ledger has no lease of it"
+        if not code:
+            return "no reason is recorded"
+        if code.startswith("mismatch"):
+            return f"recorded is {code!r}, and it is what was rented"
+        if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
+            return "" if code == "spare_not_worth" else f"recorded is {code!r}, and its slot runs nowhere else"
+        slot = box.label.slot.workload if box.label else ""
+        if code in {"ordered", "released_before"} and not self._ordered(slot):
+            return f"recorded is {code!r}, and nobody ordered it"
+        if code in {"over_budget", "over_rate"} and not self._is_capped():
+            return f"recorded is {code!r}, and no cap is near"
+        return ""

@@ -1,0 +1,75 @@
+"""Point 6: every slot that can run does, half an hour after weather, cooldowns, holds and patience are over."""
+
+from collections.abc import Callable, Iterator
+
+from agent.decide import words
+from agent.domain.decision import SPARE, WAITS, Hold
+from agent.domain.workload import Slot, Workload
+from tests.disasters.sight import Broken, Sight
+
+PATIENCE_SECONDS = 1800.0
+OF_A_PERSON = frozenset(words.STANDING) | {words.HELD, "fleet"}
+RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full"})
+"""Scopes of rests that keep a slot from being filled."""
+BY_CHOICE = frozenset({SPARE, WAITS})
+"""Codes with which a strategy leaves a slot empty because that is cheaper."""
+
+
+class Slots:
+    """Keeps since when nothing stands in the way of each slot."""
+
+    def __init__(self) -> None:
+        self._free_since: dict[Slot, float] = {}
+        self.judged = 0
+
+    def judge(self, sight: Sight, *, excuse: str, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
+        """Yield the slots that should run and do not; `excuse` is what stands in the way of all."""
+        if not sight.is_calm or sight.is_shared:
+            self._free_since.clear()
+            return
+        running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
+        holds = self._holds(sight)
+        for work in sight.app.rules.workloads:
+            for place in work.places:
+                is_excused = bool(excuse) or holds.get(place) in BY_CHOICE or self._rests(sight, place)
+                if is_excused or place in running:
+                    self._free_since[place] = sight.now
+                    self.judged += place in running
+                    continue
+                since = self._free_since.setdefault(place, sight.now)
+                if sight.now - since <= PATIENCE_SECONDS:
+                    continue
+                self.judged += 1
+                if can_run(work):
+                    yield self._idle(sight, place, sight.now - since)
+
+    def _rests(self, sight: Sight, place: Slot) -> bool:
+        keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}
+        held = {f"lease:{lease.lease_id}" for lease in sight.leases if lease.slot == place}
+        held |= {lease.lease_id for lease in sight.leases if lease.slot == place}
+        now = sight.at
+        return any(
+            rest.until > now
+            and (
+                (rest.scope in OF_A_PERSON and (rest.key in keys | held or rest.scope == "fleet"))
+                or (rest.scope in RESTS and (rest.key in keys | held))
+            )
+            for rest in sight.cooldowns
+        )
+
+    def _holds(self, sight: Sight) -> dict[Slot, str]:
+        seen = sight.app.seen
+        return {each.slot: each.reason.code for each in seen.plan.decisions if isinstance(each, Hold)} if seen else {}
+
+    def _idle(self, sight: Sight, place: Slot, seconds: float) -> Broken:
+        seen = sight.app.seen
+        told = (
+            [each.reason for each in seen.plan.decisions if isinstance(each, Hold) and each.slot == place]
+            if seen
+            else []
+        )
+        why = f"{told[0].code}: {told[0].sentence}" if told else "no reason is given"
+        states = ", ".join(f"{lease.lease_id} {lease.state.value}" for lease in sight.leases if lease.slot == place)
+        return Broken(
+            6, sight.cycle, f"slot {place} does not run for {seconds:.0f} s of good weather; {why} [{states[:200]}]"
+        )

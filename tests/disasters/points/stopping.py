@@ -1,0 +1,43 @@
+"""Point 5: after a kill or a crossed cap no GPU bills longer than five minutes in which the market takes an ending."""
+
+from collections.abc import Iterator
+
+from tests.disasters.sight import Broken, Sight
+
+ALLOWED_SECONDS = 300.0
+MOST_OF_A_CYCLE = 90.0
+"""Time in which no cycle ran is time without a daemon."""
+ENDING = frozenset({"listing", "look", "release", "state", "account", "commit"})
+
+
+class Stopping:
+    """Counts, for every instance of ours, how long it has billed its GPU since it had to stop."""
+
+    def __init__(self) -> None:
+        self._billed: dict[tuple[str, str], float] = {}
+        self._last = 0.0
+        self.judged = 0
+
+    def judge(self, sight: Sight, *, must_stop: str) -> Iterator[Broken]:
+        """Yield what still bills; `must_stop` says why all has to, and is empty where nothing has to."""
+        passed, self._last = min(sight.now - self._last, MOST_OF_A_CYCLE), sight.now
+        if not must_stop or sight.is_shared:
+            self._billed.clear()
+            return
+        stopped: dict[tuple[str, str], float] = {}
+        for box in sight.truth.live:
+            if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0:
+                continue
+            self.judged += 1
+            key = (box.market, box.instance_id)
+            is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)
+            before = self._billed.get(key, 0.0)
+            stopped[key] = before + (0.0 if is_hindered or not sight.has_ended else passed)
+            if stopped[key] > ALLOWED_SECONDS:
+                yield Broken(
+                    5,
+                    sight.cycle,
+                    f"{box.market} {box.instance_id} ({box.label.slot}) bills its GPU {stopped[key]:.0f} s after "
+                    f"{must_stop}, with the market taking every call",
+                )
+        self._billed = stopped

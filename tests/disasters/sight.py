@@ -1,0 +1,68 @@
+"""What the judge sees after a cycle: the ledger's word, the truth, and what went wrong meanwhile."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from agent.app import App
+from agent.domain.cooldown import Cooldown
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from tests.disasters.story import Strike
+from tests.disasters.truth import Truth
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sight:
+    """One instant. `began` is when the cycle began, `struck` what went wrong since the last sight."""
+
+    cycle: int
+    began: float
+    now: float
+    app: App
+    truth: Truth
+    struck: Sequence[Strike]
+    has_ended: bool
+    """Whether the cycle ran to its end: no death, no ledger that took no answer."""
+    is_calm: bool
+    is_shared: bool
+    """Whether two daemons run."""
+
+    @property
+    def at(self) -> dt.datetime:
+        """Return the instant as the program has it."""
+        return self.app.clock.now()
+
+    @property
+    def leases(self) -> Sequence[Lease]:
+        """Return the open leases."""
+        return self.app.ledger.recollection(self.at).leases
+
+    @property
+    def intents(self) -> Sequence[Intent]:
+        """Return the open intents."""
+        return self.app.ledger.recollection(self.at).intents
+
+    @property
+    def cooldowns(self) -> Sequence[Cooldown]:
+        """Return what rests or is held."""
+        return self.app.ledger.recollection(self.at).cooldowns
+
+    @property
+    def fresh(self) -> Mapping[str, bool]:
+        """Return which markets' listings are fresh."""
+        return {poller.view.market: poller.view.is_fresh for poller in self.app.pollers}
+
+    def saw_truly(self, market: str) -> bool:
+        """Tell whether the cycle ended with a complete listing of a market, with no lie in it."""
+        is_false = any(each.market == market and each.place in {"listing", "look"} for each in self.struck)
+        return self.has_ended and not is_false and self.fresh.get(market, False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Broken:
+    """A point that does not hold."""
+
+    point: int
+    cycle: int
+    sentence: str

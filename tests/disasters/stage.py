@@ -1,0 +1,167 @@
+"""The stage of one seed: both markets, the clocks, the ledger's folder, and the program's way to all of them."""
+
+import datetime as dt
+import random
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from agent import tuning
+from agent.app import App, Outside
+from agent.cli.in_process import InProcess
+from agent.clock import SteppedClock
+from agent.config.settings import Config, Listen, MarketSettings
+from agent.decide.limits import Limits
+from agent.decide.strategy import Tuned
+from agent.domain import gpu, money
+from agent.domain.deadline import Deadline
+from agent.domain.readiness import Readiness, ReadySign
+from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
+from agent.ledger.store import Ledger
+from agent.simulator.climate import Climate, Demand, Runpod
+from agent.simulator.server import Simulator
+from agent.simulator.world import World
+from tests.disasters import loop
+from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
+from tests.disasters.story import Story, Work
+from tests.support.scene import FLEET, KEY, START
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
+HOSTS = 40
+CREDIT = 2000.0
+URLS = {"vast": "http://vast.invalid", "runpod": "http://runpod.invalid"}
+
+
+class MachineClock:
+    """The machine's clock: what passes is true, what it says may be wrong."""
+
+    def __init__(self, true: SteppedClock) -> None:
+        self._true = true
+        self.off = dt.timedelta()
+
+    def now(self) -> dt.datetime:
+        """Return what the machine's wall clock says."""
+        return self._true.now() + self.off
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return self._true.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._true.sleep(seconds)
+
+
+@lru_cache(maxsize=1)
+def strategies() -> Mapping[str, Tuned]:
+    """Return the built-in strategies with their shipped numbers."""
+    return tuning.load()
+
+
+class Stage:
+    """Everything of one seed but the program itself."""
+
+    def __init__(self, story: Story, folder: Path) -> None:
+        self.story = story
+        self.folder = folder
+        self.clock = SteppedClock(START)
+        self.machine = MachineClock(self.clock)
+        climate = _climate(story.demand)
+        world = World(climate, seed=story.seed, start=self.clock.time(), hosts=HOSTS, credit=CREDIT)
+        self.simulator = Simulator(world, self.clock, seed=story.seed)
+        self.weather = Weather(story.strikes)
+        self.ids = random.Random(f"{story.seed}/ids")
+        self.fate = random.Random(f"{story.seed}/fate")
+        self.config = config(story, folder / "ledger.sqlite")
+
+    async def open(self, config: Config, process: Process, witness: Witness) -> App:
+        """Start a life of the daemon on a ledger."""
+        answers = {"vast": self.simulator.api.answer, "runpod": self.simulator.runpod_api.answer}
+        outside = Outside(
+            self.machine,
+            lambda _: KEY,
+            URLS,
+            new_id=lambda: f"{self.ids.getrandbits(64):016x}",
+            jitter=lambda: 0.5,
+            fleet_id=FLEET,
+            exchanges={
+                name: StruckExchange(name, InProcess(answers[name]), self.weather, witness, process, self.clock)
+                for name in self.story.markets
+            },
+        )
+        return await App.open(config, strategies(), outside)
+
+
+@lru_cache(maxsize=8)
+def _climate(demand: float) -> Climate:
+    return Climate(
+        name="disaster",
+        demand=Demand(arrivals=demand, taken=0.02, fight_back=0.0),
+        price_walks_per_day=0.0,
+        failures=0.0,
+        pull_failure_probability=0.0,
+        runpod=Runpod(mode="historical", credit=CREDIT),
+    )
+
+
+def config(story: Story, ledger: Path) -> Config:
+    """Return the files of a story as the program reads them."""
+    return Config(
+        file=ledger.with_name("agent.toml"),
+        digest="",
+        markets=tuple(MarketSettings(name, "", "still", "", None, spend=False) for name in story.markets),
+        limits=Limits(money.per_hour(20), money.per_hour(50), money.usd(500), money.usd(5000), story.instances or 40),
+        workloads=tuple(workload(work) for work in story.works),
+        poll=dt.timedelta(seconds=story.poll),
+        ledger=ledger,
+        listen=Listen("127.0.0.1", 0),
+        strategies=None,
+    )
+
+
+def workload(work: Work) -> Workload:
+    """Return a workload of a story."""
+    wants = Requirements(
+        gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090"), gpu.model("RTX A5000")), verified_only=False
+    )
+    return Workload(
+        name=work.name,
+        image="pytorch/pytorch:latest",
+        max_price=money.per_hour("0.9"),
+        strategy=work.strategy,
+        requirements=wants,
+        markets=work.markets,
+        slots=work.slots,
+        disk_gb=40,
+        image_gb=6.5,
+        environment=(("SIM_DONE_AFTER", f"{work.ends_after:g}"),) if work.ends_after else (),
+        checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
+        kind=WorkloadKind(work.kind),
+        ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
+        deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,
+    )
+
+
+@lru_cache(maxsize=1)
+def template() -> Path:
+    """Return a folder with a new ledger of our fleet, made once a process."""
+    folder = Path(tempfile.mkdtemp(prefix="gpubid-disasters-template-", dir=place()))
+
+    async def made(_: loop.Loop) -> None:
+        ledger = await Ledger.open(folder / "ledger.sqlite", clock=SteppedClock(START), fleet_id=FLEET)
+        await ledger.close()
+
+    loop.run(made)
+    return folder
+
+
+def place() -> Path | None:
+    """Return the memory file system, where there is one."""
+    return MEMORY if MEMORY.is_dir() else None
+
+
+def copy_template(folder: Path) -> None:
+    """Put a new ledger of our fleet into a folder."""
+    shutil.copytree(template(), folder, dirs_exist_ok=True)
