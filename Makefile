@@ -132,6 +132,10 @@ soak: setup ## Two simulated days in each of seven climates under ten seeds: no 
 storm: setup ## Sixty kill -9s a market over real processes, in transport faults and field lies: no orphan, no double rent, the right spend
 	@$(PYTHON) -m tests.storm
 
+.PHONY: disasters
+disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in faults, lies and deaths, judged every cycle
+	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
+
 .PHONY: nightly
 nightly: TOOLS += pg_ctlcluster:postgresql
 nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, a PostgreSQL, mutants of what decides
@@ -139,6 +143,9 @@ nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, 
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
 	@$(PYTHON) -m tests.storm --seed $$(date +%j)
+	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \
+	$(PYTHON) -m tests.disasters --seeds 10000 --first $$first \
+		&& $(PYTHON) -m tests.disasters --seeds 300 --first $$((first + 10000)) --folder $${TMPDIR:-/var/tmp}
 	@echo "mutants of domain and decide, for at most $(MUTANT_SECONDS) s, from where the last night stopped"
 	@timeout --signal INT $(MUTANT_SECONDS) $(BIN)/mutmut run >/dev/null 2>&1 || [ $$? = 124 ]
 	@$(BIN)/mutmut results --all true | sed 's/.*: //' | sort | uniq -c

@@ -42,7 +42,7 @@ STRATEGIES = ("patient", "patient", "ondemand", "hedged", "hedged", "deadline")
 def story(seed: int) -> Story:
     """Return the story of a seed."""
     dice = random.Random(f"disaster/{seed}")
-    markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (5, 2, 5))[0]
+    markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
     strikes = (*_strikes(dice, markets), *_commits(dice))
     return Story(
         seed,

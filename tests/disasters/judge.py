@@ -68,6 +68,7 @@ class Judge:
         self._ordered = ordered
         self._watch_cap(sight, config)
         self.money.see(sight)
+        self.releases.see(sight.now)
         return next(self._broken(sight, config, can_run), None)
 
     def last_word(self, cycle: int, ledger: Path) -> Broken | None:
@@ -92,6 +93,9 @@ class Judge:
     def _excuse(self, sight: Sight) -> str:
         if self._must_stop():
             return self._must_stop()
+        most = sight.app.rules.caps.instances
+        if most is not None and sum(lease.is_open for lease in sight.leases) >= most:
+            return "the cap on instances"
         return "a market fault" if sight.now - self.vanished_at < FAULT_SECONDS else ""
 
     def _watch_cap(self, sight: Sight, config: Config) -> None:

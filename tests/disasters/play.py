@@ -32,6 +32,9 @@ CALM_POLL = 290.0
 """Between two polls of the good weather at the end; steps of at most five minutes."""
 CALM_SECONDS = 3.4 * 3600
 MOST_CALM_CYCLES = 150
+ROOM = 1.3
+"""An ask so far under the price of a workload has room for disk, loading and a bid's headroom."""
+OWNERS_TO_SPREAD_OVER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +332,22 @@ class Player:
         return self.judge.look(sight, self.config, self.ordered, self._can_run)
 
     def _can_run(self, work: Workload) -> bool:
-        """Tell whether the market has room for one more slot of a workload."""
+        """Tell whether Vast has room for one more slot of a workload, also for a strategy that spreads over owners."""
         world = self.stage.simulator.world
-        if work.may_use("vast") and "vast" in self.story.markets:
-            held = {contract.slice.machine_id for contract in world.live_contracts()}
-            for slice_ in world.listed():
-                name = gpu.model(slice_.host.gpu.name)
-                if slice_.num_gpus != 1 or name not in work.requirements.gpu_models or slice_.machine_id in held:
-                    continue
-                floor = world.true_floor(slice_)
-                if floor is not None and world.ask(slice_) * 1.1 < work.max_price.dollars:
-                    return True
-        return False
+        if not work.may_use("vast") or "vast" not in self.story.markets:
+            return False
+        held = {contract.slice.machine_id for contract in world.live_contracts()}
+        owners = {contract.host.owner_id for contract in world.live_contracts()}
+        free = {
+            slice_.host.owner_id
+            for slice_ in world.listed()
+            if slice_.num_gpus == 1
+            and slice_.machine_id not in held
+            and gpu.model(slice_.host.gpu.name) in work.requirements.gpu_models
+            and world.true_floor(slice_) is not None
+            and world.ask(slice_) * ROOM < work.max_price.dollars
+        }
+        return len(free - owners) >= OWNERS_TO_SPREAD_OVER
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

@@ -29,7 +29,7 @@ from tests.disasters.story import Story, Work
 from tests.support.scene import FLEET, KEY, START
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
-HOSTS = 40
+HOSTS = 60
 CREDIT = 2000.0
 URLS = {"vast": "http://vast.invalid", "runpod": "http://runpod.invalid"}
 
@@ -123,9 +123,8 @@ def config(story: Story, ledger: Path) -> Config:
 
 def workload(work: Work) -> Workload:
     """Return a workload of a story."""
-    wants = Requirements(
-        gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090"), gpu.model("RTX A5000")), verified_only=False
-    )
+    models = tuple(gpu.model(name) for name in ("RTX 4090", "RTX 3090", "RTX A5000", "RTX 4080S"))
+    wants = Requirements(gpus=1, gpu_models=models, verified_only=False)
     return Workload(
         name=work.name,
         image="pytorch/pytorch:latest",
@@ -139,6 +138,7 @@ def workload(work: Work) -> Workload:
         environment=(("SIM_DONE_AFTER", f"{work.ends_after:g}"),) if work.ends_after else (),
         checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
         kind=WorkloadKind(work.kind),
+        done_line="done" if work.ends_after else "",
         ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
         deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,
     )

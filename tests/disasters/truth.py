@@ -60,6 +60,11 @@ class Truth:
         self.boxes: dict[tuple[str, str], Box] = {}
         self.live: list[Box] = []
 
+    @property
+    def now(self) -> float:
+        """Return the markets' time."""
+        return self._simulator.world.now
+
     def refresh(self, now: float) -> None:
         """Move the worlds to `now` and take in what is new."""
         self._simulator.advance_to(now)

@@ -25,10 +25,10 @@ class Mode(enum.Enum):
 
     def includes(self, other: "Mode") -> bool:
         """Tell whether what differs in another mode differs in this one too."""
-        order = list(Mode)
-        return order.index(self) >= order.index(other)
+        return _YEARS[self] >= _YEARS[other]
 
 
+_YEARS = {mode: year for year, mode in enumerate(Mode)}
 NAMES = tuple(mode.value for mode in Mode)
 
 

@@ -36,6 +36,8 @@ class Money:
         self._looked: dict[str, float] = {}
         self._rates: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], float] = {}
+        self._agreed: dict[tuple[str, str], float] = {}
+        self._at = truth.now
         self._above = 0.0
         self._below = 0.0
         self.judged = 0
@@ -58,6 +60,19 @@ class Money:
                 self._above += self._open.pop(key) * blind / 3600 * SURELY
             self._looked[market] = sight.now
         self._lied(sight)
+        self._dark(sight)
+
+    def _dark(self, sight: Sight) -> None:
+        """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
+        passed, self._at = sight.now - self._at, sight.now
+        for box in self._truth.live:
+            key = (box.market, box.instance_id)
+            if box.market != "runpod" or box.label is None:
+                continue
+            if box.thing.is_offline:
+                self._above += passed * self._agreed.get(key, 0.0) / 3600 * SURELY
+            else:
+                self._agreed[key] = max(self._agreed.get(key, 0.0), self._rates.get(key, 0.0))
 
     def _patience(self, box: Box) -> float:
         """Return how long what is no more is counted besides, until it is believed gone."""

@@ -6,6 +6,8 @@ from tests.disasters.orders import Order
 from tests.disasters.sight import Broken
 from tests.disasters.truth import Box, Truth
 
+LATELY_SECONDS = 3600.0
+
 
 class Releases:
     """Looks at every release of what truly runs. `ordered` says whether a person asked for an end of a workload."""
@@ -15,6 +17,8 @@ class Releases:
         self._ordered = ordered
         self._is_capped = is_capped
         self._pending: list[tuple[Box, bool]] = []
+        self._ran: dict[tuple[str, str], float] = {}
+        self._now = 0.0
         self.judged = 0
 
     def leaves(self, order: Order) -> None:
@@ -23,11 +27,16 @@ class Releases:
         if order.kind != "release" or box is None or box.label is None or not box.is_running:
             return
         others = (
-            each
-            for each in self._truth.live
-            if each is not box and each.label is not None and each.label.slot == box.label.slot and each.is_running
+            self._ran.get((each.market, each.instance_id), -LATELY_SECONDS)
+            for each in self._truth.boxes.values()
+            if each is not box and each.label is not None and each.label.slot == box.label.slot
         )
-        self._pending.append((box, any(others)))
+        self._pending.append((box, any(self._now - ran < LATELY_SECONDS for ran in others)))
+
+    def see(self, now: float) -> None:
+        """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
+        self._now = now
+        self._ran |= {(box.market, box.instance_id): now for box in self._truth.live if box.is_running}
 
     def judge(self, cycle: int, reason_of: Callable[[Box], str | None]) -> Iterator[Broken]:
         """Yield every such release whose recorded reason is none or untrue."""

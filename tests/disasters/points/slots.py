@@ -11,7 +11,7 @@ PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset(words.STANDING) | {words.HELD, "fleet"}
 RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full"})
 """Scopes of rests that keep a slot from being filled."""
-BY_CHOICE = frozenset({SPARE, WAITS})
+BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
@@ -31,7 +31,9 @@ class Slots:
         holds = self._holds(sight)
         for work in sight.app.rules.workloads:
             for place in work.places:
-                is_excused = bool(excuse) or holds.get(place) in BY_CHOICE or self._rests(sight, place)
+                # Work with a deadline waits for cheap capacity as long as its slack lasts.
+                chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
+                is_excused = bool(excuse) or chooses or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
                     self.judged += place in running

@@ -1,0 +1,107 @@
+"""`python -m tests.disasters`: plays so many seeds, and tells the first few that fail, shrunk; 1 if any does."""
+
+import argparse
+import collections
+import contextlib
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import structlog
+
+from tests.disasters import draw, play, shrink, tell
+from tests.disasters.play import Verdict
+from tests.disasters.sight import Broken
+from tests.disasters.story import Story
+
+QUIET = 50
+MOST_TOLD = 5
+
+
+def quietly() -> None:
+    """Let the program log nothing: what it would say of ten thousand disasters nobody reads."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(QUIET))
+
+
+def lived(seed: int, folder: Path | None = None) -> Verdict:
+    """Play the story of a seed."""
+    quietly()
+    return play.play(draw.story(seed), folder)
+
+
+def smallest(seed: int, broken: Broken) -> tuple[Story, Broken]:
+    """Return the least story of a seed that still fails at the same point, and how it fails."""
+    quietly()
+    found = [broken]
+
+    def fails(story: Story) -> bool:
+        again = play.play(story).broken
+        if again is None or again.point != broken.point:
+            return False
+        found.append(again)
+        return True
+
+    story = shrink.shrunk(draw.story(seed), fails)
+    return story, play.play(story).broken or broken
+
+
+def told(seed: int, broken: Broken) -> str:
+    """Return a failing seed in words, shrunk."""
+    story, smaller = smallest(seed, broken)
+    return "\n".join([*tell.story(story), f"  => {tell.verdict(smaller)}"])
+
+
+def main() -> int:
+    """Play the seeds."""
+    parser = argparse.ArgumentParser(prog="python -m tests.disasters", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--folder", type=Path, help="keep ledgers here, on disk, instead of in memory")
+    parser.add_argument("--shrink", type=int, default=MOST_TOLD, help="how many failing seeds are shrunk and told")
+    asked = parser.parse_args()
+    seeds = range(asked.first, asked.first + asked.seeds)
+    began = time.monotonic()
+    failed: list[tuple[int, Broken]] = []
+    verdicts: list[Verdict] = []
+    with ProcessPoolExecutor(asked.processes) as pool:
+        results = pool.map(lived, seeds, [asked.folder] * len(seeds), chunksize=4)
+        for seed, verdict in zip(seeds, results, strict=True):
+            verdicts.append(verdict)
+            if verdict.broken is not None:
+                failed.append((seed, verdict.broken))
+                _say(f"seed {seed}: {tell.verdict(verdict.broken)}")
+        _say(_summary(verdicts, failed, time.monotonic() - began))
+        for text in pool.map(told, *zip(*_one_of_each(failed, asked.shrink), strict=True)) if failed else ():
+            _say("", text)
+    return 1 if failed else 0
+
+
+def _one_of_each(failed: list[tuple[int, Broken]], most: int) -> list[tuple[int, Broken]]:
+    """Return failing seeds, of different points first."""
+    by_point: dict[int, list[tuple[int, Broken]]] = collections.defaultdict(list)
+    for each in failed:
+        by_point[each[1].point].append(each)
+    rounds = max(map(len, by_point.values()), default=0)
+    return [seeds[turn] for turn in range(rounds) for seeds in by_point.values() if turn < len(seeds)][:most]
+
+
+def _summary(verdicts: list[Verdict], failed: list[tuple[int, Broken]], seconds: float) -> str:
+    cycles = sum(verdict.cycles for verdict in verdicts)
+    whole = [verdict.judged[5] for verdict in verdicts if verdict.broken is None]
+    pace = f"{1000 * seconds / cycles:.2f} ms a cycle of wall time"
+    least = f"point 6 at least {min(whole, default=0)} times a seed"
+    played = f"{len(verdicts)} seeds, {cycles:,} cycles in {seconds:.0f} s ({pace})"
+    return f"{played}; {tell.counts(verdicts)}; {least}; {len(failed)} failed"
+
+
+def _say(*lines: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold."""
+
+import concurrent.futures
+import dataclasses
+
+import pytest
+
+from tests.disasters import __main__ as disasters
+from tests.disasters import draw, play, shrink, tell
+from tests.disasters.story import Deed, Story, Strike, Work
+
+SEEDS = range(1, 201)
+QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    disasters.quietly()
+
+
+def test_a_seed_tells_the_same_story_every_time() -> None:
+    assert draw.story(3) == draw.story(3)
+    assert play.play(draw.story(3)) == play.play(draw.story(3))
+
+
+def test_good_weather_breaks_nothing_and_every_slot_is_judged() -> None:
+    verdict = play.play(QUIET)
+    assert verdict.broken is None
+    assert verdict.judged[0] > 100
+    assert verdict.judged[3] > 100
+    assert verdict.judged[5] >= 10
+
+
+def test_a_story_shrinks_to_what_it_takes_to_fail() -> None:
+    needed, idle = Strike("vast", "rent", 2, "lost_after"), Strike("vast", "look", 1, "slow", times=3)
+    story = dataclasses.replace(QUIET, strikes=(idle, needed), deeds=(Deed(5, "pause"), Deed(9, "kill")))
+    small = shrink.shrunk(story, lambda each: needed in each.strikes and len(each.deeds) > 0)
+    assert small.strikes == (needed,)
+    assert len(small.deeds) == 1
+    assert "the answer is lost" in "\n".join(tell.story(small))
+
+
+@pytest.mark.nightly
+def test_two_hundred_seeds_hold() -> None:
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        verdicts = list(pool.map(disasters.lived, SEEDS, chunksize=4))
+    failed = [(seed, each.broken) for seed, each in zip(SEEDS, verdicts, strict=True) if each.broken is not None]
+    assert not failed, "\n\n".join(disasters.told(seed, broken) for seed, broken in failed[:2])
