@@ -260,7 +260,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
         rivals=view.rivals,
         worth=view.workload.max_price,
     )
-    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     elsewhere = [] if bid is None else [bid]
     made = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
     return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence, *made.reason.options))

@@ -276,7 +276,7 @@ def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Kee
         return None
     if to.way.tenure is Tenure.ON_DEMAND:
         return recovery.go(slot, to, keeping.chosen(to, kept))
-    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     return better.go_back(slot, view.workload, to, params.return_gain, params.return_horizon_hours, here)
 
 
@@ -359,7 +359,7 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         fastest=view.fastest,
         rivals=view.rivals,
     )
-    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     return recovery.recover(slot, view.workload, [] if best is None else [best], here, numbers, view.now)
 
 
@@ -374,7 +374,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
         return None
     resting = hedging.lost_hosts(view, params.host_rest)
-    rested = [candidate for candidate in grounds.bids if candidate.offer.host_id not in resting]
+    rested = [candidate for candidate in grounds.bids if candidate.offer.host not in resting]
     best = grounds.spread.first(slot.slot, rested, may_crowd=False)
     gain, hours = params.return_gain, params.return_horizon_hours
     return better.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
@@ -385,7 +385,7 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     params, view = grounds.params, grounds.view
     if not view.has_offers or view.now - held.state_since < params.leave_after:
         return None
-    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     best, hours = grounds.bid(slot), params.return_horizon_hours
     return better.go_back(slot, view.workload, best, params.leave_gain, hours, here, is_by_speed=view.fastest > 0)
 

@@ -70,7 +70,7 @@ class Patient:
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
-            here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+            here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
             others = _elsewhere(view, shortlist, params)
             return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
         if recovery.ends_soon(held, view.now):
@@ -104,7 +104,7 @@ def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[
     if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:
         return [best]
     asks = view.ranking(_asks(view, params))
-    return [best, *islice((ask for ask in asks if ask.offer.host_id != best.offer.host_id), 1)]
+    return [best, *islice((ask for ask in asks if ask.offer.host != best.offer.host), 1)]
 
 
 def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
@@ -146,7 +146,7 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
     after, gain = (params.leave_after, params.leave_gain) if is_bid else (params.return_after, params.return_gain)
     if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
-    here = price.contested_hazard(view.hosts.get(held.host_id), view.market_hazard)
+    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     return better.go_back(
         slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
     )

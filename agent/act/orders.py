@@ -1,14 +1,14 @@
 """A person's order, read against what there is: what it means, what it writes down, and what it does at once.
 
-Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:ID, owner:ID, market:NAME, and for `unlock`
-anything that `gpubid fleet` shows as resting.
+Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID
+(host:ID where one market alone has it), market:NAME, and for `unlock` anything that `gpubid fleet` shows as resting.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.act import record
+from agent.act import places, record
 from agent.decide import cooldown, endings, halt, words
 from agent.decide.facts import ProgressTold
 from agent.domain.cooldown import Cooldown
@@ -212,18 +212,19 @@ def _is_counted(rest: Cooldown, key: str) -> bool:
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or any rest that the agent made itself, by the name under which `gpubid fleet` shows it."""
     lifts = []
+    target = _place(order.target, grounds) if places.is_place(order.target) else order.target
     for rest in grounds.known.cooldowns:
         if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD, "fleet"}:
             continue
         shown = f"{rest.scope}:{rest.key}"
         bare = rest.key if rest.scope == words.LOCK else shown
-        if order.target in {shown, bare, bare.removeprefix("workload:").removeprefix("slot:")}:
+        if target in {shown, bare, bare.removeprefix("workload:").removeprefix("slot:")}:
             lifts.append((rest.scope, rest.key))
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
         return _lifted(order, grounds, (words.LOCK,), ())
     if not lifts:
         raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
-    return Meaning(order.target, f"unlock {order.target}", lifts=tuple(lifts))
+    return Meaning(target, f"unlock {target}", lifts=tuple(lifts))
 
 
 def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
@@ -231,11 +232,11 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     if len(held) != 1:
         ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
         raise OrderError("not_held", f"{order.target!r} does not name one held lease; held are: {ids}")
-    places = {str(place): place for work in grounds.workloads for place in work.places}
-    into = places.get(order.into or str(held[0].slot))
+    slots = {str(place): place for work in grounds.workloads for place in work.places}
+    into = slots.get(order.into or str(held[0].slot))
     if into is None:
         name = order.into or str(held[0].slot)
-        raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(places)}")
+        raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(slots)}")
     _refuse_filled(into, grounds)
     adopted = replace(held[0], is_held=False, slot=into)
     return Meaning(f"slot:{into}", f"adopt {held[0].lease_id} into {into}", adopted=adopted)
@@ -274,10 +275,9 @@ def _target(target: str, grounds: Grounds) -> tuple[str, tuple[Lease, ...]]:
     kind, _, name = target.partition(":")
     if kind == "market" and name in grounds.markets:
         return target, tuple(lease for lease in leases if lease.market == name)
-    if kind == "host" and name:
-        return target, tuple(lease for lease in leases if lease.host_id == name)
-    if kind == "owner" and name:
-        return target, tuple(lease for lease in leases if lease.owner_id == name)
+    if places.is_place(target):
+        key = _place(target, grounds)
+        return key, places.leases_at(key, leases)
     mine = tuple(lease for lease in leases if target in {lease.slot.workload, str(lease.slot)})
     if any(work.name == target for work in grounds.workloads) or any(lease.slot.workload == target for lease in mine):
         return f"workload:{target}", mine
@@ -288,6 +288,13 @@ def _target(target: str, grounds: Grounds) -> tuple[str, tuple[Lease, ...]]:
         return f"lease:{named[0].lease_id}", named
     names = ", ".join(work.name for work in grounds.workloads)
     raise OrderError("unknown_target", f"nothing is named {target!r}; workloads: {names}; {_open(grounds)}")
+
+
+def _place(target: str, grounds: Grounds) -> str:
+    try:
+        return places.key(target, grounds.markets, grounds.known)
+    except places.AmbiguousPlaceError as error:
+        raise OrderError("ambiguous_place", str(error)) from error
 
 
 def _workload_of(key: str) -> str:

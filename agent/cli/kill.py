@@ -21,7 +21,9 @@ Answer = dict[str, list[dict[str, Any]]]
 def kill(
     target: Annotated[
         str | None,
-        typer.Argument(help="NAME, NAME/SLOT, a lease or instance id, host:ID, owner:ID or market:NAME; else all."),
+        typer.Argument(
+            help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME; else all."
+        ),
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     keep_disks: Annotated[

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
 
 Target = Annotated[
-    str, typer.Argument(help="NAME, NAME/SLOT, a lease or instance id, host:ID, owner:ID or market:NAME.")
+    str, typer.Argument(help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME.")
 ]
 
 
@@ -59,7 +59,8 @@ def resume(
 
 def release(
     targets: Annotated[
-        list[str], typer.Argument(help="Lease or instance ids, NAME, NAME/SLOT, host:ID, owner:ID or market:NAME.")
+        list[str],
+        typer.Argument(help="Lease or instance ids, NAME, NAME/SLOT, host:MARKET/ID, owner:MARKET/ID or market:NAME."),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,

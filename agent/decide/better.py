@@ -5,7 +5,6 @@ from datetime import timedelta
 from agent.decide import price, recovery
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.decision import Option, Reason, Term
-from agent.domain.host import is_same_place
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
@@ -74,7 +73,7 @@ def _is_bid(best: Candidate) -> bool:
 
 def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
     """Tell whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
-    if held.tenure is best.way.tenure and is_same_place(held.host_id, best.offer.host_id):
+    if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
         return False
     if held.tenure is Tenure.INTERRUPTIBLE:
         return slot.runs < MOST_LEAVES

@@ -9,7 +9,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.host import HostRecord, exposed
+from agent.domain.host import HostKey, HostRecord, exposed
 from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
@@ -22,7 +22,7 @@ class Book:
 
     leases: dict[str, Lease] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
-    hosts: dict[str, HostRecord] = field(default_factory=dict)
+    hosts: dict[HostKey, HostRecord] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, datetime] = field(default_factory=dict)
     left: dict[Slot, str] = field(default_factory=dict)
@@ -52,8 +52,8 @@ class Book:
 
     def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
         """Add to the record of a lease's host."""
-        known = self.hosts.get(held.host_id) or HostRecord(held.market, held.host_id, held.owner_id)
-        self.hosts[held.host_id] = exposed(known, more, now)
+        known = self.hosts.get(held.host) or HostRecord(held.market, held.host_id, held.owner_id)
+        self.hosts[held.host] = exposed(known, more, now)
 
     def learn(self, fact: Fact, now: datetime, image_gb: Mapping[str, float]) -> None:
         """Remember what happened; `image_gb` is the image of each workload, by name."""

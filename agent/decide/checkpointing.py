@@ -33,7 +33,7 @@ def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
 
 def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
     """Return how often what runs on a lease should write."""
-    record = learning.pooled(fleet.hosts, fleet.now).get(held.host_id)
+    record = learning.pooled(fleet.hosts, fleet.now).get(held.host)
     view = fleet.markets.get(held.market)
     offers = view.offers_on(held.host_id) if view is not None else ()
     own = price.host_hazard(offers[0].reliability if offers else RELIABILITY, record)

@@ -15,6 +15,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.recovery import COOL_OFF
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
+from agent.domain.host import HostKey
 from agent.domain.instance import Instance
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
@@ -141,7 +142,7 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
-    rest = Cooldown(FAST_EXIT, f"{work.name}@{held.host_id}", fleet.now + FAST_EXITS_KEPT, why)
+    rest = Cooldown(FAST_EXIT, f"{work.name}@{held.host}", fleet.now + FAST_EXITS_KEPT, why)
     return Marked(rest, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
 
 
@@ -229,6 +230,6 @@ def _count(standing: Iterable[tuple[str, str]], scope: str, work: Workload) -> i
     return sum(1 for of, key in standing if of == scope and key.rpartition("@")[0] == work.name)
 
 
-def is_avoided(work: Workload, host_id: str, cooling: Iterable[str]) -> bool:
+def is_avoided(work: Workload, host: HostKey, cooling: Iterable[str]) -> bool:
     """Tell whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
-    return f"{FAST_EXIT}:{work.name}@{host_id}" in cooling
+    return f"{FAST_EXIT}:{work.name}@{host}" in cooling

@@ -10,6 +10,7 @@ from agent.decide.plan import Plan
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
 from agent.domain.fleet import Fleet
+from agent.domain.host import HostKey
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
@@ -41,8 +42,8 @@ class Explanation:
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
     book = match.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
-    rented = {decision.offer.host_id for decision in made.decisions if isinstance(decision, Rent)}
-    held = {lease.host_id for lease in fleet.leases if lease.is_open} - rented
+    rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
+    held = {lease.host for lease in fleet.leases if lease.is_open} - rented
     taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))
     hazard = learning.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = learning.pooled(fleet.hosts, fleet.now)
@@ -68,10 +69,10 @@ def _advised(fleet: Fleet, made: Plan, work: Workload) -> Iterator[tuple[str, st
 
 
 def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
-    seen: set[str] = set()
+    seen: set[HostKey] = set()
     for candidate in ranked:
-        if candidate.offer.host_id not in seen:
-            seen.add(candidate.offer.host_id)
+        if candidate.offer.host not in seen:
+            seen.add(candidate.offer.host)
             yield candidate
 
 

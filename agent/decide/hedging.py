@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from agent.decide.recovery import OF_THE_MARKET
 from agent.decide.strategy import Candidate, View
-from agent.domain import host
+from agent.domain.host import HostKey
 from agent.domain.lease import LeaseState
 from agent.domain.workload import Slot
 
@@ -36,29 +36,29 @@ class Spread:
         is_split = len(view.markets) > 1
         self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
         open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
-        self._places = {held.slot: (held.host_id, held.owner_id, held.market) for held in open_ones}
+        self._places = {held.slot: (held.host, held.owner) for held in open_ones}
         # Of a pool nobody knows how many hosts it has: its owner and market bound it.
-        self._hosts = {held.host_id for held in view.leases}
+        self._hosts = {held.host for held in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
         """Tell whether a slot may go there within the shares; an owner nobody knows counts as another."""
         others = [where for place, where in self._places.items() if place != slot]
         offer = candidate.offer
-        on_host = sum(host.is_same_place(where[0], offer.host_id) for where in others)
-        on_owner = sum(bool(offer.owner_id) and where[1] == offer.owner_id for where in others)
-        on_market = sum(where[2] == offer.market for where in others)
+        on_host = sum(where[0].is_same_place(offer.host) for where in others)
+        on_owner = sum(offer.owner.is_known and where[1] == offer.owner for where in others)
+        on_market = sum(where[0].market == offer.market for where in others)
         is_within = on_host < self._most_on_host and on_owner < self._most_on_owner
         return is_within and on_market < self._most_on_market
 
     def is_free(self, candidate: Candidate) -> bool:
         """Tell whether no slot of the workload stands on the host or was sent there in this plan."""
-        return candidate.offer.host_id not in self._hosts or host.is_pool(candidate.offer.host_id)
+        return candidate.offer.host not in self._hosts or candidate.offer.host.is_pool
 
     def put(self, slot: Slot, candidate: Candidate) -> None:
         """Count a slot where it goes."""
         offer = candidate.offer
-        self._places[slot] = offer.host_id, offer.owner_id, offer.market
-        self._hosts.add(offer.host_id)
+        self._places[slot] = offer.host, offer.owner
+        self._hosts.add(offer.host)
 
     def first(self, slot: Slot, ranked: Iterable[Candidate], *, may_crowd: bool) -> Candidate | None:
         """Return the best candidate on a free host within the shares; outside of them where that is allowed."""
@@ -79,6 +79,6 @@ def loss_rate(view: View, window: timedelta) -> float:
     return taken / max(view.workload.slots, 1) / max(window / timedelta(hours=1), 1e-9)
 
 
-def lost_hosts(view: View, rest: timedelta) -> frozenset[str]:
+def lost_hosts(view: View, rest: timedelta) -> frozenset[HostKey]:
     """Return the hosts that interrupted the workload within `rest` before now."""
-    return frozenset(loss.host_id for loss in view.losses if view.now - loss.at < rest)
+    return frozenset(loss.host for loss in view.losses if view.now - loss.at < rest)

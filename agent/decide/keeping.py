@@ -11,8 +11,9 @@ from datetime import timedelta
 
 from agent.decide import learning, losing, recovery, warm
 from agent.decide.strategy import Candidate, View
-from agent.domain import host, usefulness
+from agent.domain import usefulness
 from agent.domain.decision import Option, Reason
+from agent.domain.host import HostKey, OwnerKey
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
 
@@ -38,7 +39,7 @@ class Numbers:
 class _Spot:
     """A place of the choice: its host, what stands there, and what may be rented there."""
 
-    host_id: str
+    host: HostKey
     place: warm.Place
     candidate: Candidate | None
 
@@ -93,11 +94,11 @@ def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence
 def _less_standing(
     made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: warm.Terms, view: View
 ) -> Keeping:
-    left = {spot.host_id: count for spot, count in zip(spots, made.choice.spots, strict=True)}
+    left = {spot.host: count for spot, count in zip(spots, made.choice.spots, strict=True)}
     on_demand, standing = made.choice.on_demand, set()
     for lease in held:
-        if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host_id, 0) > 0:
-            left[lease.host_id] -= 1
+        if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host, 0) > 0:
+            left[lease.host] -= 1
         elif lease.tenure is not Tenure.INTERRUPTIBLE and on_demand > 0:
             on_demand -= 1
         else:
@@ -107,7 +108,7 @@ def _less_standing(
         made.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
     for spot in spots:
         if spot.candidate is not None:
-            made.spots.extend([spot.candidate] * left[spot.host_id])
+            made.spots.extend([spot.candidate] * left[spot.host])
     # What is refused to a slot that is missing anyway costs nothing; a lack that on-demand outbids is covered.
     made.on_demand = warm.cover(on_demand, terms)
     made.standing = frozenset(standing)
@@ -124,26 +125,26 @@ def _held(view: View) -> Iterator[Lease]:
 
 
 def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: Numbers) -> Iterator[_Spot]:
-    offered = {bid.offer.host_id: bid for bid in reversed(bids[:LOOK_AT])}
-    for host_id in dict.fromkeys(lease.host_id for lease in held):
-        there = [lease for lease in held if lease.host_id == host_id]
-        more = offered.pop(host_id, None)
+    offered = {bid.offer.host: bid for bid in reversed(bids[:LOOK_AT])}
+    for host in dict.fromkeys(lease.host for lease in held):
+        there = [lease for lease in held if lease.host == host]
+        more = offered.pop(host, None)
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
-        lost = (loss.at for loss in view.losses if loss.host_id == host_id and loss.cause in recovery.OF_THE_MARKET)
+        lost = (loss.at for loss in view.losses if loss.host == host and loss.cause in recovery.OF_THE_MARKET)
         # What just lost a part is as young as what was just begun.
         since = max((min(lease.began for lease in there), *lost))
-        room = view.workload.slots if more is not None and host.is_pool(host_id) else len(there)
-        hazards = _hazards(view, host_id, there[0].owner_id, max((view.now - since) / _HOUR, 0.0))
-        yield _Spot(host_id, warm.Place(rate, *hazards, len(there), room, there[0].market), more)
-    for host_id, bid in reversed(offered.items()):
+        room = view.workload.slots if more is not None and host.is_pool else len(there)
+        hazards = _hazards(view, host, there[0].owner, max((view.now - since) / _HOUR, 0.0))
+        yield _Spot(host, warm.Place(rate, *hazards, len(there), room, there[0].market), more)
+    for host, bid in reversed(offered.items()):
         rate = (bid.way.rate + bid.offer.disk_rate(view.workload.disk_gb)).dollars
-        room = view.workload.slots if host.is_pool(host_id) else 1
-        dearer, hazards = rate * (1 + numbers.least_gain), _hazards(view, host_id, bid.offer.owner_id, 0.0)
-        yield _Spot(host_id, warm.Place(dearer, *hazards, 0, room, bid.offer.market), bid)
+        room = view.workload.slots if host.is_pool else 1
+        dearer, hazards = rate * (1 + numbers.least_gain), _hazards(view, host, bid.offer.owner, 0.0)
+        yield _Spot(host, warm.Place(dearer, *hazards, 0, room, bid.offer.market), bid)
 
 
-def _hazards(view: View, host_id: str, owner_id: str, age: float) -> tuple[float, float]:
-    record = learning.of_host(view.hosts, host_id, owner_id)
+def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[float, float]:
+    record = learning.of_host(view.hosts, host, owner)
     return losing.expected(record, losing.ordinary(view.everything), age)
 
 

@@ -16,39 +16,44 @@ from datetime import datetime
 
 from agent.decide import price
 from agent.domain import offer
-from agent.domain.host import HostRecord, decayed
+from agent.domain.host import HostKey, HostRecord, OwnerKey, decayed
 
 OWNER_WEIGHT = 0.25
 """How much an hour on another host of the same owner counts. Assumed: owners run like hosts in like places."""
 _OWNER = "owner:"
 
 
-def pooled(hosts: Mapping[str, HostRecord], now: datetime) -> Mapping[str, HostRecord]:
-    """Return what each host is judged by, and under "owner:ID" what a host of a known owner is judged by."""
-    own = {host_id: decayed(record, now) for host_id, record in hosts.items()}
-    owners: dict[str, HostRecord] = {}
+def pooled(hosts: Mapping[HostKey, HostRecord], now: datetime) -> Mapping[HostKey, HostRecord]:
+    """Return what each host is judged by, and under `_of_owner` what a host of a known owner is judged by."""
+    own = {key: decayed(record, now) for key, record in hosts.items()}
+    owners: dict[OwnerKey, HostRecord] = {}
     for record in own.values():
-        if record.owner_id:
-            nothing = HostRecord(record.market, _OWNER + record.owner_id, record.owner_id)
-            owners[record.owner_id] = owners.get(record.owner_id, nothing).plus(record, OWNER_WEIGHT)
-    found = {host_id: _with_owner(record, owners) for host_id, record in own.items()}
-    return found | {_OWNER + owner_id: record for owner_id, record in owners.items()}
+        if record.owner.is_known:
+            nothing = HostRecord(*_of_owner(record.owner), record.owner_id)
+            owners[record.owner] = owners.get(record.owner, nothing).plus(record, OWNER_WEIGHT)
+    found = {key: _with_owner(record, owners) for key, record in own.items()}
+    return found | {_of_owner(owner): record for owner, record in owners.items()}
 
 
-def _with_owner(record: HostRecord, owners: Mapping[str, HostRecord]) -> HostRecord:
+def _of_owner(owner: OwnerKey) -> HostKey:
+    """Return the key that stands for any host of an owner."""
+    return HostKey(owner.market, _OWNER + owner.owner_id)
+
+
+def _with_owner(record: HostRecord, owners: Mapping[OwnerKey, HostRecord]) -> HostRecord:
     """Return a host's record and its owner's; what it brought to its owner's itself is taken out again."""
-    owner = owners.get(record.owner_id)
+    owner = owners.get(record.owner)
     return record if owner is None else record.plus(owner).plus(record, -OWNER_WEIGHT)
 
 
-def of_offer(hosts: Mapping[str, HostRecord], candidate: offer.Offer) -> HostRecord | None:
+def of_offer(hosts: Mapping[HostKey, HostRecord], candidate: offer.Offer) -> HostRecord | None:
     """Return what an offer's host is judged by, from what `pooled` made, or None."""
-    return of_host(hosts, candidate.host_id, candidate.owner_id)
+    return of_host(hosts, candidate.host, candidate.owner)
 
 
-def of_host(hosts: Mapping[str, HostRecord], host_id: str, owner_id: str) -> HostRecord | None:
+def of_host(hosts: Mapping[HostKey, HostRecord], host: HostKey, owner: OwnerKey) -> HostRecord | None:
     """Return what a host is judged by, from what `pooled` made: its own record, else its owner's, or None."""
-    return hosts.get(host_id) or hosts.get(_OWNER + owner_id)
+    return hosts.get(host) or hosts.get(_of_owner(owner))
 
 
 def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:

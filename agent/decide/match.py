@@ -34,7 +34,7 @@ class Refusal:
 class Taken:
     """What may not be rented now: hosts that already hold a lease of ours, and what is cooling down (why, by key)."""
 
-    hosts: Collection[str] = frozenset()
+    hosts: Collection[host.HostKey] = frozenset()
     cooling: Mapping[str, str] | None = None
 
 
@@ -79,7 +79,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
 
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
-    if candidate.host_id in taken.hosts and not host.is_pool(candidate.host_id):
+    if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     if taken.cooling:
         for key in _resting_keys(candidate):
@@ -127,14 +127,14 @@ def cheapest(
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:
     """Tell whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
-    if row.host_id in taken.hosts and not host.is_pool(row.host_id):
+    if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
     cooling = taken.cooling
     return not cooling or not any(key in cooling for key in _resting_keys(row))
 
 
 def _resting_keys(row: offer.Offer) -> tuple[str, ...]:
-    return f"offer:{row.offer_id}", f"host:{row.host_id}", f"owner:{row.owner_id}", f"market:{row.market}"
+    return f"offer:{row.key}", f"host:{row.host}", f"owner:{row.owner}", f"market:{row.market}"
 
 
 @lru_cache(maxsize=65_536)

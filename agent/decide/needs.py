@@ -7,6 +7,7 @@ from datetime import datetime
 from agent.decide import cooldown, recovery, reload, slots, words
 from agent.decide import task as tasks
 from agent.domain.fleet import Fleet
+from agent.domain.host import HostKey
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
@@ -25,12 +26,12 @@ class Need:
     """A workload that has to choose.
 
     `key` changes when there is a new choice to make; `held_hosts` are those of its paused leases, whose own price
-    decides whether to stay, as (market, host).
+    decides whether to stay.
     """
 
     workload: Workload
     key: tuple[str, ...]
-    held_hosts: tuple[tuple[str, str], ...]
+    held_hosts: tuple[HostKey, ...]
 
 
 def needs(fleet: Fleet) -> tuple[Need, ...]:
@@ -61,7 +62,7 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
 
 def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:
     key: list[str] = []
-    hosts: list[tuple[str, str]] = []
+    hosts: list[HostKey] = []
     for place in work.places:
         if words.standstill(fleet, place, cooling) is not None:
             continue
@@ -74,7 +75,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
         # Near the last call prices are asked for anew every few minutes, whatever was asked before.
         key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
-        hosts += [(lease.market, lease.host_id) for lease in leases if lease.state is LeaseState.PAUSED]
+        hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
     return Need(work, tuple(key), tuple(hosts)) if key else None
 
 

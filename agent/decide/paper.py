@@ -19,7 +19,7 @@ from agent.decide import price
 from agent.domain.decision import Rent
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.gpu import GpuModel
-from agent.domain.host import is_pool
+from agent.domain.host import HostKey, is_pool
 from agent.domain.instance import Instance, InstanceState
 from agent.domain.interruption import MarketEvent
 from agent.domain.lease import Lease, LeaseState
@@ -95,7 +95,9 @@ class Paper:
     def rent(self, decision: Rent, work: Workload, fleet: Fleet) -> str | None:
         """Return the id of a new instance; None where its bid is under the floor or the host is taken."""
         offer, bid = decision.offer, decision.bid
-        is_taken = any(held.host_id == offer.host_id for held in self.held.values()) and not is_pool(offer.host_id)
+        is_taken = any(HostKey(held.market, held.host_id) == offer.host for held in self.held.values()) and not is_pool(
+            offer.host_id
+        )
         if is_taken or (bid is not None and (offer.floor is None or bid < offer.floor)):
             return None
         self.rents += 1
@@ -233,7 +235,7 @@ def _twin(held: Held, fleet: Fleet) -> Lease | None:
         (
             lease
             for lease in fleet.leases
-            if (lease.market, lease.host_id) == (held.market, held.host_id)
+            if lease.host == HostKey(held.market, held.host_id)
             and lease.tenure is Tenure.INTERRUPTIBLE
             and lease.is_open
             and lease.state is not LeaseState.RELEASING

@@ -37,7 +37,7 @@ from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned,
 from agent.domain import money, usefulness
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostRecord, is_pool
+from agent.domain.host import HostKey, HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
@@ -58,10 +58,10 @@ class Ground:
     """What all workloads of one plan share: arranged offers, hosts in use, what rests, and searches begun."""
 
     books: match.Library
-    used_hosts: set[str]
+    used_hosts: set[HostKey]
     cooling: Mapping[str, str]
     market_hazard: float
-    hosts: Mapping[str, HostRecord]
+    hosts: Mapping[HostKey, HostRecord]
     everything: HostRecord
     rivals: rivals.Rivals
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def plan(
                 decision = rent if isinstance(rent, Hold) else decision
             now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
-                ground.used_hosts.add(decision.offer.host_id)
+                ground.used_hosts.add(decision.offer.host)
             decisions.append(decision)
     return Plan(
         fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads}
@@ -123,12 +123,12 @@ def unpaid(fleet: Fleet, why: str) -> Fleet:
 
 def _ground(fleet: Fleet) -> Ground:
     # A bid beside an instance of the same account, ours or not, may push that one off its own host.
-    listed = {row.host_id for view in fleet.markets.values() for row in view.instances}
-    in_doubt = {intent.host_id for intent in fleet.intents if intent.is_open and intent.host_id}
+    listed = {row.host for view in fleet.markets.values() for row in view.instances}
+    in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     everything = learning.total(fleet.hosts.values(), fleet.now)
     return Ground(
         books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
-        used_hosts={lease.host_id for lease in fleet.leases if lease.is_open} | in_doubt | listed,
+        used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
         market_hazard=learning.hazard_of(everything),
         hosts=learning.pooled(fleet.hosts, fleet.now),
@@ -192,16 +192,16 @@ def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:
     """Yield candidates on distinct hosts that no lease of ours uses, also as the plan goes on renting."""
-    yielded: set[str] = set()
+    yielded: set[HostKey] = set()
     owners = spread.owners(fleet, work)
     for candidate in _search(fleet, work, pricing, ground):
-        host = candidate.offer.host_id
-        is_taken = host in yielded or (host in ground.used_hosts and not is_pool(host))
-        is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner_id, owners)
+        host = candidate.offer.host
+        is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
+        is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not endings.is_avoided(work, host, ground.cooling):
             yielded.add(host)
             # What is yielded is taken before the next is asked for.
-            owners[candidate.offer.owner_id] += 1
+            owners[candidate.offer.owner] += 1
             yield candidate
 
 

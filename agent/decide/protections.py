@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.domain.cooldown import Cooldown
+from agent.domain.host import OwnerKey
 from agent.domain.interruption import Cause
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
@@ -72,7 +73,7 @@ class Protection:
             if key and max(since.get(f"{self.name}:{key}", now - self.lookback), now - self.lookback) < incident.at:
                 found.setdefault(key, []).append(incident)
         for key, mine in sorted(found.items()):
-            count = len({incident.host_id for incident in mine}) if self.is_by_host else len(mine)
+            count = len({(incident.market, incident.host_id) for incident in mine}) if self.is_by_host else len(mine)
             if count > self.bears + exposed.get(key, 0):
                 sentence = f"{count} {self.reason} within {_span(self.lookback)}: {key} rests for {_span(self.rest)}"
                 yield Trip(Cooldown(self.name, key, now + self.rest, sentence), self.name, mine[0].market, sentence)
@@ -102,7 +103,8 @@ def _refused(incident: Incident) -> str:
 
 
 def _of_owner(incident: Incident) -> str:
-    return incident.owner_id if incident.cause in OF_THE_HOST else ""
+    is_one = incident.cause in OF_THE_HOST and bool(incident.owner_id)
+    return str(OwnerKey(incident.market, incident.owner_id)) if is_one else ""
 
 
 ALL = (

@@ -7,14 +7,14 @@ from datetime import datetime
 from agent.decide import learning, match, price, protections
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain import offer, workload
-from agent.domain.host import HostRecord
+from agent.domain.host import HostKey, HostRecord
 
 
 def ranking(
     book: match.Book,
     work: workload.Workload,
     pricing: Pricing,
-    hosts: Mapping[str, HostRecord],
+    hosts: Mapping[HostKey, HostRecord],
     taken: match.Taken,
     now: datetime,
     market_loss_rate: float,

@@ -35,7 +35,7 @@ def seen(
     if after.state is LeaseState.RUNNING and not kind:
         after, kind = _judged(fleet, view, work, after, row)
         if kind == "lease.not_ready" and after.has_failed:
-            rest = Cooldown("host", held.host_id, fleet.now + cooldown.START_FAILED, "a lease that was never ready")
+            rest = Cooldown("host", str(held.host), fleet.now + cooldown.START_FAILED, "a lease that was never ready")
     if after == now:
         return so_far
     late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()

@@ -228,9 +228,9 @@ def _lost(
 
 def _rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
     if has_failed:
-        return Cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start")
+        return Cooldown("host", str(held.host), now + cooldown.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
-        return Cooldown("host", held.host_id, now + cooldown.HOST_LOST, why.value)
+        return Cooldown("host", str(held.host), now + cooldown.HOST_LOST, why.value)
     return None
 
 

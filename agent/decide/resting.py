@@ -35,21 +35,21 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], no
     An offer whose bids are refused again and again rests ever longer: its quote is stale.
     """
     if isinstance(decision, Rent):
-        return tuple(_of_offer(decision.offer.offer_id, reason, known, now))
+        return tuple(_of_offer(decision.offer.key, reason, known, now))
     if reason in CANNOT_START and isinstance(decision, Resume | Rebid):
         why = f"a start that was refused: {reason}"
         return (Cooldown(cooldown.FULL, decision.lease.lease_id, now + cooldown.HOST_FULL, why),)
     return ()
 
 
-def _of_offer(offer_id: str, reason: str, known: Iterable[Cooldown], now: datetime) -> Iterable[Cooldown]:
+def _of_offer(offer: str, reason: str, known: Iterable[Cooldown], now: datetime) -> Iterable[Cooldown]:
     rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
     if reason == TOO_LOW:
-        counted = (each.code for each in known if (each.scope, each.key) == (cooldown.REFUSALS, offer_id))
+        counted = (each.code for each in known if (each.scope, each.key) == (cooldown.REFUSALS, offer))
         count = int(next(counted, "0").partition(" ")[0]) + 1
-        yield Cooldown(cooldown.REFUSALS, offer_id, now + cooldown.REFUSALS_KEPT, f"{count} refused bids")
+        yield Cooldown(cooldown.REFUSALS, offer, now + cooldown.REFUSALS_KEPT, f"{count} refused bids")
         rest = cooldown.after_refusals(count)
-    yield Cooldown("offer", offer_id, now + rest, why)
+    yield Cooldown("offer", offer, now + rest, why)
 
 
 def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
@@ -61,10 +61,10 @@ def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
         key = f"{held.slot.workload}@{held.lease_id}"
         found.append(Cooldown(endings.FAILED_START, key, now + endings.FAILED_STARTS_KEPT, code))
     if code in FAILED_STARTS:
-        found.append(Cooldown("host", held.host_id, now + cooldown.START_FAILED, "a failed start"))
+        found.append(Cooldown("host", str(held.host), now + cooldown.START_FAILED, "a failed start"))
     elif code == "mismatch":
         why = "a rent that was not what was asked for"
-        found.append(Cooldown("host", held.host_id, now + cooldown.START_FAILED, why))
+        found.append(Cooldown("host", str(held.host), now + cooldown.START_FAILED, why))
     elif code == "moved":
-        found.append(Cooldown("host", held.host_id, now + cooldown.HOST_LEFT, "we left it a moment ago"))
+        found.append(Cooldown("host", str(held.host), now + cooldown.HOST_LEFT, "we left it a moment ago"))
     return tuple(found)

@@ -279,7 +279,7 @@ def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: date
 def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> bool:
     instance_id = shadow.paper.rent(decision, work, fleet)
     if instance_id is None:
-        shadow.book.rest(Cooldown("offer", decision.offer.offer_id, fleet.now + slots.LOADING_SPARE, "bid_too_low"))
+        shadow.book.rest(Cooldown("offer", decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low"))
         return False
     intent = Intent(
         intent_id=instance_id,

@@ -3,17 +3,18 @@
 from collections import Counter
 
 from agent.domain.fleet import Fleet
+from agent.domain.host import OwnerKey
 from agent.domain.workload import Workload
 
 
-def owners(fleet: Fleet, work: Workload) -> Counter[str]:
+def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
     """Return how many leases of a workload stand on hosts of each owner; nothing where the workload does not ask."""
     if work.max_per_owner is None:
         return Counter()
-    mine = {lease.lease_id: lease.owner_id for place in work.places for lease in fleet.leases_of(place)}
-    return Counter(owner for owner in mine.values() if owner)
+    mine = {lease.lease_id: lease.owner for place in work.places for lease in fleet.leases_of(place)}
+    return Counter(owner for owner in mine.values() if owner.is_known)
 
 
-def is_crowded(work: Workload, owner_id: str, held: Counter[str]) -> bool:
+def is_crowded(work: Workload, owner: OwnerKey, held: Counter[OwnerKey]) -> bool:
     """Tell whether no more slots of the workload may go to an owner; an owner nobody knows counts as another."""
-    return work.max_per_owner is not None and bool(owner_id) and held[owner_id] >= work.max_per_owner
+    return work.max_per_owner is not None and owner.is_known and held[owner] >= work.max_per_owner

@@ -12,7 +12,7 @@ from agent.decide import apart, hazards, price
 from agent.decide.rivals import ASSUMED, Rivals
 from agent.decide.task import Task
 from agent.domain.decision import Reason
-from agent.domain.host import UNSEEN, HostRecord
+from agent.domain.host import UNSEEN, HostKey, HostRecord
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
@@ -100,7 +100,7 @@ class View:
     has_offers: bool
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
     market_hazard: float
-    hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+    hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
     everything: HostRecord = UNSEEN
     markets: tuple[str, ...] = ()
     leases: tuple[Lease, ...] = ()

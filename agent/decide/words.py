@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from agent.domain import cooldown
 from agent.domain.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
 from agent.domain.fleet import Fleet
+from agent.domain.host import HostKey, OwnerKey
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
@@ -36,11 +37,11 @@ def of_slot(place: Slot) -> tuple[str, ...]:
 
 def of_lease(held: Lease) -> tuple[str, ...]:
     """Return the keys under which a word about a lease may stand."""
-    return *of_slot(held.slot), f"lease:{held.lease_id}", *_of_place(held.host_id, held.owner_id, held.market)
+    return *of_slot(held.slot), f"lease:{held.lease_id}", *_of_place(held.host, held.owner)
 
 
-def _of_place(host_id: str, owner_id: str, market: str) -> tuple[str, ...]:
-    return f"host:{host_id}", f"owner:{owner_id}", f"market:{market}"
+def _of_place(host: HostKey, owner: OwnerKey) -> tuple[str, ...]:
+    return f"host:{host}", f"owner:{owner}", f"market:{host.market}"
 
 
 def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ...]) -> Reason | None:
@@ -109,7 +110,7 @@ def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
     """Return the word that forbids a decision, or None."""
     if isinstance(decision, Rent):
         offer = decision.offer
-        keys = (*of_slot(decision.slot), *_of_place(offer.host_id, offer.owner_id, offer.market))
+        keys = (*of_slot(decision.slot), *_of_place(offer.host, offer.owner))
         return find(cooling, (*OFF_THE_MARKET, HELD), keys)
     if isinstance(decision, Resume | Rebid) and raises_spend(decision):
         return find(cooling, (KILL, LOCK, PAUSE, HELD), of_lease(decision.lease))

@@ -9,7 +9,10 @@ HELD = "held"
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """`key` of `scope` ("offer", "host", "slot" or "market") rests until `until`; `code` says after what."""
+    """`key` of `scope` ("offer", "host", "slot" or "market") rests until `until`; `code` says after what.
+
+    The key of a host or an owner has its market: "vast/777".
+    """
 
     scope: str
     key: str

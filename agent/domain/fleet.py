@@ -13,7 +13,7 @@ from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.gpu import GpuModel
-from agent.domain.host import HostRecord
+from agent.domain.host import HostKey, HostRecord
 from agent.domain.instance import Instance
 from agent.domain.intent import Intent
 from agent.domain.interruption import Loss, MarketEvent
@@ -121,7 +121,7 @@ class Fleet:
     cooldowns: tuple[Cooldown, ...] = ()
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
     past_intents: Mapping[str, Intent] = field(default_factory=dict)
-    hosts: Mapping[str, HostRecord] = field(default_factory=dict)
+    hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
     losses: tuple[Loss, ...] = ()
     vacated: Mapping[Slot, datetime] = field(default_factory=dict)
     left: Mapping[Slot, str] = field(default_factory=dict)

@@ -5,11 +5,14 @@ an id that begins with `POOL`. A pool has room for many leases; "pool/a" holds "
 
 What a host did long ago says little of what it does now, so every count halves in `HALF_LIFE`, by timestamps alone: a
 restart changes nothing, and looking often is the same as looking once.
+
+Markets number their hosts and owners independently: an id says nothing without its market (`HostKey`, `OwnerKey`).
 """
 
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from agent.domain.outbids import NONE_TOLD, Outbids
 
@@ -18,6 +21,42 @@ HALF_LIFE = timedelta(days=10)
 
 
 POOL = "pool/"
+
+
+class HostKey(NamedTuple):
+    """The identity of a host: its market and the id that this market gives it. Written as MARKET/ID."""
+
+    market: str
+    host_id: str
+
+    def __str__(self) -> str:
+        """Return it as orders, rests and explanations write it."""
+        return f"{self.market}/{self.host_id}"
+
+    @property
+    def is_pool(self) -> bool:
+        """Tell whether it names a pool of like hosts instead of one."""
+        return is_pool(self.host_id)
+
+    def is_same_place(self, other: "HostKey") -> bool:
+        """Tell whether both may mean the same host: on one market, equal, or pools of which one holds the other."""
+        return self.market == other.market and is_same_place(self.host_id, other.host_id)
+
+
+class OwnerKey(NamedTuple):
+    """The identity of an owner: its market and the id that this market gives it; the id is empty where unknown."""
+
+    market: str
+    owner_id: str
+
+    def __str__(self) -> str:
+        """Return it as orders and rests write it."""
+        return f"{self.market}/{self.owner_id}"
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether the market names the owner."""
+        return bool(self.owner_id)
 
 
 def is_pool(host_id: str) -> bool:
@@ -59,6 +98,16 @@ class HostRecord:
     displaced: float = 0.0
     outbids: Outbids = NONE_TOLD
     weighed_hours: float = 0.0
+
+    @property
+    def key(self) -> HostKey:
+        """The host that this is the record of."""
+        return HostKey(self.market, self.host_id)
+
+    @property
+    def owner(self) -> OwnerKey:
+        """Who rents the host out."""
+        return OwnerKey(self.market, self.owner_id)
 
     def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
         """Return this record with the counts of another added at a weight."""

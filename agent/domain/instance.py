@@ -6,6 +6,7 @@ from enum import Enum
 import msgspec
 
 from agent.domain.gpu import GpuModel
+from agent.domain.host import HostKey, OwnerKey
 from agent.domain.money import FREE, UsdPerHour
 from agent.domain.tenure import Tenure
 
@@ -82,6 +83,16 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     bills_while_loading: bool = False
     may_bill_gpu: bool = False
     unread: frozenset[str] = frozenset()
+
+    @property
+    def host(self) -> HostKey:
+        """The host, with its market."""
+        return HostKey(self.market, self.host_id)
+
+    @property
+    def owner(self) -> OwnerKey:
+        """Who rents the host out, with its market."""
+        return OwnerKey(self.market, self.owner_id)
 
     @property
     def bid(self) -> UsdPerHour | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from agent.domain.host import HostKey
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
@@ -77,6 +78,11 @@ class Intent:
     doubted_at: datetime | None = None
     resolved_at: datetime | None = None
     outcome: str = ""
+
+    @property
+    def host(self) -> HostKey:
+        """The host, with its market."""
+        return HostKey(self.market, self.host_id)
 
     @property
     def is_open(self) -> bool:

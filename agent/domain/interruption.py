@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from agent.domain.host import HostKey
 from agent.domain.money import UsdPerHour
 from agent.domain.workload import Slot
 
@@ -66,3 +67,8 @@ class Loss:
     market: str
     host_id: str
     cause: Cause | None
+
+    @property
+    def host(self) -> HostKey:
+        """The host, with its market."""
+        return HostKey(self.market, self.host_id)

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 
 from agent.domain.gpu import GpuModel
+from agent.domain.host import HostKey, OwnerKey
 from agent.domain.interruption import Cause
 from agent.domain.money import FREE, UsdPerHour
 from agent.domain.tenure import Tenure
@@ -117,6 +118,16 @@ class Lease:
     def agreed(self) -> UsdPerHour:
         """The rate of its GPUs that was agreed: our bid, or on demand the rate it was rented at."""
         return self.gpu_rate if self.agreed_rate is None else self.agreed_rate
+
+    @property
+    def host(self) -> HostKey:
+        """The host, with its market."""
+        return HostKey(self.market, self.host_id)
+
+    @property
+    def owner(self) -> OwnerKey:
+        """Who rents the host out, with its market."""
+        return OwnerKey(self.market, self.owner_id)
 
     @property
     def billing_rate(self) -> UsdPerHour:

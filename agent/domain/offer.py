@@ -5,6 +5,7 @@ from datetime import datetime
 import msgspec
 
 from agent.domain.gpu import GpuModel
+from agent.domain.host import HostKey, OwnerKey
 from agent.domain.money import UsdPerHour
 
 
@@ -38,6 +39,21 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     ends_at: datetime | None
     seen_at: datetime
     is_rentable: bool = True
+
+    @property
+    def key(self) -> str:
+        """The offer with its market, as rests name it: markets number their offers independently."""
+        return f"{self.market}/{self.offer_id}"
+
+    @property
+    def host(self) -> HostKey:
+        """The host, with its market."""
+        return HostKey(self.market, self.host_id)
+
+    @property
+    def owner(self) -> OwnerKey:
+        """Who rents the host out, with its market."""
+        return OwnerKey(self.market, self.owner_id)
 
     def disk_rate(self, disk_gb: float) -> UsdPerHour:
         """Return what `disk_gb` of disk cost per hour: the market counts a month as 720 hours."""

@@ -37,7 +37,7 @@ class Recorded:
         del terms, label
         for one in self.frames[self.place + 1 : self.place + 1 + SOON]:
             for row in one.fleet.markets[self.name].instances:
-                if row.host_id == offer.host_id and row.instance_id not in self._given:
+                if row.host == offer.host and row.instance_id not in self._given:
                     self._given.add(row.instance_id)
                     return row.instance_id
         raise errors.Rejected("no_such_ask", "no instance of it was ever listed")

@@ -23,7 +23,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0012"
+REVISION = "0015"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA

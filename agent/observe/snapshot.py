@@ -60,7 +60,7 @@ def fleet(
         spend=known.total,
         spend_of=renamed(known.spend_of, workloads),
         cooldowns=known.cooldowns,
-        hosts={host_id: record for market in markets for host_id, record in known.hosts_on(market).items()},
+        hosts={record.key: record for market in markets for record in known.hosts_on(market).values()},
         past_leases=past.leases,
         past_intents=past.intents,
         losses=known.losses,

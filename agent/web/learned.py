@@ -51,9 +51,9 @@ def _rivals(whole: HostRecord) -> dict[str, Any]:
 
 def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, Any]:
     rate = learning.market_hazard(records, now)
-    hosts = {record.host_id: record for record in records}
+    hosts = {record.key: record for record in records}
     judged = learning.pooled(hosts, now)
-    rows = [_row(record, decayed(record, now), judged[record.host_id], rate) for record in records]
+    rows = [_row(record, decayed(record, now), judged[record.key], rate) for record in records]
     return {
         "market": name,
         "losses_per_hour": rate,

@@ -60,7 +60,7 @@ async def test_a_bid_under_the_floor_is_rejected_and_what_it_left_is_to_be_relea
     left = desk.lease()
     assert (left.state, left.instance_id) == (LeaseState.RELEASING, intent.instance_id)
     assert await desk.kinds() == ["intent.rejected", "lease.leftover"]
-    assert desk.rests()[f"offer:{decision.offer.offer_id}"] == "a bid that was too low"
+    assert desk.rests()[f"offer:{decision.offer.key}"] == "a bid that was too low"
 
 
 async def test_an_offer_that_refuses_bids_again_and_again_rests_ever_longer(desk: Desk) -> None:
@@ -80,7 +80,7 @@ async def test_a_taken_offer_is_rejected_and_rests(desk: Desk) -> None:
     await desk.market.rented(int(decision.offer.offer_id), None)
     intent = await desk.send(decision)
     assert intent.state is IntentState.REJECTED
-    assert f"offer:{decision.offer.offer_id}" in desk.rests()
+    assert f"offer:{decision.offer.key}" in desk.rests()
     assert desk.ledger.recollection(desk.clock.now()).leases == ()
 
 
@@ -193,7 +193,7 @@ async def test_a_host_that_was_left_for_a_reason_rests(desk: Desk, code: str, sp
     await desk.send(Release(held, Reason(code, "for this reason")))
     known = desk.ledger.recollection(desk.clock.now())
     (rest,) = [rest for rest in known.cooldowns if rest.scope == "host"]
-    assert rest.key == held.host_id
+    assert rest.key == str(held.host)
     if span is not None:
         assert rest.until == desk.clock.now() + span
         assert known.hosts_on("vast")[held.host_id].starts_failed == 1

@@ -1,5 +1,6 @@
 """A person's order, read against what there is."""
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -74,8 +75,10 @@ async def test_progress_of_nothing_or_no_number_is_refused(desk: Desk, target: s
         ("train/0", "slot:train/0"),
         ("vast-1", "lease:vast-1"),
         ("1", "lease:vast-1"),
-        ("host:h1", "host:h1"),
-        ("owner:o1", "owner:o1"),
+        ("host:h1", "host:vast/h1"),
+        ("host:vast/h1", "host:vast/h1"),
+        ("owner:o1", "owner:vast/o1"),
+        ("owner:vast/o1", "owner:vast/o1"),
         ("market:vast", "market:vast"),
     ],
 )
@@ -83,6 +86,25 @@ async def test_a_target_is_meant_by_any_of_its_names(desk: Desk, target: str, ke
     meant = await read(desk, Order("release", target))
     assert meant.key == key
     assert [(type(order), order.lease.lease_id) for order in meant.decisions] == [(Release, "vast-1")]
+
+
+ELSEWHERE = dataclasses.replace(STRANDED, market="runpod", host_id="h1", owner_id="o1")
+"""Holds what another market calls by the same ids."""
+
+
+@pytest.mark.parametrize("target", ["host:h1", "owner:o1"])
+async def test_an_id_that_two_markets_have_is_refused_without_its_market(desk: Desk, target: str) -> None:
+    assert await refused(desk, Order("lock", target), leases=(RUNS, ELSEWHERE)) == "ambiguous_place"
+
+
+async def test_a_host_is_meant_on_its_own_market_alone(desk: Desk) -> None:
+    meant = await read(desk, Order("release", "host:runpod/h1"), leases=(RUNS, ELSEWHERE))
+    assert (meant.key, [order.lease.lease_id for order in meant.decisions]) == ("host:runpod/h1", [ELSEWHERE.lease_id])
+
+
+async def test_an_unlock_lifts_the_lock_of_one_market_alone(desk: Desk) -> None:
+    locked = (rest(words.LOCK, "host:vast/h1"), rest(words.LOCK, "host:runpod/h1"))
+    assert (await read(desk, Order("unlock", "host:vast/h1"), *locked)).lifts == ((words.LOCK, "host:vast/h1"),)
 
 
 async def test_what_is_released_is_all_that_is_open_of_it(desk: Desk) -> None:
@@ -156,8 +178,8 @@ async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: 
 
 async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> None:
     with pytest.raises(OrderError) as caught:
-        await read(desk, Order("unlock", "host:h9"), rest("ran", "train/0@vast-1"), rest("lock", "host:h1"))
-    assert "resting are: lock:host:h1" in caught.value.sentence
+        await read(desk, Order("unlock", "host:h9"), rest("ran", "train/0@vast-1"), rest("lock", "host:vast/h1"))
+    assert "resting are: lock:host:vast/h1" in caught.value.sentence
 
 
 async def test_a_resume_under_a_stop_of_all_spending_says_that_it_is_not_enough(desk: Desk) -> None:
@@ -196,9 +218,9 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("target", "held"),
     [
-        ("host:h1", rest(words.LOCK, "host:h1")),
+        ("host:h1", rest(words.LOCK, "host:vast/h1")),
         ("train", rest(words.LOCK, "workload:train")),
-        ("host:h1", rest("host", "h1")),
+        ("host:h1", rest("host", "vast/h1")),
         ("train/0", rest("slot", "train/0")),
         ("vast-1", rest(words.LOCK, "slot:train/0")),
     ],

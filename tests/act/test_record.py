@@ -81,7 +81,7 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
     lab = Book()
     lab.learn(fact, builders.NOW, {})
-    assert kept == lab.hosts["h1"]
+    assert kept == lab.hosts[kept.key]
     assert kept.displaced == (cause is Cause.DISPLACED)
     # A bid of $0.22 on a floor of $0.20, lost to $0.30.
     assert kept.outbids == (Outbids.one(0.1, 0.5) if cause is Cause.OUTBID else Outbids())
@@ -95,7 +95,7 @@ async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alo
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
     lab = Book()
     lab.learn(fact, builders.NOW, {})
-    assert kept == lab.hosts["h1"]
+    assert kept == lab.hosts[kept.key]
     is_bid = tenure is Tenure.INTERRUPTIBLE
     assert kept.weighed_hours == pytest.approx(losing.weighed(0.5, 1.0) if is_bid else 0.0)
 

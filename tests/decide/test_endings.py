@@ -11,6 +11,7 @@ from agent.decide import endings, probing, readiness, reconcile, slots, spread, 
 from agent.decide.facts import LeaseChanged
 from agent.decide.memory import Memory
 from agent.domain.cooldown import Cooldown
+from agent.domain.host import OwnerKey
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause, Evidence
 from agent.domain.lease import LeaseState
@@ -144,10 +145,10 @@ def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
 
 def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -> None:
     quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
-    assert scopes(builders.fleet(), quick) == [(endings.FAST_EXIT, "train@h1")]
+    assert scopes(builders.fleet(), quick) == [(endings.FAST_EXIT, "train@vast/h1")]
     counted = tuple(Cooldown(endings.FAST_EXIT, f"train@h{number}", LATER, "x") for number in (7, 8))
     assert scopes(builders.fleet(cooldowns=counted), quick) == [
-        (endings.FAST_EXIT, "train@h1"),
+        (endings.FAST_EXIT, "train@vast/h1"),
         (words.HELD, "workload:train"),
     ]
     others = tuple(Cooldown(endings.FAST_EXIT, f"other@h{number}", LATER, "x") for number in (7, 8))
@@ -221,8 +222,9 @@ def test_probes_ask_only_what_is_not_known() -> None:
 def test_owners_are_spread() -> None:
     work = builders.workload(max_per_owner=1, slots=2)
     fleet = builders.fleet(workloads=(work,), leases=(builders.lease(),))
-    held = spread.owners(fleet, work)
-    assert spread.is_crowded(work, "o1", held)
-    assert not spread.is_crowded(work, "o2", held)
-    assert not spread.is_crowded(work, "", Counter({"": 5}))
-    assert not spread.is_crowded(builders.workload(), "o1", Counter(o1=9))
+    held, nobody = spread.owners(fleet, work), OwnerKey("vast", "")
+    assert spread.is_crowded(work, OwnerKey("vast", "o1"), held)
+    assert not spread.is_crowded(work, OwnerKey("runpod", "o1"), held)
+    assert not spread.is_crowded(work, OwnerKey("vast", "o2"), held)
+    assert not spread.is_crowded(work, nobody, Counter({nobody: 5}))
+    assert not spread.is_crowded(builders.workload(), OwnerKey("vast", "o1"), Counter({OwnerKey("vast", "o1"): 9}))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide import learning, price
-from agent.domain.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.host import HALF_LIFE, HostKey, HostRecord, decayed
 from tests.support import builders
 
 NOW = builders.NOW
@@ -53,16 +53,17 @@ def test_losses_to_the_market_are_no_fault_of_the_host() -> None:
 
 
 def test_an_unknown_host_of_a_known_owner_is_judged_by_the_owners_others() -> None:
-    hosts = learning.pooled({"h1": record(market_losses=4, bid_seconds=3600.0)}, NOW)
+    hosts = learning.pooled({HostKey("vast", "h1"): record(market_losses=4, bid_seconds=3600.0)}, NOW)
     other = learning.of_offer(hosts, builders.offer(2, owner_id="o1"))
     assert other is not None
     assert other.market_losses == pytest.approx(4 * learning.OWNER_WEIGHT)
     assert learning.of_offer(hosts, builders.offer(2, owner_id="o2")) is None
+    assert learning.of_offer(hosts, builders.offer(1, owner_id="o1", market="runpod")) is None
 
 
 def test_a_host_does_not_count_twice_through_its_owner() -> None:
     alone = record(market_losses=4, bid_seconds=3600.0, starts_ok=2)
-    found = learning.of_offer(learning.pooled({"h1": alone}, NOW), builders.offer(1))
+    found = learning.of_offer(learning.pooled({HostKey("vast", "h1"): alone}, NOW), builders.offer(1))
     assert found is not None
     assert (found.market_losses, found.bid_seconds, found.starts_ok) == pytest.approx((4, 3600.0, 2))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.decide import match, price
 from agent.decide.match import Book, Taken
 from agent.domain import gpu
+from agent.domain.host import HostKey
 from agent.domain.offer import Offer
 from agent.domain.workload import Workload
 from tests.support import builders
@@ -77,12 +78,13 @@ def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
 
 
 def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
-    refused = match.refusal(builders.offer(), WORK, NOW, Taken(hosts={"h1"}))
+    refused = match.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("vast", "h1")}))
     assert refused is not None
     assert refused.code == "host_held"
+    assert match.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("runpod", "h1")})) is None
 
 
-@pytest.mark.parametrize("key", ["offer:a1", "host:h1"])
+@pytest.mark.parametrize("key", ["offer:vast/a1", "host:vast/h1", "owner:vast/o1"])
 def test_what_cools_down_rests(key: str) -> None:
     refused = match.refusal(builders.offer(), WORK, NOW, Taken(cooling={key: "a failed start"}))
     assert refused is not None
@@ -124,7 +126,10 @@ works = st.builds(
 takens = st.builds(
     Taken,
     st.frozensets(st.sampled_from([f"h{number}" for number in range(30)])),
-    st.none() | st.dictionaries(st.sampled_from(["offer:a1", "host:h2", "offer:a3", "slot:train/0"]), st.just("x")),
+    st.none()
+    | st.dictionaries(
+        st.sampled_from(["offer:vast/a1", "host:vast/h2", "offer:vast/a3", "slot:train/0"]), st.just("x")
+    ),
 )
 
 

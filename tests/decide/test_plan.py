@@ -23,7 +23,7 @@ from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.workload import Checkpoint, CheckpointPlace, Slot
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -222,10 +222,25 @@ def test_a_slot_nobody_proposes_for_is_held() -> None:
 
 
 def test_a_locked_host_leaves_its_place_to_the_next_best() -> None:
-    rest = Cooldown("lock", "host:h1", NOW + timedelta(days=900), "ops")
+    rest = Cooldown("lock", "host:vast/h1", NOW + timedelta(days=900), "ops")
     made = only(planned(cooldowns=(rest,), markets=market(builders.offer(1), builders.offer(2))))
     assert isinstance(made, Rent)
     assert made.offer.host_id == "h2"
+
+
+def test_a_host_of_one_market_says_nothing_of_the_other_markets_host_of_that_id() -> None:
+    """A lease, a lock and a rest on 777 of one market leave 777 of the other to be rented."""
+    there = builders.lease(7, slot=Slot("other", 0), market="vast", host_id="777", owner_id="12")
+    rests = (
+        Cooldown("lock", "host:vast/777", NOW + timedelta(days=900), "ops"),
+        Cooldown("host", "vast/777", NOW + timedelta(hours=1), "a failed start"),
+        Cooldown("owner", "vast/12", NOW + timedelta(hours=1), "hosts of one owner lost"),
+    )
+    offered = builders.offer(1, market="runpod", host_id="777", owner_id="12")
+    view = builders.view(market="runpod", offers=(offered,))
+    made = only(planned(leases=(there,), cooldowns=rests, markets={"vast": builders.view(), "runpod": view}))
+    assert isinstance(made, Rent)
+    assert made.offer == offered
 
 
 states = st.sampled_from(LeaseState)

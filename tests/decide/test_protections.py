@@ -75,7 +75,7 @@ def test_refused_orders_rest_the_market() -> None:
 
 def test_hosts_of_one_owner_that_fall_silent_together_rest_the_owner() -> None:
     silent = incidents(3, "lease.offline", cause=Cause.HOST_OFFLINE)
-    assert resting(silent) == ["owner:o1"]
+    assert resting(silent) == ["owner:vast/o1"]
     assert resting(silent[:2]) == []
 
 
@@ -93,7 +93,7 @@ def test_a_trip_says_how_many_within_what_and_for_how_long() -> None:
         ({"storm:vast/RTX 3090": "why"}, [Tenure.INTERRUPTIBLE]),
         ({f"starts:{MODEL}": "why"}, []),
         ({"rejected:vast": "why"}, []),
-        ({"owner:o1": "why"}, []),
+        ({"owner:vast/o1": "why"}, []),
     ],
 )
 def test_what_rests_is_not_rented(cooling: dict[str, str], tenures: list[Tenure]) -> None:

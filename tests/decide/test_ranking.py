@@ -10,7 +10,7 @@ from agent.decide import match, price, ranking
 from agent.decide.match import Book, Taken
 from agent.decide.price import Way
 from agent.decide.strategy import Candidate
-from agent.domain.host import HostRecord
+from agent.domain.host import HostKey, HostRecord
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
@@ -29,22 +29,20 @@ def both_ways(candidate: Offer, /) -> Sequence[Way]:
 def ranked(
     offers: Sequence[Offer],
     work: Workload,
-    hosts: dict[str, HostRecord],
+    hosts: dict[HostKey, HostRecord],
     taken: Taken = Taken(),  # noqa: B008
 ) -> list[Candidate]:
     return list(ranking.ranking(Book(offers), work, both_ways, hosts, taken, NOW, LOSS))
 
 
 def brute_force(
-    offers: Sequence[Offer], work: Workload, hosts: dict[str, HostRecord], taken: Taken
+    offers: Sequence[Offer], work: Workload, hosts: dict[HostKey, HostRecord], taken: Taken
 ) -> list[tuple[float, str]]:
     """Reckon every way of every offer that is not refused and sort."""
     found = []
     for offer in offers:
         if match.refusal(offer, work, NOW, taken) is None:
-            costs = [
-                price.reckon(offer, way, work, hosts.get(offer.host_id), LOSS).per_useful for way in both_ways(offer)
-            ]
+            costs = [price.reckon(offer, way, work, hosts.get(offer.host), LOSS).per_useful for way in both_ways(offer)]
             found += [(min(costs), offer.offer_id)] if costs else []
     return sorted(found)
 
@@ -72,7 +70,7 @@ def markets(draw: st.DrawFn) -> list[Offer]:
 
 
 records = st.dictionaries(
-    st.sampled_from([f"h{number}" for number in range(9)]),
+    st.sampled_from([HostKey("vast", f"h{number}") for number in range(9)]),
     st.builds(
         HostRecord,
         st.just("vast"),
@@ -84,15 +82,15 @@ records = st.dictionaries(
 )
 takens = st.builds(
     Taken,
-    st.frozensets(st.sampled_from([f"h{number}" for number in range(9)]), max_size=4),
-    st.dictionaries(st.sampled_from(["offer:a1", "host:h2"]), st.just("x")),
+    st.frozensets(st.sampled_from([HostKey("vast", f"h{number}") for number in range(9)]), max_size=4),
+    st.dictionaries(st.sampled_from(["offer:vast/a1", "host:vast/h2"]), st.just("x")),
 )
 
 
 @settings(max_examples=200)
 @given(markets(), records, takens)
 def test_the_order_is_that_of_sorting_everything(
-    offers: list[Offer], hosts: dict[str, HostRecord], taken: Taken
+    offers: list[Offer], hosts: dict[HostKey, HostRecord], taken: Taken
 ) -> None:
     work = builders.workload()
     found = ranked(offers, work, hosts, taken)

@@ -57,7 +57,7 @@ def test_what_is_never_ready_in_time_is_a_bad_lease_and_its_host_rests() -> None
     assert "connection refused" in change.after.end_reason
     assert "its GPUs idle" in change.after.end_reason
     assert change.cooldown is not None
-    assert change.cooldown.key == "h1"
+    assert change.cooldown.key == "vast/h1"
 
 
 def test_what_was_ready_before_is_left_to_a_person() -> None:

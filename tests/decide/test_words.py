@@ -24,7 +24,7 @@ RENT = Rent(
 )
 RAISE = Rebid(HELD, builders.per_hour("0.30"), WHY)
 LOWER = Rebid(HELD, builders.per_hour("0.20"), WHY)
-EVERY_KEY = ["workload:train", "slot:train/0", "host:h1", "owner:o1", "market:vast"]
+EVERY_KEY = ["workload:train", "slot:train/0", "host:vast/h1", "owner:vast/o1", "market:vast"]
 
 
 def rest(scope: str, key: str) -> Cooldown:
@@ -69,7 +69,7 @@ def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
         ((HELD,), "lock:market:vast", ""),
         ((), "lock:market:runpod", ""),
         ((HELD,), "pause:lease:vast-1", "paused"),
-        ((HELD,), "pause:host:h1", "paused"),
+        ((HELD,), "pause:host:vast/h1", "paused"),
         ((HELD,), "lock:workload:train", ""),
         ((HELD,), "drain:workload:train", ""),
         ((), "lock:workload:other", ""),
@@ -93,7 +93,7 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
         *((HELD, f"kill:{key}", [Release]) for key in EVERY_KEY),
         (LOST, "pause:workload:train", [Pause]),
         (PAUSED, "pause:workload:train", []),
-        (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:h1", []),
+        (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:vast/h1", []),
         (HELD, "done:slot:train/0", [Release]),
         (PAUSED, "done:workload:train", [Release]),
         (HELD, "lock:workload:train", []),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from agent.decide import learning, losing, warm
 from agent.domain import host
-from agent.domain.host import HostRecord
+from agent.domain.host import HostKey, HostRecord, OwnerKey
 from agent.lab.availability.span import Setting, Span, region
 from agent.lab.availability.ticks import Choice, Seen
 
@@ -34,7 +34,7 @@ class Hedged:
         self._span = span
         self._dearer = 1.0 + least_gain
         self._kin = [region(pool) for pool in span.pools]
-        self._records: dict[str, HostRecord] = {}
+        self._records: dict[HostKey, HostRecord] = {}
         self._recorded = 0.0
         self._lost = [0.0] * len(span.pools)
         self._refused = [-AGAIN_HOURS] * len(span.pools)
@@ -90,9 +90,12 @@ class Hedged:
         self._recorded = max(self._recorded, now)
 
     def _expose(self, place: int, now: float, more: HostRecord) -> None:
-        pool = self._span.pools[place]
-        known = self._records.get(pool) or HostRecord(self._kin[place], pool)
+        pool = self._pool(place)
+        known = self._records.get(pool) or HostRecord(*pool)
         self._records[pool] = host.exposed(known, more, _BEGIN + now * _HOUR)
+
+    def _pool(self, place: int) -> HostKey:
+        return HostKey(self._kin[place], self._span.pools[place])
 
     def _age(self, place: int, now: float) -> float:
         """Return for how many hours a place has held what it holds."""
@@ -105,9 +108,11 @@ class Hedged:
         judged, mean = learning.pooled(self._records, at), losing.ordinary(learning.total(self._records.values(), at))
         hazards = [
             losing.expected(
-                learning.of_host(judged, pool, ""), mean, min(self._age(index, now), now - self._lost[index])
+                learning.of_host(judged, self._pool(index), OwnerKey(self._kin[index], "")),
+                mean,
+                min(self._age(index, now), now - self._lost[index]),
             )
-            for index, pool in enumerate(self._span.pools)
+            for index in range(len(self._span.pools))
         ]
         which = self._worth_a_try(seen, now)
         places = [
