@@ -102,6 +102,10 @@ class SteadyClock:
         """Wait as the machine's clock does."""
         await self._machine.sleep(seconds)
 
+    def wall(self) -> datetime:
+        """Return what the machine's own wall clock says, right or wrong."""
+        return self._machine.now()
+
     def heed(self, market: str, market_time: datetime | None) -> float:
         """Return how many seconds a market's clock is ahead of the machine's; without its word, by its last one."""
         wall = self._machine.now()

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from agent.markets import transport
 
 _LONGEST_SECONDS = 25 * 3600.0
+_EARLIEST_YEAR, _LATEST_YEAR = 2020, 2100
+"""Between them a market's clock may be wrong; outside, the header is junk, and sums with it leave the calendar."""
 
 
 def after(hint: object, now: datetime) -> datetime | None:
@@ -16,6 +18,8 @@ def after(hint: object, now: datetime) -> datetime | None:
         seconds = float(hint)
     except ValueError:
         return _date(str(hint))
+    except OverflowError:
+        return now + timedelta(seconds=_LONGEST_SECONDS)
     if not seconds >= 0:
         return None
     return now + timedelta(seconds=min(seconds, _LONGEST_SECONDS))
@@ -36,11 +40,11 @@ def at(hint: str | None, now: datetime) -> datetime | None:
 def _date(stamp: str) -> datetime | None:
     try:
         return email.utils.parsedate_to_datetime(stamp).astimezone(UTC)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
 def market_time(reply: transport.Reply) -> datetime | None:
     """Return the market's own clock, as the answer's Date header tells it."""
-    stamp = reply.headers.get("Date")
-    return _date(stamp) if stamp else None
+    found = _date(reply.headers.get("Date") or "")
+    return found if found is not None and _EARLIEST_YEAR <= found.year < _LATEST_YEAR else None

@@ -6,7 +6,7 @@ goes on so, and with it every order to end something.
 
 import json
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,18 @@ def document(raw: bytes, what: str) -> dict[str, object]:
         raise errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
     if not isinstance(found, dict):
         raise errors.Malformed(f"{what} is no JSON object; try again later.")
+    return found
+
+
+def rows(raw: bytes, key: str, what: str) -> list[Any]:
+    """Return the rows of a list in a JSON object, as they are.
+
+    Raises:
+        Malformed: there is no such list.
+    """
+    found = document(raw, what).get(key)
+    if not isinstance(found, list):
+        raise errors.Malformed(f"{what} holds no list of {key}; try again later.")
     return found
 
 

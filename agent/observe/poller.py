@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.clock import SteadyClock
+from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
 from agent.decide.probing import Target
 from agent.domain.fleet import MarketView
@@ -169,9 +169,10 @@ class Poller:
 
     async def _read_account(self) -> None:
         account = await self.market.account()
-        self._account_at = self._clock.monotonic()
         why_not = self._is_ours(account.account_id)
-        skew = self._clock.heed(self.market.name, account.market_time)
+        skew = self._clock.heed(self.market.name, await self._believed(account.market_time))
+        # A clock that is off is looked at again with every listing: one wrong Date must not stop paying for long.
+        self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
         self.view = replace(
             self.view,
             # Another account's key would deny every instance of ours.
@@ -181,6 +182,15 @@ class Poller:
             clock_skew_seconds=skew,
             no_spend_because=self._no_spend or why_not,
         )
+
+    async def _believed(self, told: datetime | None) -> datetime | None:
+        """Return the market's time, or None where it is off and a second answer does not agree with that."""
+        if told is None or abs(told - self._clock.wall()) <= CLOSE:
+            return told
+        asked_at = self._clock.monotonic()
+        again = (await self.market.account()).market_time
+        passed = timedelta(seconds=self._clock.monotonic() - asked_at)
+        return again if again is not None and abs(again - told - passed) <= CLOSE else None
 
     async def _read_events(self) -> None:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())

@@ -50,7 +50,12 @@ def test_the_holder_of_a_key() -> None:
     assert bill.holder(b'{"id":77,"credit":null}') == ("77", None)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b'{"credit":5}', b'{"id":null}', b'{"id":5,"credit":"nan"}'])
+@pytest.mark.parametrize("credit", ['"nan"', "NaN", "Infinity", "1e99", '"much"', "[]"])
+def test_credit_that_cannot_be_is_unknown_and_the_account_is_still_known(credit: str) -> None:
+    assert bill.holder(f'{{"id":5,"credit":{credit}}}'.encode()) == ("5", None)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"credit":5}', b'{"id":null}'])
 def test_an_account_that_names_nobody_is_malformed(body: bytes) -> None:
     with pytest.raises(errors.Malformed):
         bill.holder(body)

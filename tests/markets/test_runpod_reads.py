@@ -268,6 +268,33 @@ async def test_a_pod_stays_although_a_figure_of_it_cannot_be_read(
         assert "cost" not in changes or (listed.gpu_rate == money.FREE and listed.bills_gpu)
 
 
+async def test_a_price_that_is_no_json_drops_its_row_of_the_catalogue_alone(clock: SteppedClock) -> None:
+    rows = pods.payload("catalogue")["gpus"]
+    rows[0]["price"]["secure"] = math.nan
+    body = json.dumps({"gpus": rows}).encode()
+
+    def answers(seen: Seen) -> Says:
+        return Says(body) if seen.path.startswith("/v2/catalog") else pods.account(seen)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        found = await runpod.offers(asked())
+    assert {offer.gpu for offer in found} == {"H100 SXM"}
+
+
+@pytest.mark.parametrize("said", [math.nan, "much", -1e99, []], ids=str)
+async def test_credit_and_costs_that_cannot_be_read_leave_the_account_known(clock: SteppedClock, said: Any) -> None:
+    rows = [{"id": pods.POD, "podType": "INTERRUPTABLE", "costPerHr": said, "desiredStatus": "RUNNING"}]
+    told = {"data": {"myself": {"id": "user_1", "clientBalance": said, "pods": rows}}}
+
+    def answers(seen: Seen) -> Says:
+        return Says(json.dumps(told).encode()) if seen.path == "/graphql" else pods.account(seen)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        assert (await runpod.account()).account_id == "user_1"
+        assert (await runpod.account()).credit is None
+        assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
+
+
 async def test_the_account_comes_from_graphql_and_credit_is_unknown_once_that_is_gone(clock: SteppedClock) -> None:
     gone = Says({"error": "gone"}, 410)
     schema = Says({"errors": [{"message": "x", "extensions": {"code": "GRAPHQL_VALIDATION_FAILED"}}]}, 400)

@@ -50,6 +50,11 @@ def dollars(amount: float) -> Usd:
     return money.usd(amount)
 
 
+def credit(amount: float | None) -> Usd | None:
+    """Return what is left to spend, or None where that is not told or cannot be."""
+    return dollars(amount) if amount is not None and -_MOST <= amount <= _MOST else None
+
+
 def _day(stamp: str) -> datetime:
     try:
         at = datetime.fromisoformat(stamp)

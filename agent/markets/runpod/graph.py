@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets import errors, text, transport
+from agent.markets import errors, loose, text, transport
 from agent.markets.runpod import refusals
 
 _VALIDATION = "GRAPHQL_VALIDATION_FAILED"
@@ -102,6 +102,11 @@ def _decoded(reply: transport.Reply) -> _Body | None:
     try:
         return msgspec.json.decode(reply.body, type=_Body)
     except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        # What is sent as NaN is no JSON; the rest of the answer is as good as ever.
+        return msgspec.convert(loose.document(reply.body, "GraphQL's answer"), _Body)
+    except (errors.Malformed, msgspec.ValidationError, RecursionError):
         return None
 
 

@@ -14,7 +14,7 @@ from agent.domain.instance import Instance, InstanceState
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
-from agent.markets import errors, text
+from agent.markets import errors, loose, text
 
 QUESTION = """
 query account {
@@ -72,10 +72,12 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
         Malformed: they are none.
     """
     try:
-        found = msgspec.convert((myself or {}).get("pods") or [], list[Pod], strict=False)
-    except (msgspec.ValidationError, AttributeError):
+        rows = list((myself or {}).get("pods") or [])
+    except (AttributeError, TypeError):
         raise errors.Malformed("The account's pods are not what runpod documented.") from None
-    return {pod.id: pod for pod in found}
+    found = [loose.row(row, Pod, "The account") for row in rows]
+    # A pod whose kind cannot be read would pass for one on demand.
+    return {pod.id: pod for pod in found if pod.podType is not None}
 
 
 def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:

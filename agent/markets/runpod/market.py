@@ -21,7 +21,7 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.markets import errors, exchange, hints, labels, pace, transport
+from agent.markets import errors, exchange, hints, labels, loose, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import bids, bill, client, graph, history, listing, logs, names, orders, parse, search, states
 
@@ -206,8 +206,7 @@ class RunPodMarket:
         found = _myself(data)
         self._told, self._told_at = history.pods(data["myself"]), self._clock.monotonic()
         self._account_id, self._no_graph_until = found.id, None
-        credit = None if found.clientBalance is None else bill.dollars(found.clientBalance)
-        return Account(found.id, credit, hints.market_time(reply))
+        return Account(found.id, bill.credit(found.clientBalance), hints.market_time(reply))
 
     async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
         """Ask GraphQL about the pods; without an answer go on only where none of them can be at a bid."""
@@ -312,10 +311,7 @@ class RunPodMarket:
 def _myself(data: Mapping[str, Any]) -> _Myself:
     if data.get("myself") is None:
         raise errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
-    try:
-        return msgspec.convert(data["myself"], _Myself, strict=False)
-    except msgspec.ValidationError:
-        raise errors.Malformed("The account is not what runpod documents.") from None
+    return loose.row(data["myself"], _Myself, "The account")
 
 
 def connect(

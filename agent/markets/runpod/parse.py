@@ -132,9 +132,10 @@ def catalogue(raw: bytes) -> tuple[list[GpuRow], int]:
     """
     try:
         rows = _CATALOGUE.decode(raw).gpus
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The catalogue is not what runpod documents: {text.clean(str(error))}") from None
-    found = list(_readable(rows))
+        found = list(_readable(_GPU_ROW.decode, rows))
+    except (msgspec.DecodeError, RecursionError):
+        rows = loose.rows(raw, "gpus", "The catalogue")
+        found = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
     # The market keeps one row that stands for no model.
     return [row for row in found if row.id != "unknown"], len(rows) - len(found)
 
@@ -302,11 +303,11 @@ def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Pri
     return cost if cost.micros else UsdPerHour((price_of(where) or money.FREE).micros * gpus)
 
 
-def _readable(rows: Iterable[msgspec.Raw]) -> Iterator[GpuRow]:
-    for raw in rows:
+def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[GpuRow]:
+    for told in rows:
         try:
-            row = _GPU_ROW.decode(raw)
-        except (msgspec.DecodeError, RecursionError):
+            row = read(told)
+        except (msgspec.DecodeError, RecursionError, ValueError, OverflowError):
             continue
         if row.id and "/" not in row.id:
             yield row

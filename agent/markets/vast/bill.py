@@ -7,7 +7,7 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.money import Usd
-from agent.markets import errors, text
+from agent.markets import errors, loose, text
 from agent.markets.port import Charge
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
@@ -44,7 +44,6 @@ class Holder(msgspec.Struct):
 
 
 _PAGE = msgspec.json.Decoder(ChargePage, strict=False)
-_HOLDER = msgspec.json.Decoder(Holder, strict=False)
 
 
 def page(raw: bytes) -> ChargePage:
@@ -81,16 +80,14 @@ def charge(line: _Line, since: datetime) -> Charge | None:
 
 
 def holder(raw: bytes) -> tuple[str, Usd | None]:
-    """Return the account's id and its credit.
+    """Return the account's id and its credit, None where that is not told or cannot be.
 
     Raises:
         Malformed: the record names nobody.
     """
-    try:
-        decoded = _HOLDER.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The account is not what vast documents: {text.clean(str(error))}") from None
-    return str(decoded.id), None if decoded.credit is None else _dollars(decoded.credit)
+    decoded = loose.row(loose.document(raw, "The account"), Holder, "The account")
+    is_told = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST
+    return str(decoded.id), _dollars(decoded.credit or 0.0) if is_told else None
 
 
 def _dollars(amount: float) -> Usd:

@@ -11,7 +11,7 @@ import msgspec
 from agent.domain import money
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
-from agent.markets import errors, text
+from agent.markets import loose, text
 
 MARKET = "vast"
 MAX_WEBHOOK_AGE_SECONDS = 300.0
@@ -45,10 +45,6 @@ class _Row(msgspec.Struct):
     message: str | None = None
 
 
-class _Inbox(msgspec.Struct):
-    notifications: list[msgspec.Raw]
-
-
 class _Delivery(msgspec.Struct):
     event_id: str
     notif_type: str
@@ -57,8 +53,6 @@ class _Delivery(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_INBOX = msgspec.json.Decoder(_Inbox)
-_ROW = msgspec.json.Decoder(_Row, strict=False)
 _DATA = msgspec.json.Decoder(_Subject | None, strict=False)
 _DELIVERY = msgspec.json.Decoder(_Delivery, strict=False)
 
@@ -69,10 +63,7 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
     Raises:
         Malformed: the body is no inbox.
     """
-    try:
-        rows = _INBOX.decode(raw).notifications
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The inbox is not what vast documents: {text.clean(str(error))}") from None
+    rows = loose.rows(raw, "notifications", "The inbox")
     found = {event.event_id: event for event in _readable(rows) if event.at > since}
     return sorted(found.values(), key=lambda event: (event.at, event.event_id))
 
@@ -107,11 +98,11 @@ def _header(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-def _readable(rows: Iterable[msgspec.Raw]) -> Iterable[MarketEvent]:
+def _readable(rows: Iterable[object]) -> Iterable[MarketEvent]:
     for row in rows:
         try:
-            event = _event(_ROW.decode(row))
-        except (msgspec.DecodeError, RecursionError):
+            event = _event(msgspec.convert(row, _Row, strict=False))
+        except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
             continue
         if event is not None:
             yield event
