@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import endpoints, orders, recording, terms
+from agent.act import endpoints, halting, orders, recording, terms
 from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
@@ -27,7 +27,7 @@ from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
 from agent.domain.fleet import MarketView
 from agent.domain.intent import Intent, IntentState
-from agent.domain.lease import Lease
+from agent.domain.lease import Bills, Lease
 from agent.domain.workload import Slot
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
@@ -35,6 +35,7 @@ from agent.ledger.transaction import UNTOLD
 from agent.markets import every, instrumented, port
 from agent.markets.exchange import Exchange
 from agent.observe import snapshot
+from agent.observe.hurry import Hurried
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
@@ -131,6 +132,14 @@ class App:
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
+        while (done := await self._one_cycle()) is None:
+            """Whose order cut the reading short had the next turn."""
+        if any(self._is_unknown(poller.view) for poller in self.pollers):
+            await self._accounts.know()
+        return done
+
+    async def _one_cycle(self) -> Pass | None:
+        """Run one cycle, or return None where an order to end something cut it short."""
         async with self._turn:
             try:
                 await self._settle_crash()
@@ -140,13 +149,13 @@ class App:
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             try:
                 done = await self._cycle.run()
+            except Hurried:
+                return None
             finally:
                 self.overseer.look()
             self.seen = done
             await self._note_endpoints(done)
-        if any(self._is_unknown(poller.view) for poller in self.pollers):
-            await self._accounts.know()
-        return done
+            return done
 
     async def _note_endpoints(self, done: Pass) -> None:
         after = endpoints.of(done.fleet)
@@ -168,17 +177,22 @@ class App:
             LedgerError: the order could not be written down.
         """
         if verb == "lift":
-            await self.lift(who)
+            await halting.end(self.ledger, self.clock.now(), who)
             return []
         if verb == "kill":
             try:
-                await self.halt(who, keep_disks=keep_disks)
+                await halting.begin(self.ledger, self.clock.now(), who, keep_disks=keep_disks)
             except LedgerError:
                 self.stop_writing(f"a kill by {who} that could not be written down: it ends when the program does")
-            async with self._turn:
-                """A cycle that was renting when the order came ends first: its lease is among those to stop."""
+        self._cycle.hurry.now()
+        async with self._turn:
+            """A cycle that was renting when the order came ends first: its lease is among those to stop."""
         held = self.ledger.recollection(self.clock.now()).leases
-        named = [lease for lease in held if lease.is_open and (verb == "kill" or lease.lease_id in lease_ids)]
+        named = [
+            lease
+            for lease in held
+            if lease.bills is not Bills.NOTHING and (verb == "kill" or lease.lease_id in lease_ids)
+        ]
         reason = Reason("ordered", f"ordered by `gpubid {verb}`")
         kind = Pause if keep_disks else Release
         return await self.order([kind(lease, reason) for lease in named], who)
@@ -190,6 +204,8 @@ class App:
             OrderError: it cannot be understood or does not fit what there is; nothing was changed.
             LedgerError: it could not be written down.
         """
+        if order.verb in orders.ENDING:
+            self._cycle.hurry.now()
         async with self._turn:
             now = self.clock.now()
             known = self.ledger.recollection(now)
@@ -216,6 +232,7 @@ class App:
                 await self._write_orders(wanted, who)
             except LedgerError as error:
                 unwritten = error
+            self._executor.hasten()
             done = await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
             if unwritten is not None:
                 sentence = f"{len(wanted)} order(s) were sent to the market but not written down: {unwritten.sentence}"
@@ -240,29 +257,6 @@ class App:
                         reason=f"{order.reason.sentence} ({who})",
                     )
                 )
-
-    async def halt(self, who: str, *, keep_disks: bool = False) -> None:
-        """Let nothing be rented, raised or started until `lift`: a person stopped all spending."""
-        now = self.clock.now()
-        until = halt.until(self.ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
-        async with self.ledger.transaction() as tx:
-            tx.add_cooldown(*halt.EVERYTHING, until, f"a kill by {who}")
-            if keep_disks:
-                tx.add_cooldown(*halt.KEEPS_DISKS, until, f"a kill by {who}")
-            else:
-                tx.lift_cooldown(*halt.KEEPS_DISKS)
-            tx.append_event(
-                Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}")
-            )
-
-    async def lift(self, who: str) -> None:
-        """End a halt."""
-        async with self.ledger.transaction() as tx:
-            tx.lift_cooldown(*halt.EVERYTHING)
-            tx.lift_cooldown(*halt.KEEPS_DISKS)
-            tx.append_event(
-                Event(at=self.clock.now(), kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}")
-            )
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
         """Return what a configuration would do to what is rented; what refuses it is among them.
@@ -376,6 +370,8 @@ class App:
             return ""
         if not self.ledger.is_writable:
             return "the ledger's disk is nearly full: nothing more is paid for until there is room"
+        if halt.is_on(self.ledger.recollection(self.clock.now()).cooldowns, self.clock.now()):
+            return "all spending was stopped by `gpubid kill` while this waited to be sent"
         return self._stopped_because
 
 

@@ -1,8 +1,9 @@
 """One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -20,6 +21,7 @@ from agent.decide import (
     progress,
     reconcile,
     risk,
+    stops,
     task,
     watching,
 )
@@ -34,6 +36,7 @@ from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.observe import recall, snapshot
+from agent.observe.hurry import Hurry
 from agent.observe.poller import Poller
 
 log = structlog.get_logger("gpubid.cycle")
@@ -43,6 +46,9 @@ Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], p
 
 SECOND_LOOK_SECONDS = 1.0
 """Between seeing a lease not live and looking again: listings may be asked for once a second."""
+
+SLOW_SECONDS = 60.0
+"""A cycle that has read for so long ends what must end before it reads on (rule 20)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ class Cycle:
         self._said: set[tuple[str, str]] = set()
         self._marks: Mapping[str, credit.Mark] = {}
         self._is_stopped = False
+        self.hurry = Hurry()
+        self._acted_at = clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
         self._started_at = clock.now()
         self._known_since: dict[str, datetime] = {}
@@ -119,17 +127,19 @@ class Cycle:
 
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for in this pass.
+            Hurried: a person's order ended its reading; nothing was decided.
         """
         rules = self._rules()
+        self.hurry.begin()
+        self._acted_at = self._clock.monotonic()
         for poller in self._pollers:
-            await poller.look()
-        await recall.recall(
-            self._pollers, self._memory.last_listed, self._ledger.recollection(self._clock.now()).leases
-        )
+            await self._read(poller.look, rules)
+        known = self._ledger.recollection(self._clock.now()).leases
+        await self._read(partial(recall.recall, self._pollers, self._memory.last_listed, known), rules)
         if any(work.is_probed for work in rules.workloads):
             seen = await self._fleet(rules)
             for poller in self._pollers:
-                await poller.sight(probing.targets(seen, poller.market.name))
+                await self._read(partial(poller.sight, probing.targets(seen, poller.market.name)), rules)
         found = await self._reconcile(rules)
         fleet = await self._fleet(rules)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
@@ -152,7 +162,8 @@ class Cycle:
         if protect.is_due(facts, self._refused):
             await protect.review(self._ledger, fleet)
         for poller in self._pollers:
-            await poller.ask(needs.needs(fleet), rules.workloads, needs.dear(fleet))
+            asked = partial(poller.ask, needs.needs(fleet), rules.workloads, needs.dear(fleet))
+            await self._read(asked, rules)
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
         self._typical = task.typical(self._typical, fleet)
@@ -178,10 +189,17 @@ class Cycle:
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         await self._act((*sweep.releases(facts), *ending), rules)
 
+    async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:
+        """Read one step on; where the reading takes long, end first what must end."""
+        if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
+            await self._act(stops.stops(await self._fleet(rules), rules.caps), rules)
+        await self.hurry.read(step)
+
     async def _act(self, decisions: Sequence[Decision], rules: Rules) -> list[Intent]:
         """Carry decisions out, unless nothing may be written to a market."""
         if self._is_dry or self._is_stopped:
             return []
+        self._acted_at = self._clock.monotonic()
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(
@@ -209,9 +227,9 @@ class Cycle:
                 await self._clock.sleep(SECOND_LOOK_SECONDS)
             for poller in self._pollers:
                 if found.suspects:
-                    await poller.look()
+                    await self._read(poller.look, rules)
                 mine = {lease.instance_id for lease in fleet.leases if lease.market == poller.market.name}
-                await poller.look_closer(found.to_probe & mine)
+                await self._read(partial(poller.look_closer, found.to_probe & mine), rules)
             found = reconcile.reconcile(await self._fleet(rules), self._memory)
         self._memory = found.memory
         return found

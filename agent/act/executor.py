@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
+from agent.act.stopping import Stopping
 from agent.domain.decision import Decision, Hold, Pause, Release, slot_of
 from agent.domain.intent import Intent
 from agent.domain.workload import Workload
@@ -18,7 +19,12 @@ class Executor:
     def __init__(self, journal: Journal) -> None:
         """Run everything through `journal`."""
         self._journal = journal
+        self._stopping = Stopping(journal, journal.clock)
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
+
+    def hasten(self) -> None:
+        """Try ending calls at once that failed a moment ago, where the market has not closed them: a person asks."""
+        self._stopping.hasten()
 
     async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
         """Carry out all but holds; return the intents as they ended.
@@ -35,12 +41,16 @@ class Executor:
             done += await _all(tasks)
         return done
 
-    async def _one(self, decision: Decision, workloads: Mapping[str, Workload]) -> Intent | None:
+    async def _one(self, decision: Decision, workloads: Mapping[str, Workload]) -> list[Intent]:
+        work = workloads.get(slot_of(decision).workload)
         async with self._gate:
-            return await self._journal.carry_out(decision, workloads.get(slot_of(decision).workload))
+            if isinstance(decision, Release | Pause):
+                return await self._stopping.end(decision, work)
+            intent = await self._journal.carry_out(decision, work)
+            return [] if intent is None else [intent]
 
 
-async def _all(tasks: list["asyncio.Task[Intent | None]"]) -> list[Intent]:
+async def _all(tasks: list["asyncio.Task[list[Intent]]"]) -> list[Intent]:
     """Wait for every task, also when cancelled, and raise the first error after all have ended."""
     if not tasks:
         return []
@@ -53,4 +63,4 @@ async def _all(tasks: list["asyncio.Task[Intent | None]"]) -> list[Intent]:
     for result in ended:
         if isinstance(result, BaseException):
             raise result
-    return [result for result in ended if isinstance(result, Intent)]
+    return [intent for result in ended if isinstance(result, list) for intent in result]

@@ -53,6 +53,7 @@ class Journal:
         self._ledger = ledger
         self._markets = markets
         self._clock = clock
+        self._reopens: dict[str, datetime] = {}
         self._new_id = new_id
         self._denial = denial
 
@@ -80,6 +81,34 @@ class Journal:
             return intent
         crashpoint.reached("sent", intent.kind.value)
         return await self._send(intent, decision, work)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock by which intents are dated."""
+        return self._clock
+
+    def present(self, held: Lease) -> Lease:
+        """Return a lease as the ledger has it now, or as it was given where it is no open lease."""
+        leases = self._ledger.recollection(self._clock.now()).leases
+        return next((lease for lease in leases if lease.lease_id == held.lease_id), held)
+
+    def reopens_at(self, intent: Intent) -> datetime | None:
+        """Return when the market takes the call of a throttled intent again, once; None where it did not say."""
+        return self._reopens.pop(intent.intent_id, None)
+
+    async def keep_due(self, decision: Release) -> None:
+        """Write down that a lease is to be released although the market takes no such call now.
+
+        A ledger that cannot be written changes nothing: what is due is derived again in every cycle.
+        """
+        held = self.present(decision.lease)
+        if not held.is_open or held.state is LeaseState.RELEASING:
+            return
+        try:
+            async with self._ledger.transaction() as tx:
+                tx.update_lease(_leaving(held, self._clock.now(), decision.reason.code))
+        except LedgerError as error:
+            log.error("release.unwritten", lease=held.lease_id, reason=str(error))
 
     def _intent(self, decision: Decision, work: Workload | None) -> Intent:
         intent = Intent(
@@ -142,14 +171,14 @@ class Journal:
     async def _unjournaled(self, intent: Intent, decision: Decision, error: LedgerError) -> None:
         log.error("intent.unjournaled", kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
         market = self._markets[intent.market]
-        try:
-            if isinstance(decision, Release):
-                await market.release(decision.lease.instance_id)
-            elif isinstance(decision, Pause):
-                await market.pause(decision.lease.instance_id)
-        except errors.MarketError as failure:
-            # Nothing is lost: the lease still stands in the ledger, and the next cycle asks again.
-            log.error("intent.unsent", kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
+        calls = {Release: (market.release, market.pause), Pause: (market.pause,)}
+        for call in calls.get(type(decision), ()):
+            try:
+                return await call(intent.instance_id)
+            except errors.MarketError as failure:
+                # Nothing is lost: a release that fails becomes a pause, and the next cycle asks for both again.
+                log.error("intent.unsent", kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
+        return None
 
     async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
         try:
@@ -161,6 +190,8 @@ class Journal:
         except errors.Rejected as error:
             return await self._rejected(intent, decision, error.reason, str(error), error.leftover_id)
         except (errors.Throttled, errors.Unauthorized) as error:
+            if isinstance(error, errors.Throttled) and error.until is not None and not intent.kind.is_paying:
+                self._reopens[intent.intent_id] = error.until
             return await self._rejected(intent, decision, error.code, str(error), "")
         except BaseException as error:
             crashpoint.reached("replied", intent.kind.value)

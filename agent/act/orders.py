@@ -23,6 +23,8 @@ from agent.ledger.transaction import Transaction
 MARKS = frozenset({cooldown.RAN, *endings.COUNTED})
 """Scopes of what is only counted and holds nothing by itself."""
 FOR_GOOD = timedelta(days=3650)
+ENDING = frozenset({"pause", "release", "done", "kill"})
+"""The verbs that end something: for these a cycle that only reads is cut short."""
 VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
 EVERYTHING_LEARNED = "all"
 _HOLDS = ("workload", "slot")

@@ -1,6 +1,7 @@
 """What most verbs begin with: the configuration, the strategies, keys, and a market, embedded where it is simulated."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -160,6 +161,15 @@ async def outside(config: Config) -> AsyncIterator["Outside"]:
         yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running)
 
 
+def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
+    """Give the same for who only ends things: keys of markets are needed, credentials of workloads are not.
+
+    Raises:
+        CredentialError: a market has no key that can be used.
+    """
+    return outside(dataclasses.replace(config, workloads=()))
+
+
 @contextlib.asynccontextmanager
 async def _embedded(climate_name: str) -> AsyncIterator["Simulator"]:
     from agent.simulator import climate
@@ -173,13 +183,17 @@ async def _embedded(climate_name: str) -> AsyncIterator["Simulator"]:
         yield simulator
 
 
+def may_write(file: Path) -> bool:
+    """Tell whether a file is ours to write, or to make."""
+    try:
+        return not file.exists() or os.access(file, os.W_OK)
+    except PermissionError:
+        return False
+
+
 def must_own(file: Path) -> None:
     """End with a sentence where a ledger is not ours to write: an order without a daemon is written there."""
-    try:
-        is_ours = not file.exists() or os.access(file, os.W_OK)
-    except PermissionError:
-        is_ours = False
-    if not is_ours:
+    if not may_write(file):
         sentence = f"no daemon runs, and {file} is not yours to write; start the daemon, or run this as its user"
         exits.stop(exits.FAILED, [sentence])
 

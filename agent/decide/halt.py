@@ -31,6 +31,11 @@ def until(cooldowns: Iterable[Cooldown], now: datetime, *, keep_disks: bool) -> 
     return given.until if given is not None and is_the_same else now + FOR_GOOD
 
 
+def is_on(cooldowns: Iterable[Cooldown], now: datetime) -> bool:
+    """Tell whether a kill of everything stands."""
+    return any((rest.scope, rest.key) == EVERYTHING and rest.until > now for rest in cooldowns)
+
+
 def orders(fleet: Fleet) -> Iterator[Release | Pause]:
     """Yield what is left to stop: a rent that came out of doubt after the kill, a pause that the market refused."""
     rests = {(rest.scope, rest.key): rest for rest in fleet.cooldowns if rest.until > fleet.now}

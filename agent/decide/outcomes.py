@@ -10,6 +10,8 @@ from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint
 
+_STOPPED = frozenset({LeaseState.PAUSED, LeaseState.RELEASING})
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -116,11 +118,13 @@ def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint, r
         useful = meter.stretch_seconds(held, now, checkpoint, ready, is_lost=False)
         charges.append(meter.Charge(held.lease_id, now.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
+    # A release is a promise: an instance that is only stopped for the time being stays due for it.
+    is_leaving = is_release or held.state is LeaseState.RELEASING
     after = replace(
         held,
-        state=LeaseState.RELEASING if is_release else LeaseState.PAUSED,
+        state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
         # How long it has been down decides what waiting is worth; our own stop does not begin that anew.
-        state_since=held.state_since if held.state is LeaseState.PAUSED and not is_release else now,
+        state_since=held.state_since if held.state in _STOPPED and not is_release else now,
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or held.paused_by_us,
         run_since=None,

@@ -38,8 +38,10 @@ def at(hint: str | None, now: datetime) -> datetime | None:
 
 
 def _date(stamp: str) -> datetime | None:
+    """Return the moment that an HTTP date names, read as UTC where it names no zone; None for what is no date."""
     try:
-        return email.utils.parsedate_to_datetime(stamp).astimezone(UTC)
+        named = email.utils.parsedate_to_datetime(stamp)
+        return named.replace(tzinfo=UTC) if named.tzinfo is None else named.astimezone(UTC)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 

@@ -4,6 +4,9 @@ Invariants:
 1. A call whose lane is free leaves at once, without a turn of the event loop.
 2. In a lane that is waited for, urgent calls (release, pause) leave before all others.
 3. A lane closed for longer than our patience raises `Throttled` instead of waiting; nothing has been sent then.
+4. One answer closes a lane for at most the lane's `longest`: 60 s unless the lane is one that may wait a day.
+5. An urgent call heeds only a refusal of that same call (its door), not what other calls in the lane were told: an
+   instance that cannot be ended now must not keep the others billing.
 """
 
 import heapq
@@ -23,8 +26,11 @@ PATIENCE_SECONDS = 10.0
 DAILY_ROWS = 9_000
 """Rows we allow ourselves a day; under half of the vendor's 20,000, since a person may search with the same key."""
 
+LONGEST_SILENCE = timedelta(seconds=60)
+"""The longest time for which one answer may keep us from listing, pausing or releasing (rule 20)."""
+
 LONGEST_PENALTY = timedelta(hours=25)
-"""No market closes for longer than a day; a larger figure is a mistake that would stop us for good."""
+"""The same for searches and bills, whose quotas are by the day; a larger figure is a mistake."""
 
 _TICK = 1e-6
 """Seconds by which a wait may end early because sums of floats are inexact."""
@@ -34,12 +40,14 @@ _TICK = 1e-6
 class Lane:
     """The rhythm of one endpoint: at most `burst` calls in any `interval` seconds.
 
-    `penalty` is how many seconds to stay away after a refusal that names no time.
+    `penalty` is how many seconds to stay away after a refusal that names no time, `longest` the most that any refusal
+    may ask for.
     """
 
     interval: float
     burst: int = 1
     penalty: float = 5.0
+    longest: timedelta = LONGEST_SILENCE
 
 
 UNPACED = Lane(0.0)
@@ -51,12 +59,25 @@ class _Queue:
     closed_until: float = -math.inf
     left_at: deque[float] = field(default_factory=deque)
     waiting: list[tuple[bool, int]] = field(default_factory=list)
+    doors: dict[str, float] = field(default_factory=dict)
 
-    def opens_at(self) -> float:
-        """Return the monotonic second at which the next call may leave."""
+    def opens_at(self, door: str) -> float:
+        """Return the monotonic second at which the next call may leave; `door` names an urgent one."""
+        closed_until = self.closed_for(door)
         if len(self.left_at) < self.lane.burst:
-            return self.closed_until
-        return max(self.left_at[0] + self.lane.interval, self.closed_until)
+            return closed_until
+        return max(self.left_at[0] + self.lane.interval, closed_until)
+
+    def closed_for(self, door: str) -> float:
+        """Return until when the market keeps a call out: an urgent one by its own door alone."""
+        return self.doors.get(door, -math.inf) if door else self.closed_until
+
+    def close(self, door: str, until: float, now: float) -> None:
+        """Keep the lane closed, and the door of the urgent call that was refused."""
+        self.closed_until = max(self.closed_until, until)
+        self.doors = {key: closed for key, closed in self.doors.items() if closed > now}
+        if door:
+            self.doors[door] = max(self.doors.get(door, until), until)
 
     def leave(self, now: float) -> None:
         """Book one call at `now`."""
@@ -74,50 +95,53 @@ class Pace:
         self._patience = patience
         self._tickets = itertools.count()
 
-    async def turn(self, lane: str, *, is_urgent: bool = False) -> None:
-        """Return when a call may leave on this lane.
+    async def turn(self, lane: str, *, door: str = "") -> None:
+        """Return when a call may leave on this lane; `door` names an urgent call, the same each time it is tried.
 
         Raises:
-            Throttled: the market closed the lane for longer than our patience.
+            Throttled: the market closed the lane, or the door of an urgent call, for longer than our patience.
         """
         queue = self._queue(lane)
-        self._refuse_if_closed(lane, queue)
-        if not queue.waiting and queue.opens_at() <= self._clock.monotonic() + _TICK:
+        self._refuse_if_closed(lane, queue, door)
+        if not queue.waiting and queue.opens_at(door) <= self._clock.monotonic() + _TICK:
             queue.leave(self._clock.monotonic())
             return
-        ticket = (not is_urgent, next(self._tickets))
+        ticket = (not door, next(self._tickets))
         heapq.heappush(queue.waiting, ticket)
         try:
-            await self._wait(lane, queue, ticket)
+            await self._wait(lane, queue, ticket, door)
         finally:
             queue.waiting.remove(ticket)
             heapq.heapify(queue.waiting)
         queue.leave(self._clock.monotonic())
 
-    def close(self, lane: str, until: datetime | None) -> datetime:
-        """Keep a lane closed until the market's word, or for its penalty where there is none; return until when."""
+    def close(self, lane: str, until: datetime | None, *, door: str = "") -> datetime:
+        """Keep a lane closed until the market's word, or for its penalty where there is none; return until when.
+
+        `door` names the urgent call that was refused.
+        """
         queue = self._queue(lane)
-        now = self._clock.now()
+        now, monotonic = self._clock.now(), self._clock.monotonic()
         wanted = until if until is not None else now + timedelta(seconds=queue.lane.penalty)
-        wanted = min(max(wanted, now), now + LONGEST_PENALTY)
-        queue.closed_until = max(queue.closed_until, self._clock.monotonic() + (wanted - now).total_seconds())
+        wanted = min(max(wanted, now), now + queue.lane.longest)
+        queue.close(door, monotonic + (wanted - now).total_seconds(), monotonic)
         return wanted
 
     def seconds_closed(self, lane: str) -> float:
         """Return for how many more seconds the market keeps a lane closed, 0 when it is open."""
         return max(0.0, self._queue(lane).closed_until - self._clock.monotonic())
 
-    async def _wait(self, lane: str, queue: _Queue, ticket: tuple[bool, int]) -> None:
+    async def _wait(self, lane: str, queue: _Queue, ticket: tuple[bool, int], door: str) -> None:
         while True:
-            seconds = queue.opens_at() - self._clock.monotonic()
+            seconds = queue.opens_at(door) - self._clock.monotonic()
             if seconds <= _TICK and queue.waiting[0] == ticket:
                 return
             # The head of the queue wakes at the same instant as we do; it only needs one turn of the loop.
             await self._clock.sleep(max(seconds, 0.0))
-            self._refuse_if_closed(lane, queue)
+            self._refuse_if_closed(lane, queue, door)
 
-    def _refuse_if_closed(self, lane: str, queue: _Queue) -> None:
-        seconds = queue.closed_until - self._clock.monotonic()
+    def _refuse_if_closed(self, lane: str, queue: _Queue, door: str) -> None:
+        seconds = queue.closed_for(door) - self._clock.monotonic()
         if seconds > self._patience:
             until = self._clock.now() + timedelta(seconds=seconds)
             raise errors.Throttled(f"The market closed {lane!r} until {until:%Y-%m-%d %H:%M:%S} UTC; wait.", until)
@@ -168,8 +192,8 @@ class RowBudget:
         self._rows += rows
 
     def spend_all(self, until: datetime) -> None:
-        """Ask for nothing before `until`: the market says that its quota is used up."""
-        self._spent_until = until
+        """Ask for nothing before `until`: the market says that its quota is used up; it begins anew within a day."""
+        self._spent_until = min(until, self._clock.now() + LONGEST_PENALTY)
 
     def midnight(self) -> datetime:
         """Return the next 00:00 UTC, when quotas begin again."""

@@ -21,6 +21,8 @@ __all__ = ["Call", "Key", "Reply", "Transport"]
 
 DEADLINE_SECONDS = 30.0
 ATTEMPTS = 3
+RETRY_WITHIN_SECONDS = 20.0
+"""A read that has taken so long is not tried again: the cycle that waits for it may have something to end."""
 BACKOFF_SECONDS = 0.25
 """The first wait before a read is tried again, doubled each time; small, since a decision waits for the answer."""
 
@@ -47,6 +49,11 @@ class Call:
     path: str
     body: bytes | None = field(default=None, repr=False)
     is_urgent: bool = False
+
+    @property
+    def door(self) -> str:
+        """What names an urgent call among others in its lane; nothing for any other call."""
+        return f"{self.method} {self.path} {self.body!r}" if self.is_urgent else ""
 
 
 class Transport:
@@ -84,11 +91,14 @@ class Transport:
 
         Raises: Unavailable, Malformed (an endless answer), Throttled (a closed lane), Unauthorized (no usable key).
         """
-        failure = ""
+        failure, tries, began = "", 0, self._clock.monotonic()
         for attempt in range(self._attempts):
+            if attempt and self._clock.monotonic() - began >= RETRY_WITHIN_SECONDS:
+                break
+            tries += 1
             if attempt:
                 await self._clock.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + self._jitter()))
-            await self._pace.turn(call.lane, is_urgent=call.is_urgent)
+            await self._pace.turn(call.lane, door=call.door)
             try:
                 reply = await self._send(call, call.body)
             except exchange.TooLarge as error:
@@ -99,7 +109,7 @@ class Transport:
             if not _is_transient(reply):
                 return reply
             failure = f"it answered {reply.status}"
-        raise errors.Unavailable(f"{_place(call)}: {failure}, {self._attempts} times; check the market's status page.")
+        raise errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); check the market's status page.")
 
     async def fetch(self, url: str, most_bytes: int) -> Reply:
         """Return what lies at an address that the market gave, asked for without the key; longer is cut off.
@@ -118,7 +128,7 @@ class Transport:
 
         Raises: Unavailable, Throttled (a closed lane), Unauthorized (no usable key).
         """
-        await self._pace.turn(call.lane, is_urgent=call.is_urgent)
+        await self._pace.turn(call.lane, door=call.door)
         headers = self._headers(None, has_body=False) | {"Accept": "text/event-stream"}
         try:
             return await self._exchange.tail(exchange.Request("GET", self._base_url + call.path, headers), most_bytes)
@@ -131,7 +141,7 @@ class Transport:
         Raises: Ambiguous (no usable answer), Unreachable (no connection, so nothing left), Throttled (the lane is
             closed, nothing was sent), Unauthorized (no usable key, nothing was sent).
         """
-        await self._pace.turn(call.lane, is_urgent=call.is_urgent)
+        await self._pace.turn(call.lane, door=call.door)
         body = call.body or b"{}"
         try:
             return await self._send(call, body, is_write=True)

@@ -3,6 +3,8 @@
 Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
 2. Failure is logged once when it begins and once when it ends.
+3. An account that the market is too busy to show makes no listing stale: its facts grow old, and nothing is paid for
+   once they are older than `ACCOUNT_KEPT`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -27,6 +29,8 @@ log = structlog.get_logger("gpubid.poller")
 
 ACCOUNT_EVERY = 300.0
 """Seconds between looks at credit, account id and the market's clock when nothing is amiss."""
+ACCOUNT_KEPT = 900.0
+"""Seconds for which credit, account id and clock are believed while the market refuses to show the account."""
 OFFERS_KEPT = timedelta(minutes=2)
 """Offers go stale in seconds; older ones are not decided on."""
 EVENTS_KEPT = timedelta(hours=6)
@@ -84,7 +88,7 @@ class Poller:
             rows = await self.market.instances()
             self._see(rows)
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
-                await self._read_account()
+                await self._look_at_account()
                 await self._read_rises()
         except errors.MarketError as error:
             self._failed(error)
@@ -102,7 +106,7 @@ class Poller:
     async def look_closer(self, instance_ids: Iterable[str]) -> MarketView:
         """Read the account, the market's own record of events, and each instance that the listing lacks."""
         try:
-            await self._read_account()
+            await self._look_at_account()
             await self._read_events()
             for instance_id in sorted(instance_ids):
                 await self._probe(instance_id)
@@ -166,6 +170,17 @@ class Poller:
             is_fresh=True,
             listings=self.view.listings + 1,
         )
+
+    async def _look_at_account(self) -> None:
+        """Read the account; where the market says that it is asked too often, go on with what is known."""
+        try:
+            await self._read_account()
+        except errors.Throttled as error:
+            log.warning("account.unread", market=self.market.name, until=str(error.until))
+            if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
+                minutes = (self._clock.monotonic() - self._account_at) / 60
+                why = f"the market has refused for {minutes:.0f} min to show the account (called too often)"
+                self.view = replace(self.view, no_spend_because=self._no_spend or why)
 
     async def _read_account(self) -> None:
         account = await self.market.account()

@@ -5,6 +5,7 @@
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders.py | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
+| GET /billing: what still bills and what was tried to end it | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
 | GET /spend?by&since&until, /savings?by&since&until&baseline | as the verbs | who connects |
 | GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
@@ -31,7 +32,7 @@ from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
-from agent.web import access, guard, holdings, learned, logs, reading, reports, shadows, views
+from agent.web import access, guard, holdings, learned, logs, reading, reports, shadows, still_billing, views
 from agent.web.refusals import Refusals
 from agent.web.server import ListenError
 
@@ -122,6 +123,7 @@ class OperatorSocket:
         made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)
         made.router.add_get("/fleet", self._fleet)
+        made.router.add_get("/billing", self._billing)
         made.router.add_get("/running", self._running)
         made.router.add_get("/holdings", self._holdings)
         made.router.add_get("/plan", self._plan)
@@ -200,6 +202,11 @@ class OperatorSocket:
         decided = await (await mine.ledger.reader()).decisions()
         known, notices = mine.ledger.recollection(now), mine.notices()
         return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices, mine.rules.caps))
+
+    async def _billing(self, _: web.Request) -> web.Response:
+        mine = self._orders
+        leases = mine.ledger.recollection(mine.clock.now()).leases
+        return web.json_response(await still_billing.shown(await mine.ledger.reader(), leases, mine.doubts()))
 
     async def _running(self, _: web.Request) -> web.Response:
         return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))

@@ -62,8 +62,8 @@ async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -
         await world.until_running()
         world.weather("throttle_text", route="PUT /instances" if keep_disks else "DELETE /instances", seconds=30)
         done = await world.app.obey("kill", set(), "a test", keep_disks=keep_disks)
-        assert len(done) == 1
-        assert billed_gpus(world)
+        assert done[0].state is IntentState.REJECTED
+        assert bool(billed_gpus(world)) is keep_disks, "a release that is refused is a pause for the time being"
         await world.cycle(minutes=3)
         assert not billed_gpus(world)
         assert bool(world.live()) is keep_disks

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
 from agent.markets import errors
-from agent.markets.pace import Lane, Pace, RowBudget
+from agent.markets.pace import LONGEST_PENALTY, Lane, Pace, RowBudget
 
 START = datetime(2026, 11, 5, 22, 0, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 11, 6, tzinfo=UTC)
@@ -58,7 +58,7 @@ async def test_urgent_calls_go_first(clock: SteppedClock) -> None:
     order: list[str] = []
 
     async def call(name: str, *, is_urgent: bool = False) -> None:
-        await pace.turn("state", is_urgent=is_urgent)
+        await pace.turn("state", door=name if is_urgent else "")
         order.append(name)
 
     await pace.turn("state")
@@ -116,9 +116,37 @@ def test_a_refusal_without_a_time_closes_for_the_penalty(clock: SteppedClock) ->
 
 @pytest.mark.parametrize(("hint", "seconds"), [(-500, 0.0), (10**9, 25 * 3600.0)])
 def test_an_absurd_time_is_bounded(clock: SteppedClock, hint: int, seconds: float) -> None:
-    pace = Pace(clock, {"create": Lane(4.5)})
-    pace.close("create", START + timedelta(seconds=hint))
-    assert pace.seconds_closed("create") == seconds
+    pace = Pace(clock, {"search": Lane(4.5, longest=LONGEST_PENALTY)})
+    pace.close("search", START + timedelta(seconds=hint))
+    assert pace.seconds_closed("search") == seconds
+
+
+@pytest.mark.parametrize("hint", [3600, 31_536_000, 10**9])
+def test_one_answer_silences_a_lane_for_a_minute_at_most(clock: SteppedClock, hint: int) -> None:
+    pace = Pace(clock, {"list": Lane(1.0)})
+    assert pace.close("list", START + timedelta(seconds=hint)) == START + timedelta(seconds=60)
+    assert pace.seconds_closed("list") == 60.0
+
+
+async def test_an_urgent_call_heeds_its_own_refusal_alone(clock: SteppedClock) -> None:
+    pace = Pace(clock, {"v2": Lane(0.0)})
+    pace.close("v2", START + timedelta(hours=1))
+    await pace.turn("v2", door="stop 1")
+    pace.close("v2", START + timedelta(hours=1), door="stop 1")
+    with pytest.raises(errors.Throttled):
+        await pace.turn("v2", door="stop 1")
+    await pace.turn("v2", door="stop 2")
+    assert clock.monotonic() == 0.0
+    clock.advance(60.0)
+    await pace.turn("v2", door="stop 1")
+    await pace.turn("v2")
+
+
+def test_a_quota_is_a_days_at_most(clock: SteppedClock) -> None:
+    rows = RowBudget(clock, budget=100)
+    rows.spend_all(START + timedelta(days=365))
+    clock.advance(25 * 3600)
+    assert rows.grant(1) == 1
 
 
 @given(st.lists(st.floats(0.0, 30.0), max_size=30), st.floats(0.5, 20.0), st.integers(1, 5))

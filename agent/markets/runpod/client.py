@@ -2,8 +2,8 @@
 
 Invariants:
 1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
-2. Every refusal for calling too often closes the lane it was met on, until the time the market named. All of REST v2 is
-   one lane, as the market counts it by key.
+2. Every refusal for calling too often closes the lane it was met on, until the time the market named or a minute has
+   passed. All of REST v2 is one lane, as the market counts it by key; who searches is told the market's own time.
 """
 
 import urllib.parse
@@ -39,7 +39,11 @@ class RunPodClient:
     async def catalogue(self, cloud: str, gpus: int) -> bytes:
         """Return the GPU types of a cloud, with what can be had of them in pods of so many GPUs."""
         question = {"include": "AVAILABILITY", "product": "POD", "count": str(gpus), "cloud": cloud}
-        return (await self._read("GET", f"/v2/catalog/gpus?{urllib.parse.urlencode(question)}")).body
+        path = f"/v2/catalog/gpus?{urllib.parse.urlencode(question)}"
+        reply = await self._link.read(transport.Call("v2", "GET", path))
+        self._refuse_throttled("v2", reply, is_search=True)
+        refusals.check_read(reply)
+        return reply.body
 
     async def pods(self, cursor: str = "") -> transport.Reply:
         """Return a page of the account's pods, the first one without a cursor, with the headers of the answer."""
@@ -89,7 +93,7 @@ class RunPodClient:
         """
         call = transport.Call("graphql", "POST", "/graphql", graph.body(query, variables), is_urgent)
         reply = await self._link.write(call)
-        self._refuse_throttled("graphql", reply)
+        self._refuse_throttled("graphql", reply, call.door)
         return graph.done(reply)
 
     async def close(self) -> None:
@@ -103,14 +107,19 @@ class RunPodClient:
         return reply
 
     async def _write(self, route: Route, path: str, body: Mapping[str, Any], *, is_urgent: bool = False) -> bytes:
-        reply = await self._link.write(transport.Call("v2", "POST", path, msgspec.json.encode(body), is_urgent))
-        self._refuse_throttled("v2", reply)
+        call = transport.Call("v2", "POST", path, msgspec.json.encode(body), is_urgent)
+        reply = await self._link.write(call)
+        self._refuse_throttled("v2", reply, call.door)
         return refusals.check_write(route, reply)
 
-    def _refuse_throttled(self, lane: str, reply: transport.Reply) -> None:
+    def _refuse_throttled(self, lane: str, reply: transport.Reply, door: str = "", *, is_search: bool = False) -> None:
         if not refusals.is_throttled(reply):
             return
-        until = self._pace.close(lane, refusals.reopening(reply, self._clock.now()))
+        named = refusals.reopening(reply, self._clock.now())
+        until = self._pace.close(lane, named, door=door)
+        if is_search and named is not None:
+            # What a search waits for may be a day away; the lane that it shares with stops and listings opens before.
+            until = min(named, self._clock.now() + pace.LONGEST_PENALTY)
         raise errors.Throttled(f"runpod was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
 
 

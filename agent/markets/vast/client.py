@@ -2,7 +2,8 @@
 
 Invariants:
 1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
-2. Every refusal for calling too often closes the lane it was met on, until the time the market named.
+2. Every refusal for calling too often closes the lane it was met on, until the time the market named: a day at most
+   where it rations by the day, else a minute at most.
 """
 
 import urllib.parse
@@ -23,19 +24,19 @@ _NO_SUCH_ROUTE = frozenset({404, 410})
 
 LANES: Mapping[str, pace.Lane] = {
     # Published thresholds, read as seconds between calls. Ten searches a minute are allowed; one is left to a person.
-    "search": pace.Lane(60.0, burst=9, penalty=10.0),
+    "search": pace.Lane(60.0, burst=9, penalty=10.0, longest=pace.LONGEST_PENALTY),
     "list": pace.Lane(1.0, penalty=5.0),
     "one": pace.Lane(2.0, penalty=5.0),
     "create": pace.Lane(4.5, penalty=12.0),
     "change_bid": pace.Lane(5.5, penalty=11.0),
     "state": pace.Lane(1.0, penalty=5.0),
     "destroy": pace.Lane(3.0, penalty=5.0),
-    "charges": pace.Lane(1.0, penalty=5.0),
+    "charges": pace.Lane(1.0, penalty=5.0, longest=pace.LONGEST_PENALTY),
     "account": pace.Lane(0.0, penalty=5.0),
     "inbox": pace.Lane(0.0, penalty=5.0),
-    "rises": pace.Lane(0.0, penalty=60.0),
+    "rises": pace.Lane(0.0, penalty=60.0, longest=pace.LONGEST_PENALTY),
     "logs": pace.Lane(2.0, penalty=10.0),
-    "names": pace.Lane(0.0, penalty=60.0),
+    "names": pace.Lane(0.0, penalty=60.0, longest=pace.LONGEST_PENALTY),
 }
 
 
@@ -150,10 +151,10 @@ class VastClient:
     ) -> Answer:
         call = transport.Call(lane, method, path, msgspec.json.encode(body), is_urgent)
         reply = await self._link.write(call)
-        self._refuse_throttled(lane, reply)
+        self._refuse_throttled(lane, reply, call.door)
         return refusals.check_write(route, reply)
 
-    def _refuse_throttled(self, lane: str, reply: transport.Reply) -> None:
+    def _refuse_throttled(self, lane: str, reply: transport.Reply, door: str = "") -> None:
         if not refusals.is_throttled(reply):
             return
         until = refusals.reopening(reply, self._clock.now())
@@ -161,7 +162,7 @@ class VastClient:
             until = until or self._rows.midnight()
             self._rows.spend_all(until)
             raise errors.Throttled(f"vast's daily quota of search rows is used up until {until:%H:%M} UTC.", until)
-        until = self._pace.close(lane, until)
+        until = self._pace.close(lane, until, door=door)
         raise errors.Throttled(f"vast was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
 
 

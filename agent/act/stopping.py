@@ -1,0 +1,115 @@
+"""How leases are ended: a release that fails becomes a pause and stays due, and attempts keep a pace (rule 20).
+
+Invariants:
+1. No intent is written for a call that the market has closed to us, or that failed a moment ago.
+2. While an instance may bill its GPU, each of its ending calls is tried again within `AGAIN_GPU[-1]` seconds.
+3. What is remembered here only delays: after a restart every ending call that is due is tried at once.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.act.journal import Journal
+from agent.clock import Clock
+from agent.domain.decision import Pause, Reason, Release
+from agent.domain.intent import Intent, IntentState
+from agent.domain.lease import Bills, Lease
+from agent.domain.workload import Workload
+
+AGAIN_GPU = (5.0, 15.0, 30.0, 60.0)
+"""Seconds after the first, second and further failures before the same call is tried again, while a GPU may bill."""
+AGAIN_DISK = (15.0, 60.0, 120.0, 300.0)
+"""The same for an instance that bills its disk alone: nothing urgent is left, and the release stays due."""
+FAILURES_TO_PAUSE = 2
+"""A release without a usable answer may have been done; after so many in a row the instance is stopped meanwhile."""
+
+_Key = tuple[type[Pause] | type[Release], str, str]
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failures in a row of one ending call: `ours` is when we try again, `market` when the market lets us.
+
+    `is_refused` tells that the last one was a refusal, so that nothing was done.
+    """
+
+    count: int = 0
+    is_refused: bool = False
+    ours: float = 0.0
+    market: float = 0.0
+
+
+class Stopping:
+    """Ends leases through the journal."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        """Send through `journal`."""
+        self._journal = journal
+        self._clock = clock
+        self._failures: dict[_Key, _Failures] = {}
+
+    def hasten(self) -> None:
+        """Try at once what only our own pace delays: a person asks for it."""
+        for failures in self._failures.values():
+            failures.ours = 0.0
+
+    async def end(self, order: Pause | Release, work: Workload | None) -> list[Intent]:
+        """Carry out a pause or a release when it is due; return the intents as they ended.
+
+        A release that fails, or that may not be tried now, is replaced by a pause for the time being: the lease stays
+        due for its release.
+
+        Raises:
+            LedgerError: as the journal.
+        """
+        done: list[Intent] = []
+        is_due = self._is_due(order)
+        if is_due:
+            intent = await self._journal.carry_out(order, work)
+            if intent is None:
+                return done
+            done.append(intent)
+            self._note(order, intent)
+        elif isinstance(order, Release):
+            await self._journal.keep_due(order)
+        if isinstance(order, Release) and self._must_pause(order):
+            said = "its release was refused or got no answer: stopped until it can be released"
+            pause = Pause(self._journal.present(order.lease), Reason(order.reason.code, said, limit=order.reason.limit))
+            done += await self.end(pause, work)
+        return done
+
+    def _is_due(self, order: Pause | Release) -> bool:
+        failures = self._failures.get(_key(order))
+        return failures is None or self._clock.monotonic() >= max(failures.ours, failures.market)
+
+    def _note(self, order: Pause | Release, intent: Intent) -> None:
+        if intent.state is IntentState.CONFIRMED:
+            self._failures.pop(_key(order), None)
+            return
+        failures = self._failures.setdefault(_key(order), _Failures())
+        failures.count += 1
+        failures.is_refused = intent.state is IntentState.REJECTED
+        now = self._clock.monotonic()
+        waits = AGAIN_GPU if _may_bill_gpu(self._journal.present(order.lease)) else AGAIN_DISK
+        failures.ours = now + waits[min(failures.count, len(waits)) - 1]
+        failures.market = now + _seconds(self._journal.reopens_at(intent), self._clock.now())
+
+    def _must_pause(self, order: Release) -> bool:
+        failures = self._failures.get(_key(order))
+        if failures is None or not _may_bill_gpu(self._journal.present(order.lease)):
+            return False
+        return failures.count >= FAILURES_TO_PAUSE or failures.is_refused
+
+
+def _key(order: Pause | Release) -> _Key:
+    return type(order), order.lease.market, order.lease.instance_id
+
+
+def _seconds(until: datetime | None, now: datetime) -> float:
+    return 0.0 if until is None else max(0.0, (until - now).total_seconds())
+
+
+def _may_bill_gpu(lease: Lease) -> bool:
+    """Tell whether an instance may bill its GPU now or once a queued start takes place."""
+    is_down = lease.paused_by_us and lease.bills is not Bills.GPU_AND_DISK
+    return lease.bills is not Bills.NOTHING and not is_down

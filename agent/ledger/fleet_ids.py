@@ -1,0 +1,54 @@
+"""The fleet id of a ledger that cannot be opened: from its file as far as it can be read, else from its second file."""
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.ledger import beside, connection
+from agent.ledger.errors import LedgerError
+
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetIds:
+    """What the ledger's file and the second file say; empty where one says nothing."""
+
+    ledger: str
+    second: str
+
+    @property
+    def agreed(self) -> str:
+        """The id that nothing contradicts, or nothing."""
+        if self.ledger and self.second and self.ledger != self.second:
+            return ""
+        return self.ledger or self.second
+
+
+def is_one(text: str) -> bool:
+    """Tell whether a text is a fleet id: twelve hexadecimal characters."""
+    return _ID.fullmatch(text) is not None
+
+
+def of(path: Path) -> FleetIds:
+    """Return what can be read; nothing is written, and nothing raises."""
+    return FleetIds(_in_ledger(path), _in_second(path))
+
+
+def _in_ledger(path: Path) -> str:
+    try:
+        with closing(connection.connect(path, "ro")) as raw:
+            row = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
+    except (sqlite3.Error, OSError):
+        return ""
+    found = str(row[0]) if row is not None else ""
+    return found if is_one(found) else ""
+
+
+def _in_second(path: Path) -> str:
+    try:
+        return beside.read_fleet_id(path) or ""
+    except LedgerError:
+        return ""

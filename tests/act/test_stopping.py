@@ -1,0 +1,91 @@
+"""Ending a lease: a release that fails becomes a pause and stays due, and refused attempts keep a pace."""
+
+from agent.act.executor import Executor
+from agent.domain.decision import Pause, Release
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import Bills, LeaseState
+from agent.ledger.errors import LedgerError
+from tests.act.conftest import WHY, Desk
+
+YEAR = 31_536_000
+
+
+async def end(desk: Desk, executor: Executor) -> list[tuple[IntentKind, IntentState]]:
+    done = await executor.run([Release(desk.lease(), WHY)], {"train": desk.work})
+    return [(intent.kind, intent.state) for intent in done]
+
+
+async def test_a_throttled_release_stops_the_instance_and_stays_due(desk: Desk, executor: Executor) -> None:
+    await desk.rented()
+    await desk.market.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
+    assert await end(desk, executor) == [
+        (IntentKind.RELEASE, IntentState.REJECTED),
+        (IntentKind.PAUSE, IntentState.CONFIRMED),
+    ]
+    held = desk.lease()
+    assert (held.state, held.bills, held.paused_by_us) == (LeaseState.RELEASING, Bills.DISK, True)
+    assert [contract["status"] for contract in await desk.contracts()] == ["stopped"]
+
+
+async def test_no_intent_is_written_while_the_market_has_closed_the_call(desk: Desk, executor: Executor) -> None:
+    await desk.rented()
+    await desk.market.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
+    await end(desk, executor)
+    kept = len(await desk.intents())
+    executor.hasten()
+    assert await end(desk, executor) == []
+    assert len(await desk.intents()) == kept
+    await desk.advance(60.0)
+    assert await end(desk, executor) == [(IntentKind.RELEASE, IntentState.REJECTED)], "a year is a minute at most"
+    await desk.market.control("DELETE", "/weather")
+    await desk.advance(300.0)
+    assert await end(desk, executor) == [(IntentKind.RELEASE, IntentState.CONFIRMED)]
+
+
+async def test_where_both_are_refused_each_is_tried_about_once_a_minute(desk: Desk, executor: Executor) -> None:
+    await desk.rented()
+    for route in ("DELETE /instances", "PUT /instances"):
+        await desk.market.weather("throttle_retry_after", route=route, retry_after=YEAR)
+    before = len(await desk.intents())
+    for _ in range(65 * 4):
+        await end(desk, executor)
+        await desk.advance(15.0)
+    tried = len(await desk.intents()) - before
+    assert 2 * 60 <= tried <= 2 * 66, "65 minutes at the pace of a poll"
+
+
+async def test_a_release_without_an_answer_becomes_a_pause_at_the_second_time(desk: Desk, executor: Executor) -> None:
+    await desk.rented()
+    await desk.market.weather("server_error_before", route="DELETE /instances")
+    assert await end(desk, executor) == [(IntentKind.RELEASE, IntentState.IN_DOUBT)]
+    await desk.advance(15.0)
+    assert await end(desk, executor) == [
+        (IntentKind.RELEASE, IntentState.IN_DOUBT),
+        (IntentKind.PAUSE, IntentState.CONFIRMED),
+    ]
+
+
+async def test_a_lease_that_is_being_released_may_still_be_paused(desk: Desk, executor: Executor) -> None:
+    await desk.rented()
+    await desk.market.weather("server_error_before", route="DELETE /instances")
+    await end(desk, executor)
+    done = await executor.run([Pause(desk.lease(), WHY)], {"train": desk.work})
+    assert [(intent.kind, intent.state) for intent in done] == [(IntentKind.PAUSE, IntentState.CONFIRMED)]
+    assert desk.lease().state is LeaseState.RELEASING
+
+
+async def test_an_unwritable_ledger_stops_too_what_it_cannot_release(desk: Desk, executor: Executor) -> None:
+    held = await desk.rented()
+    await desk.market.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
+
+    class Full:
+        async def __aenter__(self) -> None:
+            from agent.ledger.errors import Code
+
+            raise LedgerError(Code.UNWRITABLE, "full")
+
+        async def __aexit__(self, *_: object) -> None: ...
+
+    desk.ledger.transaction = Full  # type: ignore[method-assign,assignment]
+    assert await executor.run([Release(held, WHY)], {"train": desk.work}) == []
+    assert [contract["status"] for contract in await desk.contracts()] == ["stopped"]

@@ -1,0 +1,105 @@
+"""`gpubid kill` without a usable ledger or configuration: by label, twice seen, or nothing at all."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support import programs
+from tests.support.programs import LIVE, Market, gpubid, until
+
+YEAR = 31_536_000
+
+
+@pytest.fixture
+async def left(tmp_path: Path) -> AsyncIterator[Market]:
+    """Give a market on which a daemon that ended left a lease."""
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(LIVE.format(url=market.url))
+        async with programs.daemon(tmp_path) as daemon:
+            await until(market.billing, "a rent")
+            assert await daemon.stop() == 0
+        yield market
+
+
+def damage(place: Path) -> None:
+    for suffix in ("-wal", "-shm"):
+        (place / f"ledger.sqlite{suffix}").unlink(missing_ok=True)
+    (place / "ledger.sqlite").write_bytes(b"this is no database, whatever its name says" * 100)
+
+
+async def test_a_damaged_ledger_is_no_reason_to_go_on_paying(tmp_path: Path, left: Market) -> None:
+    damage(tmp_path)
+    ran = await gpubid(tmp_path, "kill")
+    assert ran.code == 0, ran
+    assert "is damaged or no ledger" in ran.err
+    assert "is ended by its label" in ran.err
+    assert "nothing of this was written down" in ran.err
+    assert await left.billing() == []
+
+
+async def test_a_ledger_of_a_later_release_tells_its_fleet_itself(tmp_path: Path, left: Market) -> None:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger:
+        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+        ledger.commit()
+    (tmp_path / "ledger.sqlite.fleet").unlink()
+    ran = await gpubid(tmp_path, "kill")
+    assert ran.code == 0, ran
+    assert "has schema 9999" in ran.err
+    assert await left.billing() == []
+
+
+async def test_without_a_fleet_id_nothing_is_ended_and_the_fleets_are_shown(tmp_path: Path, left: Market) -> None:
+    fleet = (tmp_path / "ledger.sqlite.fleet").read_text().strip()
+    damage(tmp_path)
+    (tmp_path / "ledger.sqlite.fleet").unlink()
+    ran = await gpubid(tmp_path, "kill")
+    assert ran.code == 3, ran
+    assert fleet in ran.out
+    assert "nothing was ended: give `gpubid kill --fleet ID`" in ran.err
+    assert await left.billing()
+    other = await gpubid(tmp_path, "kill", "--fleet", "000000000000")
+    assert other.code == 0
+    assert await left.billing(), "another fleet's"
+    assert (await gpubid(tmp_path, "kill", "--fleet", fleet)).code == 0
+    assert await left.billing() == []
+
+
+async def test_an_unreadable_configuration_is_replaced_by_options(tmp_path: Path, left: Market) -> None:
+    (tmp_path / "agent.toml").write_text('[ledger]\npath = "ledger.sqlite"\nthis is [no toml')
+    ran = await gpubid(tmp_path, "kill")
+    assert ran.code == 2
+    assert "gpubid kill --market NAME --credential NAME_OR_FILE" in ran.err
+    assert await left.billing()
+    (tmp_path / "key").write_text("simulated-key")
+    ran = await gpubid(tmp_path, "kill", "--market", f"vast={left.url}", "--credential", "key")
+    assert ran.code == 0, ran
+    assert await left.billing() == []
+
+
+async def test_a_refused_release_is_a_pause_and_is_tried_again(tmp_path: Path, left: Market) -> None:
+    damage(tmp_path)
+    await left.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
+    ran = await gpubid(tmp_path, "kill", "--no-wait")
+    assert ran.code == 1, ran
+    assert "release throttled" in ran.out
+    assert "pause confirmed" in ran.out
+    states = {contract["status"] for contract in (await left.truth())["contracts"]}
+    assert states == {"stopped"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--fleet", "nonsense"), "is no fleet id"),
+        (("--market", "mars", "--credential", "key"), "is none of vast, runpod"),
+        (("--market", "vast"), "one --credential for each --market"),
+    ],
+    ids=["fleet", "market", "credential"],
+)
+async def test_options_that_make_no_sense(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    ran = await gpubid(tmp_path, "kill", *arguments)
+    assert ran.code == 2
+    assert says in ran.err

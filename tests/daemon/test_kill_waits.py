@@ -1,0 +1,117 @@
+"""`gpubid kill` waits and says what still bills, per lease, until it does not; Ctrl-C ends the wait alone."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.support import programs
+from tests.support.programs import LIVE, PATIENCE_SECONDS, command, environment, gpubid, until
+
+YEAR = 31_536_000
+
+
+class Killing:
+    """`gpubid kill` as a process whose lines are read as they come."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.out: list[str] = []
+        self.err: list[str] = []
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._reading = [
+            asyncio.ensure_future(programs._collect(process.stdout, self.out)),
+            asyncio.ensure_future(programs._collect(process.stderr, self.err)),
+        ]
+
+    async def ended(self) -> int:
+        code = await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+        await asyncio.gather(*self._reading)
+        return code
+
+    async def says(self, words: str) -> None:
+        await until(lambda: any(words in line for line in (*self.out, *self.err)), f"{words}: {self.out} {self.err}")
+
+
+@contextlib.asynccontextmanager
+async def killing(place: Path, *arguments: str) -> AsyncIterator[Killing]:
+    process = await asyncio.create_subprocess_exec(
+        *command("kill", *arguments),
+        cwd=place,
+        env=environment(place),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield Killing(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def refuse(market: programs.Market, *routes: str) -> None:
+    for route in routes:
+        await market.weather("throttle_retry_after", route=route, retry_after=YEAR)
+
+
+async def test_it_names_what_bills_until_it_does_not(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        await until(market.billing, "a rent")
+        await refuse(market, "DELETE /instances")
+        async with killing(tmp_path) as kill:
+            await kill.says("pause confirmed")
+            await kill.says("still bills disk on vast")
+            assert kill.process.returncode is None, "it waits"
+            assert "release rejected throttled" in " ".join(kill.out)
+            await market.still()
+            assert await kill.ended() == 0
+            assert "nothing bills any more" in kill.out[-1]
+        assert await market.billing() == []
+
+
+async def test_without_waiting_it_returns_at_once_and_fails_while_something_bills(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        await until(market.billing, "a rent")
+        await refuse(market, "DELETE /instances", "PUT /instances")
+        ran = await gpubid(tmp_path, "kill", "--no-wait")
+        assert ran.code == 1
+        assert "still bills" in ran.out
+        assert "1 lease(s) still bill: the daemon carries it on" in ran.out
+        assert "1 of" not in ran.out.replace("1 lease", ""), "nothing was confirmed"
+        await market.still()
+        await until(lambda: _nothing(market), "the daemon carries the kill on")
+
+
+async def _nothing(market: programs.Market) -> bool:
+    return not await market.billing()
+
+
+async def test_interrupted_it_leaves_the_kill_in_force_and_says_so(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        await until(market.billing, "a rent")
+        await refuse(market, "DELETE /instances", "PUT /instances")
+        async with killing(tmp_path) as kill:
+            await kill.says("still bills")
+            kill.process.send_signal(signal.SIGINT)
+            assert await kill.ended() == 1
+            assert "the kill stays in force: the daemon carries it on" in kill.err[-1]
+        await market.still()
+        await until(lambda: _nothing(market), "the daemon carries the kill on")
+
+
+async def test_without_a_daemon_it_goes_on_itself(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(LIVE.format(url=market.url))
+        async with programs.daemon(tmp_path) as daemon:
+            await until(market.billing, "a rent")
+            assert await daemon.stop() == 0
+        await refuse(market, "DELETE /instances")
+        async with killing(tmp_path, "--json") as kill:
+            await kill.says("still bills disk")
+            await market.still()
+            assert await kill.ended() == 0
+        assert await market.billing() == []
