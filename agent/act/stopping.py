@@ -18,7 +18,7 @@ from agent.domain.workload import Workload
 
 AGAIN_GPU = (5.0, 15.0, 30.0, 60.0)
 """Seconds after the first, second and further failures before the same call is tried again, while a GPU may bill."""
-AGAIN_DISK = (15.0, 60.0, 120.0, 300.0)
+AGAIN_DISK = (15.0, 30.0, 60.0)
 """The same for an instance that bills its disk alone: nothing urgent is left, and the release stays due."""
 FAILURES_TO_PAUSE = 2
 """A release without a usable answer may have been done; after so many in a row the instance is stopped meanwhile."""
