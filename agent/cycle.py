@@ -14,6 +14,7 @@ from agent.decide import (
     apart,
     credit,
     crossings,
+    due,
     limits,
     needs,
     plan,
@@ -25,7 +26,7 @@ from agent.decide import (
     task,
     watching,
 )
-from agent.decide.facts import Alert, Fact, LeaseChanged
+from agent.decide.facts import Alert, Fact, InstanceFound, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Decision, Pause, Release
@@ -98,8 +99,8 @@ class Cycle:
     ) -> None:
         """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
 
-        From then on nothing at all is written: a release or a pause might hit what the other daemon keeps alive. A dry
-        cycle does everything but write to a market. `witness` is told of every plan.
+        From then on nothing is written but what a person or a hard cap ends: any other release or pause might hit what
+        the other daemon keeps alive. A dry cycle writes to no market. `witness` receives every plan.
         """
         self._ledger = ledger
         self._pollers = pollers
@@ -112,11 +113,15 @@ class Cycle:
         self._shadows = shadows.Shadows(ledger)
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
+        self._heard: set[tuple[str, str]] = set()
+        self._past_of = ((frozenset[str](), frozenset[str]()), snapshot.Past())
         self._marks: Mapping[str, credit.Mark] = {}
         self._is_stopped = False
         self.hurry = Hurry()
         self._acted_at = clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
+        # What was refused just before a crash is counted at the start.
+        self._is_review_due = True
         self._started_at = clock.now()
         self._known_since: dict[str, datetime] = {}
         self._risks: risk.Risks = {}
@@ -147,20 +152,23 @@ class Cycle:
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
-            await self._end_only(rules, found, facts)
+            await self._end_only(rules, found)
             raise
 
     async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
         """Write down what happened, decide, and do it."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
-        second = sweep.second_daemon(facts)
+        self._said = self._heard
+        second = sweep.second_daemon(found.facts)
         if second:
             self._is_stopped = True
             self._stop_writing(second)
         fleet = await self._fleet(rules)
-        if protect.is_due(facts, self._refused):
+        self._is_review_due |= protect.is_due(facts, self._refused)
+        if self._is_review_due:
             await protect.review(self._ledger, fleet)
+            self._is_review_due = False
         for poller in self._pollers:
             asked = partial(poller.ask, needs.needs(fleet), rules.workloads, needs.dear(fleet))
             await self._read(asked, rules)
@@ -170,46 +178,45 @@ class Cycle:
         seen = watching.watched(fleet.capacity, fleet) | apart.watched(fleet.capacity, fleet)
         await record.keep_capacity(self._ledger, fleet.capacity, seen)
         fleet = replace(fleet, typical=self._typical, capacity=seen)
-        planned = await self._plan(fleet, rules, found, facts)
+        planned = await self._plan(fleet, rules, found)
         news = await record.record_plan(
             self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
         )
-        done = await self._act((*sweep.releases(facts), *planned.decisions), rules)
+        done = await self._act(planned.decisions, fleet, rules)
         self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
         beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
         return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
 
-    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
+    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""
         self._said = set()
-        if self._is_dry or self._is_stopped:
-            return
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
-        planned = await self._plan(fleet, rules, found, facts)
+        planned = await self._plan(fleet, rules, found)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
-        await self._act((*sweep.releases(facts), *ending), rules)
+        await self._act(ending, fleet, rules)
 
     async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:
         """Read one step on; where the reading takes long, end first what must end."""
         if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
-            await self._act(stops.stops(await self._fleet(rules), rules.caps), rules)
+            fleet = await self._fleet(rules)
+            await self._act(stops.stops(fleet, rules.caps), fleet, rules)
         await self.hurry.read(step)
 
-    async def _act(self, decisions: Sequence[Decision], rules: Rules) -> list[Intent]:
-        """Carry decisions out, unless nothing may be written to a market."""
-        if self._is_dry or self._is_stopped:
+    async def _act(self, decisions: Sequence[Decision], fleet: Fleet, rules: Rules) -> list[Intent]:
+        """Carry decisions out; beside a second daemon only what a person or a hard cap has ordered to end."""
+        if self._is_dry:
             return []
         self._acted_at = self._clock.monotonic()
+        if self._is_stopped:
+            decisions = due.last_orders(fleet, limits.standing(fleet), rules.caps)
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
-    async def _plan(
-        self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]
-    ) -> plan.Plan:
+    async def _plan(self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation) -> plan.Plan:
         """Return the plan; a strategy, another's too, may raise anything: then what has to end is ended first."""
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         except Exception:
-            await self._act((*sweep.releases(facts), *plan.due(fleet, limits.standing(fleet), rules.caps)), rules)
+            await self._act(due.orders(fleet, limits.standing(fleet), rules.caps), fleet, rules)
             raise
         self._witness(fleet, rules.tuned, rules.caps, found.faulty, planned)
         return planned
@@ -221,15 +228,19 @@ class Cycle:
         turned = any(
             isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
         )
-        if found.suspects or found.to_probe or turned:
+        is_amiss = bool(found.suspects or found.to_probe or turned)
+        if is_amiss or found.to_look:
             if found.suspects:
                 self._memory = found.memory
                 await self._clock.sleep(SECOND_LOOK_SECONDS)
             for poller in self._pollers:
                 if found.suspects:
                     await self._read(poller.look, rules)
-                mine = {lease.instance_id for lease in fleet.leases if lease.market == poller.market.name}
-                await self._read(partial(poller.look_closer, found.to_probe & mine), rules)
+                if is_amiss:
+                    mine = {lease.instance_id for lease in fleet.leases if lease.market == poller.market.name}
+                    await self._read(partial(poller.look_closer, found.to_probe & mine), rules)
+                to_look = [at for market, at in found.to_look if market == poller.market.name]
+                await self._read(partial(poller.look_at, to_look), rules)
             found = reconcile.reconcile(await self._fleet(rules), self._memory)
         self._memory = found.memory
         return found
@@ -241,15 +252,21 @@ class Cycle:
         instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since, self._typical)
         known = self._ledger.recollection(instant.now)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
-        past = await self._past(instances, intents) if instances else snapshot.Past()
+        past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
 
-    async def _past(self, instances: set[str], intents: set[str]) -> snapshot.Past:
-        reader = await self._ledger.reader()
-        return snapshot.Past(
-            {lease.instance_id: lease for lease in reversed(await reader.leases()) if lease.instance_id in instances},
-            {intent.intent_id: intent for intent in await reader.intents() if intent.intent_id in intents},
-        )
+    async def _past(self, instances: frozenset[str], intents: frozenset[str]) -> snapshot.Past:
+        """Return the past of what no open lease explains; it can change only with the instances asked about."""
+        if not instances:
+            return snapshot.Past()
+        if self._past_of[0] != (instances, intents):
+            reader = await self._ledger.reader()
+            past = snapshot.Past(
+                {lease.instance_id: lease for lease in reversed(await reader.leases(instances=instances))},
+                {intent.intent_id: intent for intent in await reader.intents(ids=intents)},
+            )
+            self._past_of = (instances, intents), past
+        return self._past_of[1]
 
     def _of_money(self, fleet: Fleet, rules: Rules) -> tuple[Fact, ...]:
         """Return thresholds that were crossed, and what is wrong with a market's credit."""
@@ -260,7 +277,16 @@ class Cycle:
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""
-        alerts = {(fact.code, fact.key) for fact in facts if isinstance(fact, Alert)}
-        news = tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)
-        self._said = alerts
-        return news
+        lasting = [(_lasting(fact), fact) for fact in facts]
+        # Remembered as said once the ledger has it: what could not be written down is told again.
+        self._heard = {key for key, _ in lasting if key is not None}
+        return tuple(fact for key, fact in lasting if key is None or key not in self._said)
+
+
+def _lasting(fact: Fact) -> tuple[str, str] | None:
+    """Return by what a fact is known that is found again in every cycle while it lasts, or None."""
+    if isinstance(fact, Alert):
+        return fact.code, fact.key
+    if isinstance(fact, InstanceFound) and fact.lease is None:
+        return fact.verdict, fact.instance.instance_id
+    return None

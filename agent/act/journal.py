@@ -63,7 +63,7 @@ class Journal:
         Raises:
             LedgerError: a paying write could not be recorded; it was not sent.
         """
-        if isinstance(decision, Hold):
+        if isinstance(decision, Hold) or await self._is_unproven(decision):
             return None
         intent = self._intent(decision, work)
         refused = ""
@@ -109,6 +109,18 @@ class Journal:
                 tx.update_lease(_leaving(held, self._clock.now(), decision.reason.code))
         except LedgerError as error:
             log.error("release.unwritten", lease=held.lease_id, reason=str(error))
+
+    async def _is_unproven(self, decision: Decision) -> bool:
+        """Tell whether a write would go to an instance that nobody has seen our label on: it waits for the proof.
+
+        What a person wants released is marked so, and is released in the cycle that proves it.
+        """
+        if isinstance(decision, Rent | Hold) or self.present(decision.lease).is_proven:
+            return False
+        log.warning("write.unproven", kind=KIND[type(decision)].value, lease=decision.lease.lease_id)
+        if isinstance(decision, Release):
+            await self.keep_due(decision)
+        return True
 
     def _intent(self, decision: Decision, work: Workload | None) -> Intent:
         intent = Intent(

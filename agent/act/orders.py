@@ -230,6 +230,10 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
 
 
 def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
+    strayed = [lease for lease in leases if lease.is_estranged and not lease.is_held]
+    if len(strayed) == 1:
+        lease = replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
+        return Meaning(f"slot:{lease.slot}", f"adopt {lease.lease_id} whatever its label says", adopted=lease)
     held = [lease for lease in leases if lease.is_held]
     if len(held) != 1:
         ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
@@ -240,7 +244,8 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
         name = order.into or str(held[0].slot)
         raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(slots)}")
     _refuse_filled(into, grounds)
-    adopted = replace(held[0], is_held=False, slot=into)
+    vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
+    adopted = replace(held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None)
     return Meaning(f"slot:{into}", f"adopt {held[0].lease_id} into {into}", adopted=adopted)
 
 

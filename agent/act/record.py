@@ -5,8 +5,18 @@ from datetime import datetime
 
 import structlog
 
+from agent.act import disown
 from agent.decide import cooldown, meter, outbid, plan, watching
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked, ProgressTold
+from agent.decide.facts import (
+    Alert,
+    Fact,
+    InstanceFound,
+    IntentSettled,
+    LeaseChanged,
+    LeaseDisowned,
+    Marked,
+    ProgressTold,
+)
 from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
 from agent.domain.capacity import Capacity
@@ -44,10 +54,13 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
         return
     is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in found)
     costs = await _costs(ledger, fleet.now) if is_asked else {}
+    rents = await disown.rents(ledger, found)
     async with ledger.transaction() as tx:
         for fact in found:
             if isinstance(fact, Marked):
                 _marked(tx, fact, costs, fleet.now)
+            elif isinstance(fact, LeaseDisowned):
+                disown.write(tx, fact, rents, fleet.now)
             else:
                 _write(tx, fleet, fact)
 
@@ -296,7 +309,7 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
 
 def _found(tx: Transaction, fleet: Fleet, fact: InstanceFound) -> None:
     row, lease = fact.instance, fact.lease
-    if lease is not None and fact.verdict in {"adopt", "hold"}:
+    if lease is not None:
         tx.open_lease(lease)
     log.warning("orphan.seen", instance=row.instance_id, verdict=fact.verdict)
     tx.append_event(_orphan_event(row, fact, fleet.now))

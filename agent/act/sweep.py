@@ -1,19 +1,11 @@
-"""Ours without a lease: what the sweep found is adopted or held by the record; what we had released is released again.
+"""Ours without a lease: what the orphan search found is adopted, held or released by its lease; here is who stops us.
 
-Foreign instances never come here: reconcile names only what carries our fleet id or stands in the ledger.
+Foreign instances never come here: reconcile names only what two answers showed under our fleet id.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from agent.decide.facts import Fact, InstanceFound
-from agent.domain.decision import Reason, Release
-
-
-def releases(facts: Iterable[Fact]) -> Iterator[Release]:
-    """Yield a release for every instance that we released before and the market lists again."""
-    for fact in facts:
-        if isinstance(fact, InstanceFound) and fact.verdict == "release" and fact.lease is not None:
-            yield Release(fact.lease, Reason("released_before", fact.sentence))
 
 
 def second_daemon(facts: Iterable[Fact]) -> str:

@@ -31,9 +31,10 @@ class Book:
     starts: list[Start] = field(default_factory=list)
 
     def put(self, lease: Lease) -> None:
-        """Remember a lease; one that ended is forgotten."""
+        """Remember a lease; one that ended is forgotten. No label can be asked for here: what is put is ours."""
         if lease.is_open:
-            self.leases[lease.lease_id] = lease
+            vouched = lease.vouched_at or lease.opened_at
+            self.leases[lease.lease_id] = replace(lease, proven_at=vouched, vouched_at=vouched)
             return
         self.leases.pop(lease.lease_id, None)
         if lease.has_run and lease.ended_at is not None:

@@ -5,7 +5,7 @@ Invariants:
 2. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
 """
 
-from agent.decide import strangers
+from agent.decide import absence, ownership, strangers
 from agent.decide.facts import Alert, Fact, IntentSettled
 from agent.decide.memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -34,8 +34,8 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
         began = memory.doubts.get(intent.intent_id, Absence(view.listed_monotonic, view.listings))
         fact = _settled(fleet, view, rows, intent, began)
         facts += [fact] if fact is not None else []
-        if not isinstance(fact, IntentSettled):
-            doubts[intent.intent_id] = began
+        # It is kept until the ledger has the verdict: one that could not be written is found again at once.
+        doubts[intent.intent_id] = began
     return tuple(facts), doubts
 
 
@@ -48,6 +48,8 @@ def _settled(
     row = rows.get(held.instance_id) if held is not None else None
     if row is not None and _shows(intent, row):
         return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows it done")
+    if held is not None and intent.kind is IntentKind.RELEASE and absence.is_denied(view, held.instance_id):
+        return IntentSettled(intent, IntentState.CONFIRMED, "the market says that there is no such instance")
     if held is None or not held.is_open:
         return IntentSettled(intent, IntentState.VOID, "its lease has ended")
     if not intent.kind.is_paying or _is_over(view, began):
@@ -59,7 +61,7 @@ def _rent(fleet: Fleet, view: MarketView, intent: Intent, began: Absence) -> Int
     for row in view.instances:
         label = view.labels.get(row.instance_id)
         if label is not None and label.fleet_id == fleet.fleet_id and label.intent_id == intent.intent_id:
-            made = strangers.lease_of(fleet, row, intent.slot, intent)
+            made = ownership.proven(fleet, view, strangers.lease_of(fleet, row, intent.slot, intent))
             return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows its label", made)
     if not _is_over(view, began):
         return None

@@ -35,6 +35,14 @@ class IntentSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseDisowned:
+    """A lease never was ours: a reply named a foreign instance, so what its rent made is still to be found."""
+
+    lease: Lease
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceFound:
     """An instance of ours without a lease; `verdict` is adopt, hold, release or second_daemon."""
 
@@ -73,4 +81,4 @@ class ProgressTold:
     speed: Speed | None = None
 
 
-Fact = LeaseChanged | IntentSettled | InstanceFound | Marked | Alert | ProgressTold
+Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold

@@ -135,17 +135,25 @@ def _market_of(decision: Decision) -> str:
     return decision.lease.market if isinstance(decision, Rebid | Resume) else ""
 
 
+def unpaid(view: MarketView) -> Strike | None:
+    """Return why nothing may be paid for at a market until a person changes something, or None."""
+    if view.no_spend_because:
+        return Strike("no_spend", view.no_spend_because)
+    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
+        return Strike("clock_skew", f"our clock is {view.clock_skew_seconds:+.0f} s off the market's: set the clock")
+    return None
+
+
 def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str]) -> Strike | None:
     if view is None or view.listings == 0:
         return Strike("no_listing", "no complete listing has been read since the start")
     if not view.is_fresh:
         return Strike("stale_view", "the market's listing could not be read in this cycle")
-    if view.no_spend_because:
-        return Strike("no_spend", view.no_spend_because)
     if isinstance(decision, Rent) and view.market in faulty:
         return Strike("market_fault", "several leases vanished at once: nothing is replaced until the listing is whole")
-    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
-        return Strike("clock_skew", f"our clock is {view.clock_skew_seconds:+.0f} s off the market's: set the clock")
+    barred = unpaid(view)
+    if barred is not None:
+        return barred
     if view.credit is not None and view.credit.micros <= 0:
         return Strike("no_credit", f"the account's credit is {view.credit}: top it up")
     return None

@@ -31,11 +31,15 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Suspicions and absences by lease, doubt by intent, sightings of strangers, the last listing by market."""
+    """Suspicions and absences by lease, doubt by intent, sightings of strangers, the last listing by market.
+
+    `label_looks` counts, by lease, the cycles in which a look by its id showed our label.
+    """
 
     suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
     absences: Mapping[str, Absence] = field(default_factory=dict)
     doubts: Mapping[str, Absence] = field(default_factory=dict)
     strangers: Mapping[str, int] = field(default_factory=dict)
+    label_looks: Mapping[str, int] = field(default_factory=dict)
     last_listed: Mapping[str, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)

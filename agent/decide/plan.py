@@ -16,14 +16,14 @@ from datetime import datetime
 from agent.decide import (
     apart,
     breaking,
-    capping,
     checkpointing,
     cooldown,
+    due,
     endings,
-    halt,
     learning,
     limits,
     match,
+    ownership,
     ranking,
     reload,
     rivals,
@@ -76,7 +76,7 @@ def plan(
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
-    first = due(fleet, now_standing, caps)
+    first = due.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
     decisions: list[Decision] = list(first)
     for work in fleet.workloads:
@@ -103,16 +103,6 @@ def plan(
 def _after(now_standing: limits.Standing, decision: Decision, work: Workload) -> limits.Standing:
     pledge = limits.pledged(decision, work) if isinstance(decision, Rent) else money.ZERO
     return now_standing.after(decision, pledge)
-
-
-def due(fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
-    """Return what ends whatever a strategy thinks, one order a lease: what is due, what a person or a cap stops."""
-    found: dict[str, Pause | Release] = {}
-    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
-    capped = capping.endings(fleet, now_standing, caps)
-    for order in (*slots.releases(fleet), *halt.orders(fleet), *words.orders(fleet, cooling), *capped):
-        found.setdefault(order.lease.lease_id, order)
-    return list(found.values())
 
 
 def unpaid(fleet: Fleet, why: str) -> Fleet:
@@ -258,10 +248,17 @@ def _allowed(
     decision: Decision, fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits, faulty: frozenset[str]
 ) -> Decision:
     struck = limits.strike(decision, fleet, now_standing, caps, faulty) or _for_good(decision, fleet)
+    struck = struck or _untouchable(decision)
     if struck is None or isinstance(decision, Hold):
         return decision
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
     return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))
+
+
+def _untouchable(decision: Decision) -> limits.Strike | None:
+    """Forbid to write to what is not proven ours, or shows another label now (rule 18)."""
+    why = "" if isinstance(decision, Hold | Rent) else ownership.why_untouched(decision.lease)
+    return limits.Strike("ownership", why) if why else None
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
@@ -270,9 +267,10 @@ def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
         return None
     given_up, place = decision.lease, decision.lease.slot
     view = fleet.markets.get(given_up.market)
-    if view is None or not view.no_spend_because:
+    unpaid = None if view is None else limits.unpaid(view)
+    if unpaid is None:
         return None
     others = (held for held in fleet.leases_of(place) if held.lease_id != given_up.lease_id and fleet.is_seen(held))
     if any(usefulness.is_useful(held, fleet.workload(place.workload)) for held in others):
         return None
-    return limits.Strike("no_spend", view.no_spend_because)
+    return unpaid

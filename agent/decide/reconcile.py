@@ -8,18 +8,19 @@ Invariants:
 4. An unchanged world yields no fact but the periodic metering.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.decide import (
+    absence,
     agreed_rate,
     cause,
-    cooldown,
     dearer,
     doubt,
     endings,
+    losses,
     meter,
+    ownership,
     phases,
     readback,
     readiness,
@@ -28,10 +29,9 @@ from agent.decide import (
     turns,
     unseen,
 )
-from agent.decide.facts import Alert, Fact, LeaseChanged
-from agent.decide.memory import Absence, Memory, Suspicion
+from agent.decide.facts import Fact, LeaseChanged
+from agent.decide.memory import Memory, Suspicion
 from agent.domain import money
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance, InstanceState
 from agent.domain.intent import IntentKind
@@ -40,10 +40,6 @@ from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
 
-GONE_AFTER = 120.0
-"""Seconds between the two complete listings that must lack an instance."""
-FAULT_PATIENCE = 3600.0
-"""Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
 METER_EVERY = timedelta(minutes=5)
 """How much unmetered cost a crash may have to reckon again from the listing."""
 METER_TRAFFIC = money.usd("0.002")
@@ -63,31 +59,39 @@ LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What happened, what to remember, which leases need a second look, and which markets lie."""
+    """What happened, what to remember, which leases need a second look, and which markets lie.
+
+    `to_look` are instances whose label has to be seen by their own id before anything may be written to them.
+    """
 
     facts: tuple[Fact, ...]
     memory: Memory
     suspects: frozenset[str] = frozenset()
     to_probe: frozenset[str] = frozenset()
     faulty: frozenset[str] = frozenset()
+    to_look: frozenset[ownership.Place] = frozenset()
 
 
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     """Return what the fresh listings of `fleet` say happened."""
-    result = Reconciliation((), memory)
+    owned = ownership.settle(fleet, memory)
+    fleet = replace(fleet, leases=owned.leases)
+    result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
     for name in sorted(fleet.markets):
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
-            result = _market(fleet, view, view.listed_at, result)
+            result = _market(fleet, view, view.listed_at, owned.undecided, result)
     alerts = (*readiness.idle_alerts(fleet), *dearer.alerts(fleet), *agreed_rate.alerts(fleet), *selling.alerts(fleet))
     return replace(result, facts=result.facts + endings.marks(fleet, unseen.standing(result.facts)) + alerts)
 
 
-def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconciliation) -> Reconciliation:
+def _market(
+    fleet: Fleet, view: MarketView, listed_at: datetime, undecided: frozenset[str], so_far: Reconciliation
+) -> Reconciliation:
     memory = so_far.memory
     held = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
     rows = {row.instance_id: row for row in view.instances}
-    present = [lease for lease in held if lease.instance_id in rows]
+    present = [lease for lease in held if lease.instance_id in rows and lease.lease_id not in undecided]
     lacking = [lease for lease in held if lease.instance_id not in rows]
     suspicions: dict[str, Suspicion] = {}
     facts: list[Fact] = []
@@ -101,18 +105,20 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
             suspicions[lease.lease_id] = suspicion
         if fact is not None:
             facts.append(fact)
-    absent_facts, absences, is_faulty = _absent(fleet, view, memory, lacking)
+    absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
-    found, sightings = strangers.find(fleet, view, memory, held, settled)
+    found = strangers.find(fleet, view, memory, held, settled)
+    to_look = ownership.unseen(view, settled) | {(view.market, key) for key in found.to_look}
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
     kept = others | {lease.lease_id for lease in held}
     return Reconciliation(
-        facts=so_far.facts + tuple(facts) + absent_facts + settled + found,
-        memory=Memory(
+        facts=so_far.facts + tuple(facts) + absent_facts + settled + found.facts,
+        memory=replace(
+            memory,
             suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
             absences={key: old for key, old in memory.absences.items() if key in others} | absences,
             doubts=doubts,
-            strangers=sightings,
+            strangers=found.sightings,
             last_listed={**memory.last_listed, view.market: listed_at},
             last_seen={
                 **{key: seen for key, seen in memory.last_seen.items() if key in kept},
@@ -124,6 +130,7 @@ def _market(fleet: Fleet, view: MarketView, listed_at: datetime, so_far: Reconci
         | _to_probe(held, lacking, _fresh(suspicions, memory))
         | agreed_rate.unconfirmed(fleet, view, present),
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
+        to_look=so_far.to_look | to_look,
     )
 
 
@@ -221,17 +228,9 @@ def _lost(
         is_held=held.is_held,
     )
     kind = "lease.failed" if has_failed else "lease.interrupted" if was_running else "lease.start_lost"
-    rest = _rest(held, why, fleet.now, has_failed=has_failed and not endings.is_blameless(failure))
+    rest = losses.rest(held, why, fleet.now, has_failed=has_failed and not endings.is_blameless(failure))
     change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
     return replace(change, after=replace(after, end_reason=endings.FAST_EXIT)) if endings.is_fast(change) else change
-
-
-def _rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
-    if has_failed:
-        return Cooldown("host", str(held.host), now + cooldown.START_FAILED, "a failed start")
-    if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
-        return Cooldown("host", str(held.host), now + cooldown.HOST_LOST, why.value)
-    return None
 
 
 def _updated(
@@ -326,75 +325,3 @@ def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
     if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
         return held.recent_bids
     return (held.gpu_rate, *held.recent_bids)[:6]
-
-
-def _absent(
-    fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
-) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
-    facts: list[Fact] = []
-    absences: dict[str, Absence] = {}
-    lacking = list(lacking)
-    unconfirmed = [lease for lease in lacking if not _is_released(lease)]
-    vanished = [lease for lease in unconfirmed if lease.lease_id not in memory.absences]
-    is_fault = len(vanished) > 1
-    for lease in lacking:
-        known = memory.absences.get(lease.lease_id)
-        absence = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault)
-        fact = _absence_fact(fleet, view, memory, lease, absence, is_first=known is None)
-        if fact is None or fact.after.is_open:
-            absences[lease.lease_id] = absence
-        if fact is not None:
-            facts.append(fact)
-    faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
-    if faulted:
-        names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
-        sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
-        facts.append(Alert("market_fault", view.market, sentence))
-    return tuple(facts), absences, bool(faulted)
-
-
-def _is_released(held: Lease) -> bool:
-    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
-
-
-def _absence_fact(
-    fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
-) -> LeaseChanged | None:
-    listed_at = view.listed_at or fleet.now
-    if _is_released(held):
-        return LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")
-    waited = view.listed_monotonic - absence.monotonic
-    missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
-    patience = FAULT_PATIENCE if absence.in_fault else GONE_AFTER
-    if waited >= patience and held.instance_id in view.absent_ids and view.is_key_proven:
-        last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
-        return _gone(fleet, view, held, (last_seen, missed_at), listed_at)
-    if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
-        return None
-    return LeaseChanged(held, replace(held, state=LeaseState.MISSING, state_since=listed_at), "lease.missing")
-
-
-def _gone(
-    fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
-) -> LeaseChanged:
-    """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
-    last_seen = max(between[0], held.accrued_until)
-    missed_at = max(between[1], last_seen)
-    ends = turns.recorded(held, view.events, missed_at)
-    stopped_at = ends[-1][0] if ends and ends[-1][1] is not Bills.GPU_AND_DISK else last_seen
-    is_release = held.state is LeaseState.RELEASING
-    work = fleet.workload(held.slot.workload)
-    ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
-    split = phases.split(held, missed_at, ends, phases.promise(work), ran)
-    charges = (*meter.accrue(held, missed_at, ends), *phases.charges(split))
-    if held.run_since is not None:
-        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
-    after = replace(
-        held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
-    )
-    if is_release:
-        return LeaseChanged(held, after, "lease.released", charges)
-    why, evidence = cause.of_absence(held, now)
-    after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
-    kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
-    return LeaseChanged(held, after, kind, charges, why, evidence, _rest(held, why, now, has_failed=False))

@@ -18,6 +18,8 @@ from agent.domain.workload import Slot, Workload
 
 EVERYTHING = "fleet:all"
 """The key of the rest that holds every slot, by an operator's word."""
+RELEASE_AGAIN = "release_again"
+"""The code of a release that is sent again because the market has not confirmed the first."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
 """What a host is expected to load at that advertises nothing."""
@@ -41,7 +43,7 @@ def releases(fleet: Fleet) -> Iterator[Release]:
 def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
     if held.state is LeaseState.RELEASING:
         done = held.bills is Bills.NOTHING
-        return None if done else Reason("release_again", "the market has not confirmed the release")
+        return None if done else Reason(RELEASE_AGAIN, "the market has not confirmed the release")
     if held.has_failed:
         return Reason(_failure_code(held), f"the instance is no good: {held.end_reason or 'it did not start'}")
     view = fleet.markets.get(held.market)

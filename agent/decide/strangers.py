@@ -1,16 +1,18 @@
 """Instances of ours without a lease: adopt, hold or release them; foreign ones are never touched.
 
 Invariants:
-1. Ours is what carries our fleet id in its label or whose instance id the ledger knows; nothing else is ever named.
+1. Ours is what carries our fleet id in its label, in the listing and in a look by its id; nothing else is ever named.
 2. Only an empty slot adopts. A filled slot or an unknown workload holds: metered, alerted, left to a person.
 3. What we released ourselves is released again.
+4. A verdict is found in every cycle until the ledger has it: none is lost when it could not be written.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide import readback
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled
+from agent.decide import ownership, readback
+from agent.decide.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance, InstanceState
@@ -20,35 +22,49 @@ from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.money import FREE, UsdPerHour
 from agent.domain.workload import Slot
 
+UNSEEN = Label("", Slot("", 0), "")
+"""Stands for an instance that nobody looked at by its id in this cycle."""
 LOOKS = 2
 """A stranger is believed on the second look: a stale listing may show what has just been released."""
-TAKEN_BACK = frozenset({"host_gone", "contract_end"})
+TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that were not our doing: what is listed again after them goes on."""
 
 
-def find(
-    fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]
-) -> tuple[tuple[Fact, ...], dict[str, int]]:
-    """Return what is to be done with each instance of ours that has no lease, and how often each was seen so."""
+@dataclass(frozen=True, slots=True)
+class Strangers:
+    """What is to be done with instances of ours that have no lease, how often each was seen, and what to look at."""
+
+    facts: tuple[Fact, ...]
+    sightings: Mapping[str, int]
+    to_look: frozenset[str]
+
+
+def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]) -> Strangers:
+    """Return the verdicts on instances of ours without a lease, found again in every cycle until they are recorded."""
     known = {lease.instance_id for lease in held}
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
     filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
     facts: list[Fact] = []
     seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
+    to_look: set[str] = set()
     for row in view.instances:
         label = view.labels.get(row.instance_id)
-        past = fleet.past_leases.get(row.instance_id)
-        ours = label if label is not None and label.fleet_id == fleet.fleet_id else past
-        if row.instance_id in known or ours is None:
+        is_ours = label is not None and label.fleet_id == fleet.fleet_id
+        was_ours = ownership.was_proven(fleet.past_leases.get(row.instance_id))
+        if row.instance_id in known or not (is_ours or was_ours):
             continue
         key = f"{view.market}/{row.instance_id}"
         seen[key] = memory.strangers.get(key, 0) + 1
-        if seen[key] == LOOKS:
-            fact = _judge(fleet, row, ours.slot, past, label, is_filled=ours.slot in filled)
-            filled.add(ours.slot)
-            facts.append(fact)
-    return tuple(facts), seen
+        to_look.add(row.instance_id)
+        if seen[key] < LOOKS or view.looks.get(row.instance_id, UNSEEN) != label:
+            continue
+        if label is None or not is_ours:
+            facts.append(_strayed(fleet, row))
+            continue
+        facts.append(_judge(fleet, row, label, is_filled=label.slot in filled))
+        filled.add(label.slot)
+    return Strangers(tuple(facts), seen, frozenset(to_look))
 
 
 def claimant(fleet: Fleet, place: Slot) -> str:
@@ -67,20 +83,33 @@ def claimant(fleet: Fleet, place: Slot) -> str:
     return ""
 
 
-def _judge(
-    fleet: Fleet, row: Instance, slot: Slot, past: Lease | None, label: Label | None, *, is_filled: bool
-) -> InstanceFound | Alert:
+def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
+    """Return the verdict on what we rented once, thought ended, and see listed again under another label."""
+    past = fleet.past_leases[row.instance_id]
+    made = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
+    sentence = (
+        f"instance {row.instance_id}, whose lease {past.lease_id} ended, is listed again without our label: counted "
+        f"and not touched; `gpubid release {made.lease_id}` ends it"
+    )
+    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+
+
+def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
+    """Return the verdict on an instance whose label a listing and a look by its id have shown."""
     name = f"instance {row.instance_id} on host {row.host_id}"
+    past, slot = fleet.past_leases.get(row.instance_id), label.slot
+    intent = fleet.past_intents.get(label.intent_id)
+    made = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
     if past is not None and past.end_reason not in TAKEN_BACK:
-        return InstanceFound(row, "release", past, f"{name} was released by us and is listed again; released again")
-    intent = fleet.past_intents.get(label.intent_id) if label else None
+        sentence = f"{name} was released by us and is listed again: released again until the market confirms it"
+        again = replace(made, state=LeaseState.RELEASING, end_reason=past.end_reason)
+        return InstanceFound(row, "release", again, sentence)
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
         )
         return InstanceFound(row, "second_daemon", None, sentence)
     work = fleet.workload(slot.workload)
-    made = lease_of(fleet, row, slot, intent)
     if work is not None and slot in work.places and not is_filled:
         return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")
     why = f"slot {slot} is filled" if work is not None else f"no workload is named {slot.workload}"

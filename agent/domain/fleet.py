@@ -37,8 +37,9 @@ class MarketView:
     older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
     that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
     nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
+    `looks` are the labels (None: not one of ours) that looks by a single id showed in this cycle, by instance id.
     `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are instances
-    that were asked for by their id in this cycle, and shown.
+    that were asked for by their id in this cycle, and shown; `unlisted_ids` are those of them that the listing lacks.
     """
 
     market: str
@@ -59,8 +60,10 @@ class MarketView:
     rises: tuple[MarketEvent, ...] = ()
     offers: tuple[Offer, ...] = ()
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
+    looks: Mapping[str, Label | None] = field(default_factory=dict)
     not_sold: Mapping[Tenure, str] = field(default_factory=dict)
     looked_up: frozenset[str] = frozenset()
+    unlisted_ids: frozenset[str] = frozenset()
 
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None when it is not in it."""

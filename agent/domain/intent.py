@@ -43,8 +43,9 @@ ALLOWED: dict[IntentState, frozenset[IntentState]] = {
     IntentState.RECORDED: frozenset({IntentState.SENT, IntentState.DENIED, IntentState.VOID}),
     IntentState.SENT: frozenset({IntentState.CONFIRMED, IntentState.REJECTED, IntentState.IN_DOUBT}),
     IntentState.IN_DOUBT: frozenset({IntentState.CONFIRMED, IntentState.VOID}),
-    IntentState.CONFIRMED: frozenset(),
-    IntentState.REJECTED: frozenset(),
+    # The market named an instance that is not ours: what the rent really made is still to be found.
+    IntentState.CONFIRMED: frozenset({IntentState.IN_DOUBT}),
+    IntentState.REJECTED: frozenset({IntentState.IN_DOUBT}),
     IntentState.DENIED: frozenset(),
     IntentState.VOID: frozenset(),
 }

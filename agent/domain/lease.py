@@ -63,7 +63,9 @@ class Lease:
     `runs` counts the stretches; `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
     ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached. `agreed_rate` is what its GPUs were
     agreed to cost; `doubted_rate` is a listed rate that is not believed yet, listed `doubted_listings` times since
-    `doubted_since`.
+    `doubted_since`. `proven_at` is when two answers of the market, one of them a look by its id, had shown our label on
+    it; `estranged_since` is since when the market shows another label or none; `vouched_at` is when a person said that
+    it is ours all the same.
     """
 
     lease_id: str
@@ -113,6 +115,9 @@ class Lease:
     doubted_rate: UsdPerHour | None = None
     doubted_since: datetime | None = None
     doubted_listings: int = 0
+    proven_at: datetime | None = None
+    estranged_since: datetime | None = None
+    vouched_at: datetime | None = None
 
     @property
     def agreed(self) -> UsdPerHour:
@@ -128,6 +133,16 @@ class Lease:
     def owner(self) -> OwnerKey:
         """Who rents the host out, with its market."""
         return OwnerKey(self.market, self.owner_id)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether its instance was shown to be ours; until then nothing is written to it (rule 18)."""
+        return self.proven_at is not None
+
+    @property
+    def is_estranged(self) -> bool:
+        """Whether the market shows another label than ours, or none, on an instance that was proven ours."""
+        return self.estranged_since is not None
 
     @property
     def billing_rate(self) -> UsdPerHour:

@@ -23,7 +23,7 @@ from agent.ledger.types import (
     UtcMicros,
 )
 
-REVISION = "0015"
+REVISION = "0016"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -72,6 +72,7 @@ leases = columns.table(
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
     columns.maybe_times("doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
+    columns.maybe_times("proven_at", "estranged_since", "vouched_at"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

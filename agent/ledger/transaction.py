@@ -5,6 +5,7 @@
 3. Saying what is already so changes nothing: a transaction without news costs no SQL.
 """
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any
@@ -104,6 +105,22 @@ class Transaction:
         self._news.intents[intent_id] = intent
         self._write(intents.ADVANCED, {"this_intent": intent_id, **intents.row(intent)})
         return intent
+
+    def reopen_intent(self, intent: Intent, *, at: dt.datetime, outcome: str) -> None:
+        """Put a resolved rent in doubt again, for its answer named somebody else's instance.
+
+        Where another paying intent of its slot is open it stays resolved: what it made is found by its label all the
+        same, and the slot is blocked already.
+
+        Raises:
+            LedgerError: BAD_TRANSITION, the intent is not one whose answer was believed.
+        """
+        if any(other.slot == intent.slot and other.kind.is_paying for other in self._news.open_intents()):
+            return
+        doubted = intents.advanced(intent, IntentState.IN_DOUBT, at, {"outcome": outcome})
+        doubted = dataclasses.replace(doubted, resolved_at=None, instance_id="", lease_id="")
+        self._news.intents[intent.intent_id] = doubted
+        self._write(intents.ADVANCED, {"this_intent": intent.intent_id, **intents.row(doubted)})
 
     def open_lease(self, lease: Lease) -> None:
         """Write down a new lease.

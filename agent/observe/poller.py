@@ -35,13 +35,15 @@ OFFERS_KEPT = timedelta(minutes=2)
 """Offers go stale in seconds; older ones are not decided on."""
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
-"""Reads of the record of events that may fail in a row: a market must not stay dark for its inbox alone."""
+"""Reads of the record after a dark stretch that may fail in a row: a market must not stay dark for its inbox alone."""
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether something is better."""
 SURVEY_OF_DEAR_EVERY = 900.0
 """Seconds between such searches for a workload that pays for on-demand: at most 1,152 rows a day for each."""
+LOOKS_AT_ONCE = 16
+"""Instances asked for by id in one cycle to see their labels: after an upgrade every lease has to be seen once."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 
@@ -64,7 +66,7 @@ class Poller:
         self._offers: dict[str, Offer] = {}
         self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
-        self._records_unread = 0
+        self._recalls_failed = 0
         self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
@@ -79,6 +81,8 @@ class Poller:
             trouble="",
             absent_ids=frozenset(),
             looked_up=frozenset(),
+            unlisted_ids=frozenset(),
+            looks={},
             is_key_proven=False,
             events=(),
             offers=(),
@@ -107,7 +111,7 @@ class Poller:
         """Read the account, the market's own record of events, and each instance that the listing lacks."""
         try:
             await self._look_at_account()
-            await self._read_record()
+            await self._read_events()
             for instance_id in sorted(instance_ids):
                 await self._probe(instance_id)
         except errors.MarketError as error:
@@ -115,12 +119,32 @@ class Poller:
         return self.view
 
     async def recall(self, since: datetime) -> MarketView:
-        """Read the market's own record of events since `since`: nobody looked for a while."""
+        """Read the market's own record of events since `since`: nobody looked for a while.
+
+        A record that cannot be read makes the view stale, so that it is asked for again; after `RECALLS` of them the
+        listing stands alone.
+        """
         self._events_since = since
         try:
-            await self._read_record()
+            await self._read_events()
+            self._recalls_failed = 0
         except errors.MarketError as error:
-            self._failed(error)
+            self._recalls_failed += 1
+            log.warning("events.unread", market=self.market.name, code=error.code, since=since.isoformat())
+            if self._recalls_failed < RECALLS:
+                self._failed(error)
+        return self.view
+
+    async def look_at(self, instance_ids: Iterable[str]) -> MarketView:
+        """Ask for instances by their own ids, to see whose label each carries; what cannot be read shows nothing."""
+        for instance_id in sorted(instance_ids)[:LOOKS_AT_ONCE]:
+            try:
+                row = await self.market.instance(instance_id)
+            except errors.MarketError as error:
+                log.debug("label.unread", market=self.market.name, instance=instance_id, code=error.code)
+                continue
+            if row.instance_id == instance_id:
+                self._shown(row)
         return self.view
 
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()) -> MarketView:
@@ -199,21 +223,6 @@ class Poller:
         passed = timedelta(seconds=self._clock.monotonic() - asked_at)
         return again if again is not None and abs(again - told - passed) <= CLOSE else None
 
-    async def _read_record(self) -> None:
-        """Read the record of events; after `RECALLS` failures in a row the listing is judged without it.
-
-        Raises:
-            MarketError: it could not be read, and may be asked for again.
-        """
-        try:
-            await self._read_events()
-            self._records_unread = 0
-        except errors.MarketError as error:
-            self._records_unread += 1
-            log.warning("events.unread", market=self.market.name, code=error.code)
-            if self._records_unread < RECALLS:
-                raise
-
     async def _read_events(self) -> None:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
         events: Sequence[MarketEvent] = await self.market.events(since)
@@ -235,9 +244,24 @@ class Poller:
         except errors.NotFound:
             self.view = replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
             return
-        rows = (*self.view.instances, row)
-        looked_up = self.view.looked_up | {instance_id}
-        self.view = replace(self.view, instances=rows, labels=_labels(rows), looked_up=looked_up)
+        if row.instance_id != instance_id:
+            return
+        self._shown(row)
+        unlisted = self.view.unlisted_ids
+        if self.view.instance(instance_id) is None:
+            unlisted |= {instance_id}
+        self.view = replace(
+            self.view,
+            instances=(*self.view.instances, row),
+            # What the listing said of a label stands: a look is the second answer, never both.
+            labels={**_labels((row,)), **self.view.labels} if instance_id in unlisted else self.view.labels,
+            looked_up=self.view.looked_up | {instance_id},
+            unlisted_ids=unlisted,
+        )
+
+    def _shown(self, row: Instance) -> None:
+        looks = {**self.view.looks, row.instance_id: labels.parse(row.label)}
+        self.view = replace(self.view, looks=looks)
 
     def _is_due(self, need: Need, now: float) -> bool:
         key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))

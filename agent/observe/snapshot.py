@@ -87,13 +87,15 @@ def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> M
 
 
 def strangers(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:
-    """Return (instance ids, intent ids) of our labels that no open lease explains: their past is worth looking up."""
+    """Return (instance ids, intent ids) that no open lease explains: their past is worth looking up.
+
+    Instances without our label are among them, since one that we rented once may carry another label now.
+    """
     held = {lease.instance_id for lease in known.leases}
     instances: set[str] = set()
     intents: set[str] = set()
     for view in views:
-        for instance_id, label in view.labels.items():
-            if label.fleet_id == fleet_id and instance_id not in held:
-                instances.add(instance_id)
-                intents.add(label.intent_id)
+        instances |= {row.instance_id for row in view.instances if row.instance_id not in held}
+        ours = (label for at, label in view.labels.items() if at in instances and label.fleet_id == fleet_id)
+        intents |= {label.intent_id for label in ours}
     return instances, intents

@@ -51,7 +51,7 @@ async def test_every_decision_is_carried_out_and_holds_are_nothing(desk: Desk, e
 async def test_what_stops_paying_goes_first_whatever_the_order(desk: Desk, executor: Executor) -> None:
     first, second, third = await several(desk, 3)
     await run(executor, desk, first, second)
-    one, two = desk.ledger.recollection(desk.clock.now()).leases
+    one, two = await desk.prove_all()
     done = await run(executor, desk, third, Release(one, WHY), Pause(two, WHY))
     assert [kind for kind, _ in done] == [IntentKind.RELEASE, IntentKind.PAUSE, IntentKind.RENT]
     calls = [call for call in (await desk.market.truth())["calls"] if call["method"] != "GET"][-3:]

@@ -140,7 +140,7 @@ async def test_a_doubt_that_came_to_nothing_is_void(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "is_kept"), [("adopt", True), ("hold", True), ("release", False), ("second_daemon", False)]
+    ("verdict", "is_kept"), [("adopt", True), ("hold", True), ("release", True), ("second_daemon", False)]
 )
 async def test_what_was_found_is_an_event_and_a_lease_where_it_is_kept(desk: Desk, verdict: str, is_kept: bool) -> None:
     made = None if verdict == "second_daemon" else builders.lease(7)
@@ -187,19 +187,6 @@ async def test_a_decision_is_news_once(desk: Desk) -> None:
     again = replace(made, decisions=(rent,))
     assert await record.record_plan(desk.ledger, again, []) == (rent,)
     assert len(await (await desk.ledger.reader()).prices()) == 1
-
-
-def test_only_what_we_had_released_is_released_again() -> None:
-    past = builders.lease(7, state=LeaseState.ENDED)
-    row = builders.instance(7)
-    facts: list[Fact] = [
-        InstanceFound(row, "adopt", builders.lease(1), "adopted"),
-        InstanceFound(row, "release", past, "listed again"),
-        InstanceFound(row, "release", None, "nothing to release"),
-        Alert("a", "a", "a"),
-    ]
-    (order,) = sweep.releases(facts)
-    assert (order.lease, order.reason.code) == (past, "released_before")
 
 
 def test_a_second_daemon_says_why_writing_stops() -> None:

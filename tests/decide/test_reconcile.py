@@ -237,9 +237,11 @@ def test_a_turn_is_dated_by_the_markets_own_record_where_it_has_one() -> None:
 def test_a_stop_and_a_return_between_two_looks_are_metered_from_the_inbox() -> None:
     stop = builders.event("outbid", event_id="e1", at=NOW + timedelta(seconds=60))
     back = builders.event("resumed", event_id="e2", at=NOW + timedelta(seconds=240))
-    fact = changed(seen(RUNS, ROW, at=21, events=(back, stop)))
-    assert sum(charge.running_seconds for charge in fact.charges) == 60 + 75
-    assert fact.after.bills is Bills.GPU_AND_DISK
+    result = seen(RUNS, ROW, at=21, events=(back, stop))
+    assert kinds([result]) == ["lease.interrupted", "lease.resumed"]
+    lost, resumed = (fact for fact in result.facts if isinstance(fact, LeaseChanged))
+    assert sum(charge.running_seconds for charge in lost.charges) == 60
+    assert (resumed.after.bills, resumed.after.accrued_until) == (Bills.GPU_AND_DISK, back.at)
 
 
 def test_a_lost_stretch_is_useful_up_to_its_last_checkpoint() -> None:

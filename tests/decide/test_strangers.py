@@ -27,23 +27,25 @@ LABELS = {"7": builders.label(7)}
 
 
 def world(labels: Any = None, rows: Any = (ROW,), **changes: Any) -> Fleet:
-    view = builders.view(instances=rows, labels=LABELS if labels is None else labels)
+    shown = LABELS if labels is None else labels
+    looks = {row.instance_id: shown.get(row.instance_id) for row in rows}
+    view = builders.view(instances=rows, labels=shown, looks=looks)
     return builders.fleet(**{"markets": {"vast": view}, **changes})
 
 
 def looked(fleet: Fleet, memory: Memory, settled: tuple[Fact, ...] = ()) -> tuple[tuple[Fact, ...], Memory]:
     held = [lease for lease in fleet.leases if lease.is_open]
-    facts, seen = strangers.find(fleet, fleet.markets["vast"], memory, held, settled)
-    return facts, Memory(strangers=seen)
+    found = strangers.find(fleet, fleet.markets["vast"], memory, held, settled)
+    return found.facts, Memory(strangers=found.sightings)
 
 
 def found(fleet: Fleet) -> InstanceFound:
-    """Return what the second look finds."""
+    """Return what the second look finds, and every look after it, until the ledger has it."""
     first, memory = looked(fleet, Memory())
     assert first == ()
     (fact,), memory = looked(fleet, memory)
     assert isinstance(fact, InstanceFound)
-    assert looked(fleet, memory)[0] == ()
+    assert looked(fleet, memory)[0] == (fact,)
     return fact
 
 
@@ -117,7 +119,8 @@ def test_what_we_released_keeps_its_slot_when_somebody_wrote_another_label_on_it
     foreign = {"7": builders.label(7, place=builders.slot("train", 5), fleet_id="0123456789ab")}
     fact = found(world(foreign, past_leases={"7": past}))
     assert fact.lease is not None
-    assert (fact.verdict, fact.lease.slot) == ("adopt", builders.slot())
+    assert (fact.verdict, fact.lease.slot) == ("hold", builders.slot())
+    assert (fact.lease.is_held, fact.lease.is_proven, fact.lease.is_estranged) == (True, True, True)
 
 
 def test_what_a_doubt_just_settled_is_no_stranger() -> None:
@@ -132,10 +135,12 @@ def test_what_a_doubt_just_settled_is_no_stranger() -> None:
 def test_what_we_released_is_released_again(reason: str) -> None:
     past = builders.lease(7, state=LeaseState.ENDED, end_reason=reason)
     fact = found(world(past_leases={"7": past}))
-    assert (fact.verdict, fact.lease, fact.instance) == ("release", past, ROW)
-    assert fact.sentence == "instance 7 on host h7 was released by us and is listed again; released again"
+    assert fact.lease is not None
+    assert (fact.verdict, fact.instance, fact.lease.state) == ("release", ROW, LeaseState.RELEASING)
+    assert (fact.lease.is_proven, fact.lease.end_reason) == (True, reason)
+    assert fact.sentence.endswith("is listed again: released again until the market confirms it")
     unlabelled = found(world({}, past_leases={"7": past}))
-    assert unlabelled.verdict == "release"
+    assert unlabelled.verdict == "hold"
 
 
 @pytest.mark.parametrize("reason", sorted(strangers.TAKEN_BACK))
@@ -243,8 +248,9 @@ def test_an_empty_slot_is_claimed_by_what_may_yet_be_adopted(changes: dict[str, 
 
 def test_sightings_on_another_market_are_kept() -> None:
     fleet = world()
-    _, seen = strangers.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
-    assert seen == {"runpod/9": 1, "vast/7": 1}
+    found = strangers.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
+    assert found.sightings == {"runpod/9": 1, "vast/7": 1}
+    assert found.to_look == {"7"}
 
 
 labels = st.none() | st.sampled_from([builders.label(7), builders.label(7, fleet_id="0123456789ab")])
@@ -260,8 +266,7 @@ def test_what_is_neither_labelled_nor_in_the_ledger_is_never_named(label: Any, p
     for _ in range(looks):
         facts, memory = looked(fleet, memory)
         named += facts
-    assert bool(named) is (is_ours and looks >= strangers.LOOKS)
-    assert len(named) <= 1
+    assert len(named) == (max(looks - strangers.LOOKS + 1, 0) if is_ours else 0), "in every cycle until it is recorded"
 
 
 def test_held_leases_are_known() -> None:

@@ -59,7 +59,9 @@ def test_a_ledger_that_takes_no_rows_pays_for_nothing(seed: int, table: str, min
         world.accept_rows()
         await world.until_running()
         await world.cycle(minutes=15)
-        assert len(world.contracts()) == 1
+        # A host that was slow to load all the while is given up for another once that can be written.
+        assert len(world.live()) == 1
+        assert len(world.contracts()) == len([order for order in world.orders if order.kind is IntentKind.RENT])
         assert not world.open_intents()
 
     play(story, seed=seed)

@@ -48,6 +48,41 @@ async def test_foreign_intent_of_our_fleet_stops_writing(tmp_path: Path) -> None
         assert len(await world.intents()) == recorded, "records an intent each cycle that it never sends"
 
 
+async def test_a_label_that_one_listing_shows_is_no_second_daemon(tmp_path: Path) -> None:
+    """The suspicion needs two listings and a look by id: one altered field must not disarm every later release."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        theirs = world.foreign("theirs")
+        told = labels.text(Label(FLEET, Slot("train", 7), "feedfacefeedface"))
+        lie = {"field": "label", "value": told, "instance": str(theirs.contract_id)}
+        world.weather("field_lie", route="GET /instances", **lie)
+        world.weather("field_lie", route="GET /instances/", how="missing", **{**lie, "value": None})
+        await world.cycle(minutes=3)
+        assert not await world.events("orphan.seen")
+        world.still()
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await world.cycle(minutes=1)
+        assert world.live() == []
+
+
+async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> None:
+    """What a person ends goes on being ended in later cycles; the other daemon's instance is not touched."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        ours = world.live()
+        world.is_checked = False  # the other daemon's instance bills and our ledger does not know it
+        other = _other_daemon_rents(world, Slot("train", 7))
+        await world.cycle(minutes=2)
+        assert [event.reason_code for event in await world.events("orphan.seen")] == ["second_daemon"]
+        weather = world.weather("server_error_before", route="DELETE /instances")
+        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        assert all(contract.ended is None for contract in ours)
+        world.simulator.weather.clear(weather)
+        await world.cycle(minutes=2)
+        assert all(contract.ended is not None for contract in ours)
+        assert world.market.contracts[other].ended is None
+
+
 async def test_copy_of_the_ledger_elsewhere_is_found_out(tmp_path: Path) -> None:
     """Both daemons see the other's rent; whoever sees it first stops, and no slot is filled a third time."""
     async with rehearsed(tmp_path) as world:

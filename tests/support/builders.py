@@ -1,5 +1,7 @@
 """Plain nouns to change at will: each is what it would be on a quiet day at `NOW`."""
 
+import dataclasses
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -120,6 +122,7 @@ def lease(number: int = 1, **changes: Any) -> Lease:
         "host_floor": per_hour("0.20"),
         "has_run": state is not LeaseState.STARTING,
         "run_since": ago(hours=1) if runs else None,
+        "proven_at": ago(hours=1),
     }
     return Lease(**{**values, **changes})
 
@@ -197,8 +200,15 @@ def view(**changes: Any) -> MarketView:
     return MarketView(**{**values, **changes})
 
 
+def _labelled(of: MarketView, leases: Iterable[Lease]) -> MarketView:
+    listed = {row.instance_id for row in of.instances}
+    mine = [held for held in leases if held.market == of.market and held.instance_id in listed]
+    ours = {held.instance_id: Label(FLEET_ID, held.slot, held.intent_id) for held in mine}
+    return dataclasses.replace(of, labels={**ours, **of.labels})
+
+
 def fleet(**changes: Any) -> Fleet:
-    """Build a fleet of one workload on one market."""
+    """Build a fleet of one workload on one market; what is leased carries its label there, unless it has another."""
     values: dict[str, Any] = {
         "fleet_id": FLEET_ID,
         "now": NOW,
@@ -207,7 +217,10 @@ def fleet(**changes: Any) -> Fleet:
         "workloads": (workload(),),
         "markets": {"vast": view()},
     }
-    return Fleet(**{**values, **changes})
+    made = Fleet(**{**values, **changes})
+    return dataclasses.replace(
+        made, markets={name: _labelled(each, made.leases) for name, each in made.markets.items()}
+    )
 
 
 def candidate(of: Offer | None = None, *, bid: str = "0.22", **figures: Any) -> Candidate:

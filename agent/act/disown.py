@@ -1,0 +1,59 @@
+"""Write down that a lease never was ours: it ends, nothing is sent, and the rent it came from is in doubt again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from agent.decide import ownership
+from agent.decide.facts import Fact, LeaseDisowned
+from agent.domain.event import Event
+from agent.domain.intent import Intent
+from agent.domain.lease import Bills, LeaseState
+from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
+
+log = structlog.get_logger("gpubid.disown")
+
+
+async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
+    """Return the intents, by id, from which the disowned leases among `facts` came."""
+    ids = {fact.lease.intent_id for fact in facts if isinstance(fact, LeaseDisowned)}
+    if not ids:
+        return {}
+    reader = await ledger.reader()
+    return {intent.intent_id: intent for intent in await reader.intents(ids=ids)}
+
+
+def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now: datetime) -> None:
+    """End the lease and put its rent in doubt again: a listing will show what the rent really made, by its label."""
+    held = fact.lease
+    ended = replace(
+        held,
+        state=LeaseState.ENDED,
+        ended_at=now,
+        state_since=now,
+        bills=Bills.NOTHING,
+        run_since=None,
+        end_reason=ownership.NEVER_OURS,
+    )
+    tx.update_lease(ended)
+    intent = known.get(held.intent_id)
+    if intent is not None and not intent.is_open:
+        tx.reopen_intent(intent, at=now, outcome=fact.sentence)
+    log.error("lease.disowned", lease=held.lease_id, intent=held.intent_id)
+    tx.append_event(
+        Event(
+            at=now,
+            kind="lease.disowned",
+            workload=held.slot.workload,
+            slot=held.slot.index,
+            lease_id=held.lease_id,
+            intent_id=held.intent_id,
+            market=held.market,
+            host_id=held.host_id,
+            reason_code=ownership.NEVER_OURS,
+            reason=fact.sentence,
+        )
+    )

@@ -1,0 +1,116 @@
+"""Leases that a complete listing lacks: missing, gone by the market's own word, or the market's fault.
+
+Invariants (rule 4):
+1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
+   `GONE_AFTER` apart lack it.
+2. Several that vanish at once are the market's fault, not theirs. What we asked the market to end is none of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent.decide import cause, losses, meter, ownership, phases, turns
+from agent.decide.facts import Alert, Fact, LeaseChanged
+from agent.decide.memory import Absence, Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.intent import Intent, IntentKind
+from agent.domain.lease import Bills, Lease, LeaseState
+
+GONE_AFTER = 120.0
+"""Seconds between the two complete listings that must lack an instance."""
+FAULT_PATIENCE = 3600.0
+"""Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
+
+
+def find(
+    fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
+) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
+    """Return the facts of leases that a fresh listing lacks, since when each is lacking, and if that is a fault."""
+    facts: list[Fact] = []
+    absences: dict[str, Absence] = {}
+    lacking = list(lacking)
+    vanished = [lease for lease in lacking if _may_vanish(lease) and lease.lease_id not in memory.absences]
+    is_fault = len(vanished) > 1
+    for lease in lacking:
+        known = memory.absences.get(lease.lease_id)
+        since = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault and _may_vanish(lease))
+        # It is kept until the ledger has it that the lease ended: a fact that could not be written is found again.
+        absences[lease.lease_id] = since
+        facts += _absence_facts(fleet, view, memory, lease, since, is_first=known is None)
+    faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
+    if faulted:
+        names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
+        sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
+        facts.append(Alert("market_fault", view.market, sentence))
+    return tuple(facts), absences, bool(faulted)
+
+
+def _is_released(held: Lease) -> bool:
+    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+
+
+def is_denied(view: MarketView, instance_id: str) -> bool:
+    """Return whether the market said by its own code, to a proven key, that there is no such instance."""
+    return instance_id in view.absent_ids and view.is_key_proven and view.instance(instance_id) is None
+
+
+def release_in_doubt(fleet: Fleet, held: Lease) -> Intent | None:
+    """Return the release of a lease that was sent without an answer: then its absence is that release, done."""
+    return next(
+        (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == held.lease_id), None
+    )
+
+
+def _may_vanish(held: Lease) -> bool:
+    """Return whether its absence tells of a fault: not where we asked for the end, nor where it never was seen."""
+    return held.is_proven and held.state is not LeaseState.RELEASING
+
+
+def _absence_facts(
+    fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
+) -> list[Fact]:
+    listed_at = view.listed_at or fleet.now
+    if _is_released(held):
+        return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")]
+    last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
+    if is_denied(view, held.instance_id):
+        ordered = release_in_doubt(fleet, held)
+        if ordered is not None:
+            return [_gone(fleet, view, held, (last_seen, ordered.sent_at or ordered.recorded_at), listed_at)]
+        waited = view.listed_monotonic - absence.monotonic
+        missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
+        if waited >= (FAULT_PATIENCE if absence.in_fault else GONE_AFTER):
+            if not held.is_proven:
+                return ownership.disowned(held, "it lists no such instance")
+            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
+    if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
+        return []
+    missing = replace(held, state=LeaseState.MISSING, state_since=listed_at)
+    return [LeaseChanged(held, missing, "lease.missing")]
+
+
+def _gone(
+    fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
+) -> LeaseChanged:
+    """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
+    last_seen = max(between[0], held.accrued_until)
+    missed_at = max(between[1], last_seen)
+    ends = turns.recorded(held, view.events, missed_at)
+    stopped_at = ends[-1][0] if ends and ends[-1][1] is not Bills.GPU_AND_DISK else last_seen
+    is_release = held.state is LeaseState.RELEASING
+    work = fleet.workload(held.slot.workload)
+    ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
+    split = phases.split(held, missed_at, ends, phases.promise(work), ran)
+    charges = (*meter.accrue(held, missed_at, ends), *phases.charges(split))
+    if held.run_since is not None:
+        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
+    after = replace(
+        held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
+    )
+    if is_release:
+        return LeaseChanged(held, after, "lease.released", charges)
+    why, evidence = cause.of_absence(held, now)
+    after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
+    kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
+    return LeaseChanged(held, after, kind, charges, why, evidence, losses.rest(held, why, now, has_failed=False))
