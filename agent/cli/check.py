@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli import exits, session, wire
+from agent.config import exposure
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -31,6 +32,8 @@ def check(
         "strategies": {name: one.digest for name, one in sorted(tuned.items())},
         "ledger": str(settings.ledger),
     }
+    open_to_others = exposure.exposures(settings)
+    summary["warnings"] = [f"{each.sentence}; {each.mend}" for each in open_to_others]
     if against_running:
         summary["against_running"] = [
             {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
@@ -46,6 +49,8 @@ def check(
     for work in settings.workloads:
         strategy = tuned[work.strategy]
         session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
+    for warning in summary["warnings"]:
+        session.say(f"  warning: {warning}")
     for each in found:
         session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
     if against_running and not found:

@@ -319,6 +319,13 @@ async def webhook(notify: "Notify") -> list[Line]:
     return [Line("webhook", Verdict.OK, "its host takes connections")]
 
 
+def exposed(config: "Config") -> list[Line]:
+    """Look whether others can read a key or reach the pages."""
+    from agent.config import exposure
+
+    return [Line(each.about, Verdict.WARN, each.sentence, each.mend) for each in exposure.exposures(config)]
+
+
 def configuration(file: Path) -> list[Line]:
     """Look whether somebody else may change what the daemon obeys."""
     mode = file.stat().st_mode

@@ -51,7 +51,7 @@ def look(file: Path) -> list[checks.Line]:
         bad = [checks.Line("configuration", checks.Verdict.FAIL, mistake, mend) for mistake in read.mistakes]
         return [*checks.versions(), *bad, *_look_past(read.place)]
     settings, _ = read
-    return [*checks.versions(), *checks.configuration(file), *asyncio.run(_look(settings))]
+    return [*checks.versions(), *checks.configuration(file), *checks.exposed(settings), *asyncio.run(_look(settings))]
 
 
 def _look_past(place: "Place") -> list[checks.Line]:

@@ -29,7 +29,10 @@ def run(
     level: Annotated[str, typer.Option(help="The least level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the daemon until SIGTERM; SIGHUP reloads the files. Stopping never releases."""
+    import structlog
+
     from agent.clock import SystemClock
+    from agent.config import exposure
     from agent.ledger.errors import LedgerError
     from agent.systemd import CredentialError
     from agent.telemetry import logging
@@ -42,6 +45,8 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     logging.configure(session.REDACTOR, SystemClock().now, level=level)
     settings, tuned = session.read(config)
+    for each in exposure.exposures(settings):
+        structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.mend)
     try:
         asyncio.run(_until_told(settings, tuned, config, is_dry=dry_run))
     except (CredentialError, ListenError) as error:

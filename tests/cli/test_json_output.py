@@ -142,7 +142,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         await sample("logs", "logs", "train/0")
         assert (await sample("doctor", "doctor")).code == 1, "the daemon does not run"
         await market.weather("throttle_text", route="DELETE /instances")
-        assert (await sample("kill", "kill")).code == 1
+        assert (await sample("kill", "kill", "--no-wait")).code == 1
         await market.still()
         await market.weather("throttle_text", route="DELETE /instances")
         await sample("plan", "plan")

@@ -299,7 +299,6 @@ async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
     monkeypatch.chdir(tmp_path)
     for verb, says in (
         (["drain", "train"], "is not yours to write"),
-        (["kill"], "is not yours to write"),
         (["fleet"], "not yours to read"),
         (["plan"], "not yours to read"),
         (["ledger", "verify"], "not yours to read"),
