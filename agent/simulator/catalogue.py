@@ -1,8 +1,9 @@
 """The models of GPU that hosts of the simulated market have, how common each is, and what it costs.
 
 DLPerf, TFLOPS, memory and price of RTX 3090, RTX 4090, Q RTX 8000, Tesla T4, P100, V100 and P4 follow the recordings
-named in figures.py; compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices
-and all weights are assumed.
+named in figures.py, and so does the DLPerf of RTX 2080 Ti, RTX PRO 6000 S and WS, A100 SXM4, H100 SXM and H100 NVL.
+Compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices and all weights are
+assumed.
 """
 
 from agent.simulator.model import Gpu
@@ -22,23 +23,24 @@ MODELS: tuple[tuple[float, Gpu], ...] = (
     (30, Gpu("RTX 4060 Ti", "nvidia", 16380, 890, 26.5, 22.2, 260.0, 0.0, 165.0, 0.08)),
     (30, Gpu("RTX 5080", "nvidia", 16303, 1200, 110.0, 57.8, 900.0, 0.0, 360.0, 0.19)),
     (25, Gpu("RTX 5070 Ti", "nvidia", 16303, 1200, 88.0, 44.8, 830.0, 0.0, 300.0, 0.14)),
-    (15, Gpu("RTX 2080 Ti", "nvidia", 11264, 750, 19.0, 13.9, 550.0, 0.0, 250.0, 0.06)),
+    (15, Gpu("RTX 2080 Ti", "nvidia", 11264, 750, 11.0, 13.9, 550.0, 0.0, 250.0, 0.06)),
     (12, Gpu("GTX 1080 Ti", "nvidia", 11264, 610, 11.5, 11.6, 440.0, 0.0, 250.0, 0.045)),
     (30, Gpu("RTX A6000", "nvidia", 49140, 860, 44.0, 38.9, 640.0, 0.0, 300.0, 0.33)),
     (25, Gpu("RTX A5000", "nvidia", 24564, 860, 35.0, 27.9, 640.0, 0.0, 230.0, 0.17)),
     (25, Gpu("RTX A4000", "nvidia", 16376, 860, 22.5, 19.3, 390.0, 0.0, 140.0, 0.075)),
     (25, Gpu("RTX 6000Ada", "nvidia", 49140, 890, 86.0, 91.2, 830.0, 0.0, 300.0, 0.52)),
     (15, Gpu("RTX PRO 4000", "nvidia", 24467, 1200, 72.0, 46.9, 610.0, 0.0, 145.0, 0.24)),
-    (25, Gpu("RTX PRO 6000 WS", "nvidia", 97887, 1200, 205.0, 125.0, 1540.0, 0.0, 600.0, 0.82)),
+    (15, Gpu("RTX PRO 6000 WS", "nvidia", 97887, 1200, 282.0, 125.0, 1540.0, 0.0, 600.0, 0.82)),
+    (10, Gpu("RTX PRO 6000 S", "nvidia", 97887, 1200, 279.1, 120.0, 1540.0, 0.0, 600.0, 0.86)),
     (25, Gpu("L40S", "nvidia", 46068, 890, 82.0, 91.5, 680.0, 0.0, 350.0, 0.49)),
     (15, Gpu("L4", "nvidia", 23034, 890, 20.5, 30.2, 240.0, 0.0, 72.0, 0.22)),
     (15, Gpu("A40", "nvidia", 46068, 860, 36.0, 37.3, 580.0, 0.0, 300.0, 0.28)),
-    (25, Gpu("A100 SXM4", "nvidia", 81920, 800, 62.0, 19.5, 1700.0, 480.0, 400.0, 0.66)),
-    (15, Gpu("A100 PCIE", "nvidia", 81920, 800, 55.0, 19.5, 1600.0, 0.0, 300.0, 0.58)),
-    (25, Gpu("H100 SXM", "nvidia", 81559, 900, 210.0, 53.5, 2600.0, 640.0, 700.0, 1.45)),
-    (10, Gpu("H100 NVL", "nvidia", 95830, 900, 180.0, 48.0, 2900.0, 0.0, 400.0, 1.35)),
-    (12, Gpu("H200", "nvidia", 143771, 900, 235.0, 53.5, 3900.0, 640.0, 700.0, 1.85)),
-    (5, Gpu("B200", "nvidia", 183359, 1000, 420.0, 74.5, 6500.0, 1300.0, 1000.0, 2.7)),
+    (25, Gpu("A100 SXM4", "nvidia", 81920, 800, 80.5, 19.5, 1700.0, 480.0, 400.0, 0.66)),
+    (15, Gpu("A100 PCIE", "nvidia", 81920, 800, 75.0, 19.5, 1600.0, 0.0, 300.0, 0.58)),
+    (25, Gpu("H100 SXM", "nvidia", 81559, 900, 358.6, 53.5, 2600.0, 640.0, 700.0, 1.45)),
+    (10, Gpu("H100 NVL", "nvidia", 95830, 900, 305.3, 48.0, 2900.0, 0.0, 400.0, 1.35)),
+    (12, Gpu("H200", "nvidia", 143771, 900, 365.0, 53.5, 3900.0, 640.0, 700.0, 1.85)),
+    (5, Gpu("B200", "nvidia", 183359, 1000, 480.0, 74.5, 6500.0, 1300.0, 1000.0, 2.7)),
     (15, Gpu("Tesla V100", "nvidia", 32768, 700, 25.7, 12.6, 780.0, 150.0, 300.0, 0.17)),
     (8, Gpu("Q RTX 8000", "nvidia", 49152, 750, 11.75, 11.95, 560.0, 0.0, 260.0, 0.175)),
     (8, Gpu("Tesla T4", "nvidia", 16384, 750, 4.4, 6.5, 240.0, 0.0, 70.0, 0.07)),

@@ -69,7 +69,7 @@ class Runpod:
 
     credit: float = 100.0
     scale: float = 1.0  # times the hosts of each type
-    mode: str = "historical"  # what is sold: see runpod/modes.py
+    mode: str = "spot_discontinued"  # what is sold, today's by default: see runpod/modes.py
     low_balance: str = "terminate"  # at no balance pods without a network volume end (since 2026-06), or "stop"
     bid_share: float = 0.3  # of the renters that come, those who bid
     bills_silent_hosts: bool = False  # no document says what an outage costs; support is asked for it afterwards

@@ -39,6 +39,7 @@ def assumed(name: str, value: _T, meaning: str) -> _T:
 
 # The recordings, by the short names used below.
 _OFFERS = "excerpt of 24 market offers recorded 2026-07-27 (trimcrae/Rare-cancers vast-market-offers-raw.json @d71c8de)"
+_MORE_OFFERS = "more offers of the same recorder and day, 2026-07-27, as they were reported to us; not in the excerpt"
 _INBOX = "notifications inbox recorded 2026-08-16 (freeqaz/herdd inbox_2026-08-16.json @f8ce6ff)"
 _STOPPED = "103 stopped episodes of 2026-07-27/28 (trimcrae/Rare-cancers vast-stopped-resume.json @d899a88)"
 _LADDER = "bid ladder of 2026-07-25 (trimcrae/Rare-cancers vast-bid-semantics-probe-ladder.json @79165a8)"
@@ -92,6 +93,24 @@ DLPERF = recorded(
     "DLPerf of one card",
     f"{_OFFERS}; Tesla P4: {_LADDER}",
 )
+DLPERF_OF_SINGLE_HOSTS = recorded(
+    "DLPERF_OF_SINGLE_HOSTS",
+    {
+        "H100 SXM": (358.6, 184.3),
+        "H100 NVL": (305.3,),
+        "A100 SXM4": (80.5,),
+        "RTX PRO 6000 S": (279.1,),
+        "RTX PRO 6000 WS": (282.0, 143.0),
+        "RTX 2080 Ti": (11.0,),
+        "RTX 3090": (15.9, 38.3),
+    },
+    "DLPerf of one card of hosts beyond the excerpt, rounded to a decimal, one value a host; half of another is a host "
+    "at half speed",
+    _MORE_OFFERS,
+)
+SLOW_ROWS = recorded(
+    "SLOW_ROWS", (3, 23), "hosts under 0.6 of their card's speed, of all whose DLPerf is named above", _MORE_OFFERS
+)
 ASKS = recorded(
     "ASKS",
     {
@@ -113,6 +132,10 @@ FLOOR_OVER_ASK = recorded(
 FLOOR_OVER_ASK_MEDIAN = recorded("FLOOR_OVER_ASK_MEDIAN", 0.79, "median of 12 on-demand rows", _OFFERS)
 FLOOR_OVER_ASK_RANGE = recorded("FLOOR_OVER_ASK_RANGE", (0.26, 1.11), "extremes of 12 on-demand rows", _OFFERS)
 FLOOR_OVER_ASK_ROWS = recorded("FLOOR_OVER_ASK_ROWS", 12, "on-demand rows behind the two above", _OFFERS)
+FLOOR_AT_OR_ABOVE_ASK = recorded(
+    "FLOOR_AT_OR_ABOVE_ASK", (7, 18), "rows whose floor is at or above the ask, of all that were seen", _MORE_OFFERS
+)
+FLOOR_OVER_ASK_MOST = recorded("FLOOR_OVER_ASK_MOST", 6.0, "the most that floor over ask came to there", _MORE_OFFERS)
 
 # --- interruptions --------------------------------------------------------------------------------------------------
 OUTBID_JUMPS = recorded(
@@ -194,9 +217,21 @@ PRICE_WALKS_PER_DAY = assumed("PRICE_WALKS_PER_DAY", 0.5, "times a day that a ho
 PRICE_STEP = assumed("PRICE_STEP", 0.06, "log deviation of one such change")
 FLOOR_KINDS = assumed(
     "FLOOR_KINDS",
-    ((0.04, 0.05, 0.26), (0.54, 0.26, 0.80), (0.30, 0.80, 1.0), (0.05, 1.0, 1.0), (0.07, 1.0, 1.12)),
-    "floor over ask: share, lowest, highest of five kinds of host; fitted to FLOOR_OVER_ASK",
+    (
+        *((0.04, 0.05, 0.26), (0.46, 0.26, 0.80), (0.20, 0.80, 1.0), (0.15, 1.0, 1.0)),
+        *((0.11, 1.0, 1.12), (0.03, 1.12, 2.0), (0.01, 2.0, 6.0)),
+    ),
+    "floor over ask: share, lowest, highest of seven kinds of host; fitted to FLOOR_OVER_ASK and FLOOR_AT_OR_ABOVE_ASK",
 )
+
+# --- assumed: speed -------------------------------------------------------------------------------------------------
+SPEED_KINDS = assumed(
+    "SPEED_KINDS",
+    ((0.10, 0.35, 0.55), (0.04, 0.80, 0.95)),
+    "hosts slower than their card: share, lowest, highest of two kinds; fitted to SLOW_ROWS, with a lower share, since "
+    "the slow ones were reported for being slow",
+)
+SPEED_NOISE = assumed("SPEED_NOISE", 0.012, "log deviation of the speed of all other hosts")
 
 # --- assumed: hosts and contracts -----------------------------------------------------------------------------------
 OUTAGE_MINUTES = assumed("OUTAGE_MINUTES", (18.0, 1.0), "how long a host is silent: median and log deviation")

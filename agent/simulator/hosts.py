@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -107,7 +108,7 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
     reliability = _reliability(rng)
     parts = _parts(rng, count)
     reach = min(owner.reach * rng.lognormvariate(0.0, 0.4), 32_000.0)
-    noise = rng.gauss(0.0, 0.012)
+    speed = _speed(rng.gauss(0.0, 1.0))
     return Host(
         machine_id=machine_id,
         owner_id=owner.owner_id,
@@ -130,7 +131,7 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
         public_ip=f"198.51.100.{rng.randrange(1, 255)}",
         listed_since=start - rng.expovariate(1 / (2 * DAY)) if rng.random() < LISTED_SINCE_KNOWN else None,
         end_time=_end_time(rng, owner, start),
-        **_hardware(rng, gpu, count, parts, noise),
+        **_hardware(rng, gpu, count, parts, speed),
     )
 
 
@@ -149,10 +150,10 @@ def _parts(rng: random.Random, gpus: int) -> _Parts:
     return _Parts(processor, disk, rng.choices(places.DRIVERS, cum_weights=_DRIVER_WEIGHTS)[0])
 
 
-def _hardware(rng: random.Random, gpu: Gpu, count: int, parts: _Parts, noise: float) -> dict[str, Any]:
+def _hardware(rng: random.Random, gpu: Gpu, count: int, parts: _Parts, speed: float) -> dict[str, Any]:
     """Draw the fields of a host that say what is in it. The order of the draws is the market of a seed."""
     return {
-        "dlperf_per_gpu": gpu.dlperf * math.exp(noise),
+        "dlperf_per_gpu": gpu.dlperf * speed,
         "tflops_per_gpu": gpu.tflops * (1.0 + rng.uniform(-0.015, 0.015)),
         "memory_bw": round(gpu.memory_bw * rng.uniform(0.95, 1.02), 1),
         "driver": parts.driver[1],
@@ -183,6 +184,18 @@ def _floor_ratio(rng: random.Random, owner: Owner) -> float:
             return rng.uniform(low, high)
         drawn -= share
     return 1.0
+
+
+def _speed(normal: float) -> float:
+    """Give a host's share of its card's speed by one normal draw: mostly about all of it, see figures.SPEED_KINDS."""
+    drawn = statistics.NormalDist().cdf(normal)
+    for share, low, high in figures.SPEED_KINDS:
+        if drawn < share:
+            return low + (high - low) * drawn / share
+        drawn -= share
+    as_others = sum(kind[0] for kind in figures.SPEED_KINDS)
+    rest = min(max(drawn / (1.0 - as_others), 1e-9), 1.0 - 1e-9)
+    return math.exp(statistics.NormalDist(0.0, figures.SPEED_NOISE).inv_cdf(rest))
 
 
 def _reliability(rng: random.Random) -> float:

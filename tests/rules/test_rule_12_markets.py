@@ -22,7 +22,7 @@ from agent.domain.intent import Intent
 from agent.domain.label import Label
 from agent.markets import labels
 from agent.simulator.model import Charge
-from tests.support.both import Both, both
+from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
 from tests.support.scene import work
 
@@ -141,7 +141,10 @@ def assert_within_budget(
             pinned = (scope.name,) if scope.kind is Kind.MARKET else ()
             works = work(strategy=strategy, slots=2), work("eval", strategy="patient", markets=pinned)
             limits = limited(scope, window)
-            async with both(Path(folder), *works, markets=markets, seed=seed, limits=limits, start=START) as world:
+            place = Path(folder)
+            async with both(
+                place, *works, markets=markets, seed=seed, limits=limits, start=START, climate=OF_THE_PAST
+            ) as world:
                 await live(world, markets, scope, told)
 
     asyncio.run(story())

@@ -9,7 +9,7 @@ from agent.domain.lease import LeaseState
 from agent.domain.tenure import Tenure
 from agent.simulator.runpod.modes import Mode
 from tests.support import builders
-from tests.support.both import both
+from tests.support.both import OF_THE_PAST, both
 
 
 async def test_each_workload_runs_on_the_market_it_may_use_and_an_open_one_on_the_better(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ async def test_each_workload_runs_on_the_market_it_may_use_and_an_open_one_on_th
 async def test_flipping_what_runpod_sells_loses_no_workload(tmp_path: Path, mode: Mode) -> None:
     bidding = builders.workload("bidding", markets=("runpod",))
     asking = builders.workload("asking", strategy="ondemand", markets=("runpod",))
-    async with both(tmp_path, bidding, asking, markets=("runpod",)) as world:
+    async with both(tmp_path, bidding, asking, markets=("runpod",), climate=OF_THE_PAST) as world:
         await world.until(lambda: len(world.running()) == 2)
         tenures = {lease.slot.workload: lease.tenure for lease in world.leases()}
         assert tenures == {"bidding": Tenure.INTERRUPTIBLE, "asking": Tenure.ON_DEMAND}
@@ -47,7 +47,8 @@ async def test_flipping_what_runpod_sells_loses_no_workload(tmp_path: Path, mode
 
 
 async def test_an_outbid_pod_is_asked_for_and_the_workload_goes_on_elsewhere(tmp_path: Path) -> None:
-    async with both(tmp_path, builders.workload(markets=("runpod",)), markets=("runpod",)) as world:
+    bidding = builders.workload(markets=("runpod",))
+    async with both(tmp_path, bidding, markets=("runpod",), climate=OF_THE_PAST) as world:
         await world.until(lambda: len(world.running()) == 1)
         (lease,), (pod,) = world.leases(), world.live()
         assert (lease.tenure, pod.is_bid) == (Tenure.INTERRUPTIBLE, True)

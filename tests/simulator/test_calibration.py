@@ -41,10 +41,11 @@ def test_floor_over_ask(drawn: Statistics) -> None:
         "share above the recorded maximum", 1 - share_below(ratios, highest), 0.0, intervals.of_share(0, count)
     )
     sample = figures.FLOOR_OVER_ASK
-    over = sum(value >= 1.0 for value in sample)
+    over, rows = figures.FLOOR_AT_OR_ABOVE_ASK
     intervals.assert_within(
-        "share at or above the ask", 1 - share_below(ratios, 1 - 1e-9), over / 6, intervals.of_share(over, 6)
+        "share at or above the ask", 1 - share_below(ratios, 1 - 1e-9), over / rows, intervals.of_share(over, rows)
     )
+    assert 0.8 * figures.FLOOR_OVER_ASK_MOST < max(ratios) < 1.25 * figures.FLOOR_OVER_ASK_MOST
     mean = statistics.fmean(sample)
     intervals.assert_within("mean", statistics.fmean(ratios), mean, intervals.of_statistic(sample, statistics.fmean))
 
@@ -130,10 +131,39 @@ def test_dlperf_and_asks_of_a_model(drawn: Statistics, model: str) -> None:
 
 
 def test_dlperf_of_the_best_known_model(drawn: Statistics) -> None:
-    sample = figures.DLPERF["RTX 3090"]
+    sample = figures.DLPERF["RTX 3090"] + figures.DLPERF_OF_SINGLE_HOSTS["RTX 3090"]
     simulated = [host.dlperf_per_gpu for host in drawn.hosts if host.gpu.name == "RTX 3090"]
-    interval = intervals.of_statistic(sample, statistics.fmean)
-    intervals.assert_within("RTX 3090 DLPerf", statistics.fmean(simulated), statistics.fmean(sample), interval)
+    for name, statistic in (("mean", statistics.fmean), ("median", statistics.median)):
+        interval = intervals.of_statistic(sample, statistic)
+        intervals.assert_within(f"RTX 3090 DLPerf, {name}", statistic(simulated), statistic(sample), interval)
+
+
+def test_hosts_at_half_speed(drawn: Statistics) -> None:
+    speeds = [host.dlperf_per_gpu / host.gpu.dlperf for host in drawn.hosts]
+    slow, rows = figures.SLOW_ROWS
+    print(f"speed, deciles: {[round(value, 2) for value in statistics.quantiles(speeds, n=10)]}")
+    intervals.assert_within(
+        "share at half speed", share_below(speeds, 0.6), slow / rows, intervals.of_share(slow, rows)
+    )
+    assert max(speeds) < 1.06
+    for model, recorded in figures.DLPERF_OF_SINGLE_HOSTS.items():
+        found = [host.dlperf_per_gpu for host in drawn.hosts if host.gpu.name == model]
+        for value in recorded:
+            near = [each for each in found if abs(each / value - 1) < 0.1]
+            assert near, f"no {model} runs at about {value}"
+
+
+def test_recorded_speeds_are_those_that_are_called_slow() -> None:
+    """The count behind SLOW_ROWS, from the values themselves."""
+    everything = [
+        (model, value)
+        for part in (figures.DLPERF, figures.DLPERF_OF_SINGLE_HOSTS)
+        for model in part
+        for value in part[model]
+    ]
+    best = {model: max(value for name, value in everything if name == model) for model, _ in everything}
+    assert sum(value < 0.6 * best[model] for model, value in everything) == figures.SLOW_ROWS[0]
+    assert len(everything) == figures.SLOW_ROWS[1]
 
 
 def test_storage_prices_and_lines(drawn: Statistics) -> None:

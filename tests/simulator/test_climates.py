@@ -6,7 +6,7 @@ import pytest
 
 from agent.simulator import climate as climates
 from agent.simulator import faults
-from agent.simulator.climate import Climate, ClimateError
+from agent.simulator.climate import Climate, ClimateError, Runpod
 from agent.simulator.model import EndCause, NoticeKind, StopCause
 from agent.simulator.world import World
 from tests.support import quiet
@@ -29,7 +29,14 @@ def test_a_climate_can_be_read_and_its_weather_declared(name: str) -> None:
 
 
 def test_the_recorded_climate_is_nothing_but_the_defaults() -> None:
-    assert climates.named("recorded") == Climate(about=climates.named("recorded").about)
+    about = climates.named("recorded").about
+    assert climates.named("recorded") == Climate(about=about, runpod=Runpod(mode="historical"))
+
+
+def test_only_climates_of_the_past_begin_with_bids_on_runpod() -> None:
+    begun = {name: climates.named(name).runpod.mode for name in climates.names()}
+    assert {name for name, mode in begun.items() if mode == "historical"} == {"recorded", "bids_end"}
+    assert {mode for name, mode in begun.items() if name not in {"recorded", "bids_end"}} == {"spot_discontinued"}
 
 
 def test_lists_lie_for_less_than_the_grace_and_one_lie_at_a_time() -> None:

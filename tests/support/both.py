@@ -4,6 +4,7 @@ HTTP is real, the ledger is a real file. What is true of RunPod is in `pods`, of
 """
 
 import contextlib
+import dataclasses
 import datetime as dt
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -23,13 +24,15 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
 from agent.ledger.spend import SpendKey
 from agent.simulator import faults
-from agent.simulator.climate import Climate
+from agent.simulator.climate import Climate, Runpod
 from agent.simulator.model import Charge, Contract
 from agent.simulator.runpod.model import Pod
 from agent.simulator.server import Simulator
 from agent.simulator.world import World
 from tests.support.scene import FLEET, KEY, START, STILL, strategies
 
+OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
+"""A still market whose RunPod sells pods at a bid, as it did until September 2026."""
 LIMITS = Limits(money.per_hour(20), money.per_hour(50), money.usd(500), money.usd(5000), 20)
 
 

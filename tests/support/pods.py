@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from agent.simulator import gate
-from agent.simulator.climate import Climate
+from agent.simulator.climate import Climate, Runpod
 from agent.simulator.clock import ScaledClock
 from agent.simulator.runpod.limits import Limits
 from agent.simulator.runpod.world import World
@@ -16,6 +16,8 @@ from agent.simulator.server import Simulator
 from agent.simulator.world import World as VastWorld
 from tests.support.market import START, STILL, Answer
 
+OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
+"""A still market that sells pods at a bid, as RunPod did until September 2026."""
 A4000 = "NVIDIA RTX A4000"
 
 
@@ -95,7 +97,7 @@ class Pods:
 
 @contextlib.asynccontextmanager
 async def running_pods(
-    climate: Climate = STILL, *, seed: int = 7, credit: float | None = None, limits: Limits | None = None
+    climate: Climate = OF_THE_PAST, *, seed: int = 7, credit: float | None = None, limits: Limits | None = None
 ) -> AsyncIterator[Pods]:
     """Serve both markets while the block runs."""
     clock = ScaledClock(START, speed=0.0)

@@ -35,12 +35,29 @@ _MEASURED: Mapping[str, float] = {
     "RTX 3090": 44.4,
     "RTX 4090": 98.3,
     "V100": 25.7,
+    # Offers of Vast.ai recorded the same day, per card, one host each; where hosts of one model differed, the fastest:
+    # others of H100 SXM (184.3), RTX PRO 6000 WS (143) and RTX 3090 (15.9) ran at half of it or less.
+    "H100 SXM": 358.6,
+    "H100 NVL": 305.3,
+    "A100 SXM4": 80.5,
+    "RTX PRO 6000 S": 279.1,
+    "RTX 2080 TI": 11.0,
     # Medians over the verified data-centre offers of Vast.ai on 2026-08-08, published by a user.
     "RTX 5090": 197.2,
     "RTX PRO 6000 WS": 281.8,
 }
 
-_TFLOPS: Mapping[str, tuple[str, float]] = {
+_DERIVED: Mapping[str, tuple[str, float]] = {
+    # Nobody measured these. Derived: the measured card of the same silicon, scaled by the makers' figures named here.
+    "A100 PCIE": ("A100 SXM4", 1935 / 2039),  # same TFLOPS, memory bandwidth in GB/s
+    "H100 PCIE": ("H100 SXM", 51.2 / 66.9),  # FP32 TFLOPS
+    "H200": ("H100 SXM", 1.0),  # same TFLOPS; its faster memory is not counted
+    "A30": ("A100 SXM4", 10.3 / 19.5),  # FP32 TFLOPS
+    "RTX PRO 6000 MAX Q": ("RTX PRO 6000 WS", 110 / 125),  # FP32 TFLOPS
+    # Assumed, and rather too low: FP32 TFLOPS of another generation (its FP16 figure is 2.3 times as high).
+    "B200": ("H100 SXM", 75 / 66.9),
+    # Assumed: an H100 SXM's. Its FP16 figure is 1.3 times as high, and no benchmark of this kind runs on it.
+    "MI300X": ("H100 SXM", 1.0),
     # Assumed: the measured card of the same generation, scaled by the makers' FP32 TFLOPS (that card's own come first).
     "RTX 3070": ("RTX 3090", 20.3 / 35.6),
     "RTX 3080": ("RTX 3090", 29.8 / 35.6),
@@ -70,7 +87,7 @@ def dlperf(model: GpuModel) -> float:
     """Return the DLPerf of one card, or 0 where nobody measured it or a like one; what other markets show stands in."""
     if model in _MEASURED:
         return _MEASURED[model]
-    like, share = _TFLOPS.get(model, ("", 0.0))
+    like, share = _DERIVED.get(model, ("", 0.0))
     return round(_MEASURED.get(like, 0.0) * share, 1)
 
 

@@ -1,5 +1,7 @@
 """What the market sells, by year: each mode departs from the one before it and keeps its departures.
 
+A climate that names none has spot_discontinued, what is sold today.
+
 | mode | since | what differs |
 |---|---|---|
 | historical | | interruptible pods at a bid, from a floor about half the list price |

@@ -359,4 +359,12 @@ async def test_types_and_prices_are_the_recorded_ones(pods: Pods, name: str) -> 
             assert {field: by_id[row["id"]][field] for field in fields} == {field: row[field] for field in fields}
             assert abs(by_id[row["id"]]["maxGpuCount"] - row["maxGpuCount"]) <= 2
     assert by_id.keys() == {row["id"] for row in recorded}
-    assert STILL.runpod.mode == "historical"
+    assert pods.world.climate.runpod.mode == "historical"
+
+
+async def test_today_no_pod_is_made_at_a_bid() -> None:
+    async with running_pods(STILL) as pods:
+        assert (await pods.truth())["mode"] == "spot_discontinued"
+        error = await refusal(pods, BID, {"input": terms(bidPerGpu=1.0)})
+        assert "no instances available" in error["message"]
+        assert (await pods.create()).status == 201
