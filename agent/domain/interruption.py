@@ -35,7 +35,7 @@ class MarketEvent:
     """A row of a market's own record about one of our instances: evidence, never a state.
 
     `kind` is one of outbid (to a price that is told), bid_lost (to one that is not), stopped_by_market, started,
-    resumed, stopped, offline, online, low_credit, price_rise, other. `new_rate` is, of a rise,
+    resumed, stopped, offline, online, maintenance, near_end, low_credit, price_rise, other. `new_rate` is, of a rise,
     what one GPU would cost.
     """
 

@@ -66,6 +66,9 @@ class Till:
         self._span = span
         self._granted = credit
         self._closed = 0.0  # charged to contracts that ended
+        self._deposits: dict[
+            int, tuple[float, float]
+        ] = {}  # by contract: what it was charged when, and what was paid in
         self._meters: dict[int, _Meter] = {}
         self._ended: dict[int, _Meter] = {}
         self.turns: list[Turn] = []
@@ -84,6 +87,7 @@ class Till:
     def close(self, contract: Rented, now: float) -> None:
         """Charge a contract for the last time."""
         self.turns.append(Turn(now, contract.contract_id, Rates(), is_running=False, holds_gpu=False, is_end=True))
+        self._deposits.pop(contract.contract_id, None)
         meter = self._meters.pop(contract.contract_id)
         _settle(meter, now, self._span)
         self._ended[contract.contract_id] = meter
@@ -101,7 +105,21 @@ class Till:
 
     def credit(self, now: float) -> float:
         """Give what is left."""
-        return self._granted - self.charged(now)
+        charged = self.charged(now)
+        held = sum(self.left_of_deposit(meter.contract) for meter in self._meters.values()) if self._deposits else 0.0
+        return self._granted - charged - held
+
+    def deposit(self, contract: Rented, dollars: float, now: float) -> float:
+        """Set dollars of the credit aside for one contract; give all that is set aside for it now."""
+        self.settle(now)
+        left = self.left_of_deposit(contract) + dollars
+        self._deposits[contract.contract_id] = (math.fsum(contract.charged.values()), left)
+        return left
+
+    def left_of_deposit(self, contract: Rented) -> float:
+        """Give what is left of what was set aside for a contract, as of the last settling."""
+        before, paid = self._deposits.get(contract.contract_id, (0.0, 0.0))
+        return max(paid - (math.fsum(contract.charged.values()) - before), 0.0)
 
     def grant(self, dollars: float) -> None:
         """Add to the credit, or take from it."""

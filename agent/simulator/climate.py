@@ -39,12 +39,17 @@ class Spike:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Strike:
-    """Let a host fail at a set time. `aim` is "held" (a host of ours, else any) or "any"."""
+    """Let a host fail, or ask more of its renters, at a set time. `aim` is "held" (a host of ours, else any) or "any".
+
+    A price_rise asks `factor` times the price; maintenance takes `seconds`, `notice_seconds` after it was told.
+    """
 
     at_seconds: float
-    fault: str  # "host_offline" or "host_gone"
+    fault: str  # "host_offline", "host_gone", "price_rise" or "maintenance"
     seconds: float = 1800.0
     aim: str = "held"
+    factor: float = 1.5
+    notice_seconds: float = 7200.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class Desk:
         yard = self._yard_of(contract)
         yard.contracts.append(contract)
         self._rerate(contract)
-        self._tell(NoticeKind.CREATED, contract)
-        self._timeline.put(contract.end_time, lambda: self._expire(contract))
+        self.tell(NoticeKind.CREATED, contract)
+        self._plan_end(contract)
         if contract.host.is_online:
             yard.settle(self._timeline.now, at_once=contract)
         if not contract.holds_gpu:
@@ -99,7 +99,7 @@ class Desk:
             contract.stop_cause = cause
         if contract.holds_gpu:
             self._release(contract)
-            self._tell(NoticeKind.STOPPED, contract)
+            self.tell(NoticeKind.STOPPED, contract)
             self._yard_of(contract).settle(self._timeline.now)
         elif was_active:
             self._yard_of(contract).settle(self._timeline.now)
@@ -116,7 +116,7 @@ class Desk:
         yard.contracts.remove(contract)
         self.till.close(contract, now)
         self._watch_credit()
-        self._tell(NoticeKind.DELETED, contract)
+        self.tell(NoticeKind.DELETED, contract)
         if held and not contract.host.is_gone:
             yard.settle(now)
 
@@ -146,13 +146,24 @@ class Desk:
             for contract in [each for each in self.live.values() if each.wants_gpu and not each.holds_gpu]:
                 self._yard_of(contract).settle(self._timeline.now)
 
+    def renew(self, contract: Contract, ask: float, end_time: float) -> None:
+        """Let a contract on demand cost something else and last until another day."""
+        contract.locked_ask, contract.end_time = ask, end_time
+        self._rerate(contract)
+        self._plan_end(contract)
+
+    def discount(self, contract: Contract, share: float) -> None:
+        """Take a share off the price of a contract's GPUs."""
+        contract.discount = share
+        self._rerate(contract)
+
     # --- told by the yards (see yard.Tenant) ------------------------------------------------------------------------
     def lose(self, contract: Contract, cause: StopCause, new_floor: float, now: float) -> None:
         """Take the GPUs from a contract that was beaten; it goes on bidding for them."""
         del now
         contract.stop_cause = cause
         self._release(contract)
-        self._tell(NoticeKind.OUTBID, contract, price=contract.bid, new_floor=round(new_floor, 2))
+        self.tell(NoticeKind.OUTBID, contract, price=contract.bid, new_floor=round(new_floor, 2))
 
     def promise(self, contract: Contract, now: float) -> None:
         """Let a contract start soon on GPUs that came free."""
@@ -174,7 +185,7 @@ class Desk:
         if contract.is_bid:
             self._yard_of(contract).contest(contract.slice, now)
         if is_resuming:
-            self._tell(NoticeKind.RESUMED, contract, price=self.gpu_rate(contract))
+            self.tell(NoticeKind.RESUMED, contract, price=self.gpu_rate(contract))
 
     def fall_silent(self, contract: Contract, now: float) -> None:
         """Stop charging a contract whose host does not answer."""
@@ -182,7 +193,7 @@ class Desk:
         contract.is_offline = True
         self.containers.freeze(contract)
         self._rerate(contract)
-        self._tell(NoticeKind.OFFLINE, contract)
+        self.tell(NoticeKind.OFFLINE, contract)
 
     def speak_again(self, contract: Contract, now: float) -> None:
         """Go on with a contract whose host answers again."""
@@ -190,7 +201,7 @@ class Desk:
         contract.is_offline = False
         self.containers.thaw(contract)
         self._rerate(contract)
-        self._tell(NoticeKind.ONLINE, contract)
+        self.tell(NoticeKind.ONLINE, contract)
 
     def vanish(self, contract: Contract, now: float) -> None:
         """End a contract whose host is gone."""
@@ -206,7 +217,7 @@ class Desk:
     def gpu_rate(self, contract: Contract) -> float:
         """Give what its GPUs cost per hour while it runs."""
         if contract.bid is None:
-            return contract.locked_ask
+            return contract.locked_ask * (1.0 - contract.discount)
         if not self._climate.is_bid_capped:
             return contract.bid
         return min(contract.bid, self._prices.ask(contract.slice, self._timeline.now))
@@ -250,7 +261,7 @@ class Desk:
         if self.till.credit(self._timeline.now) > 0:
             self._watch_credit()
             return
-        self._tell(NoticeKind.LOW_CREDIT, None)
+        self.tell(NoticeKind.LOW_CREDIT, None)
         for contract in list(self.live.values()):
             self.stop(contract, StopCause.CREDIT)
 
@@ -286,11 +297,21 @@ class Desk:
         contract.holds_gpu = contract.is_intended = False
         contract.held_since, contract.stopped_since = None, self._timeline.now
         self._rerate(contract)
-        self._tell(NoticeKind.CONTAINER_ERROR, contract)
+        self.tell(NoticeKind.CONTAINER_ERROR, contract)
         self._yard_of(contract).settle(self._timeline.now)
 
+    def _plan_end(self, contract: Contract) -> None:
+        end = contract.end_time
+        if (warned := end - figures.END_NOTICE_SECONDS) > self._timeline.now:
+            self._timeline.put(warned, lambda: self._warn(contract, end))
+        self._timeline.put(end, lambda: self._expire(contract))
+
+    def _warn(self, contract: Contract, end: float) -> None:
+        if contract.ended is None and contract.end_time == end:
+            self.tell(NoticeKind.NEAR_END, contract)
+
     def _expire(self, contract: Contract) -> None:
-        if contract.ended is None:
+        if contract.ended is None and self._timeline.now >= contract.end_time:
             self.stop(contract, StopCause.EXPIRED)
             contract.stop_cause = StopCause.EXPIRED
             self._timeline.put(contract.end_time + figures.EXPIRED_KEPT_SECONDS, lambda: self._delete(contract))
@@ -300,11 +321,12 @@ class Desk:
             self.end(contract, EndCause.EXPIRED)
 
     def _tell_started(self, contract: Contract) -> None:
-        self._tell(NoticeKind.STARTED, contract, price=self.gpu_rate(contract))
+        self.tell(NoticeKind.STARTED, contract, price=self.gpu_rate(contract))
 
-    def _tell(
+    def tell(
         self, kind: NoticeKind, contract: Contract | None, *, price: float | None = None, new_floor: float | None = None
     ) -> None:
+        """Put a notice into the inbox."""
         digest = hashlib.blake2b(f"{self._seed}/notice/{len(self.inbox)}".encode(), digest_size=16)
         self.inbox.append(
             Notice(

@@ -8,6 +8,8 @@
   A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod/modes.py | {"mode": NAME} |
+| POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast asks more, of renters on demand too | {"ids": [R]} |
+| POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host of Vast plans to be silent | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
   go there | the same |
 | POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
@@ -70,6 +72,8 @@ class Control:
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
             ("POST", "/mode"): self._set_mode,
+            ("POST", "/rises"): self._raise_price,
+            ("POST", "/maintenance"): self._plan_maintenance,
             ("POST", "/webhooks"): self._lead_webhooks,
             ("POST", "/weather"): self._add_weather,
             ("DELETE", "/weather"): lambda _: {
@@ -138,6 +142,18 @@ class Control:
             raise BadRequestError(str(error)) from error
         self._runpod.world.set_mode(mode)
         return {"mode": mode.value}
+
+    def _raise_price(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "machine_id", "factor")
+        factor = _number(fields, "factor", least=1.0)
+        rises = self._surface.world.landlord.raise_price(_whole(fields, "machine_id", least=0), factor)
+        return {"ids": [rise.rise_id for rise in rises]}
+
+    def _plan_maintenance(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "machine_id", "after", "seconds")
+        after, seconds = (_number(fields, name, least=0.0) for name in ("after", "seconds"))
+        self._surface.world.landlord.plan_maintenance(_whole(fields, "machine_id", least=0), after, seconds)
+        return {"begins": self._surface.world.now + after}
 
     def _lead_webhooks(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "name", "url")

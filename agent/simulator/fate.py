@@ -66,5 +66,9 @@ def _strike(world: "World", strike: Strike, rng: random.Random) -> None:
     machine_id = rng.choice(held if held and strike.aim == "held" else list(world.hosts))
     if strike.fault == "host_gone":
         world.set_host_gone(machine_id)
+    elif strike.fault == "price_rise":
+        world.landlord.raise_price(machine_id, strike.factor)
+    elif strike.fault == "maintenance":
+        world.landlord.plan_maintenance(machine_id, strike.notice_seconds, strike.seconds)
     else:
         world.set_host_offline(machine_id, world.now + strike.seconds)

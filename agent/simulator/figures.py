@@ -246,6 +246,12 @@ REPORT_SECONDS = assumed("REPORT_SECONDS", (2.0, 8.0), "until a new contract's c
 RACE_SECONDS = assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract lost to the create/start race falls back")
 CREDIT_STOP_SECONDS = assumed("CREDIT_STOP_SECONDS", 60.0, "from empty credit to everything stopped")
 EXPIRED_KEPT_SECONDS = assumed("EXPIRED_KEPT_SECONDS", 172_800.0, "an expired contract is deleted 48 h later")
+END_NOTICE_SECONDS = assumed("END_NOTICE_SECONDS", 86_400.0, "before its end a contract's holder is told of it")
+PREPAID_MONTHS_OF_FULL_DISCOUNT = assumed(
+    "PREPAID_MONTHS_OF_FULL_DISCOUNT",
+    6.0,
+    "months that a deposit must cover for the whole discount; fewer buy their share",
+)
 WEBHOOK_RETRY_SECONDS = assumed(
     "WEBHOOK_RETRY_SECONDS", (30.0, 120.0, 600.0, 1800.0, 3600.0), "a delivery that was not taken is sent again after"
 )

@@ -59,6 +59,9 @@ class NoticeKind(enum.Enum):
     ONLINE = "online"
     LOW_CREDIT = "low_credit"
     CONTAINER_ERROR = "container_error"
+    MAINTENANCE = "maintenance"  # planned by the host
+    UPCOMING_DOWNTIME = "upcoming_downtime"
+    NEAR_END = "near_end"
 
 
 class Refusal(Exception):
@@ -215,6 +218,7 @@ class Contract:
     args: tuple[str, ...] = ()
     runtype: str = "ssh"
     template: str | None = None
+    discount: float = 0.0  # of its GPUs' price, bought by a deposit
     container: Container = Container.NONE
     holds_gpu: bool = False
     wants_gpu: bool = True

@@ -16,6 +16,7 @@ from agent.simulator.vast_surface import Surface
 MOST_NOTICES = 50
 SHOWN = frozenset({NoticeKind.STARTED, NoticeKind.RESUMED, NoticeKind.OUTBID})
 
+_MAILED = frozenset({NoticeKind.LOW_CREDIT, NoticeKind.MAINTENANCE, NoticeKind.UPCOMING_DOWNTIME, NoticeKind.NEAR_END})
 _DISPLAYED = {NoticeKind.OUTBID: "Instance outbid"}
 
 
@@ -47,7 +48,7 @@ def show_types(_: Surface, __: Call) -> Reply:
             "category": "transactional",
             "context": "client",
             "default_preferences": {
-                "email": kind is NoticeKind.LOW_CREDIT,
+                "email": kind in _MAILED,
                 "in_app": kind in SHOWN,
                 "sms": False,
                 "webhooks": False,

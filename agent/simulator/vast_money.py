@@ -1,7 +1,7 @@
 """Money and the account: who the key belongs to, what is left, what each instance cost, what was paid in."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from agent.simulator.vast_calls import Call, Reply
 from agent.simulator.vast_surface import Surface
 
 DAY = 86_400.0
+HOURS_PER_MONTH = 720.0
 MOST_CHARGES, DEFAULT_CHARGES = 500, 100
 DEFAULT_INVOICES = 60
 _ITEM_TYPES = {"gpu": "gpu", "disk": "disk", "download": "bwd", "upload": "bwu"}
@@ -46,24 +47,27 @@ def show_user(surface: Surface, call: Call) -> Reply:
 def show_balance(surface: Surface, call: Call) -> Reply:
     """Answer the deposit of an instance: nothing here is reserved until it is prepaid."""
     try:
-        surface.contract(call, call.id)
+        contract = surface.contract(call, call.id)
     except Refusal:
         return vast_refusals.no_such_instance()
-    deposit = surface.prepaid.get(call.id, 0.0)
-    return vast_calls.success(refundable_deposit=deposit, total_discount=0.0, discount_months=0)
+    left = surface.world.landlord.left_of_deposit(contract)
+    months = left / (contract.locked_ask * HOURS_PER_MONTH) if left else 0
+    return vast_calls.success(refundable_deposit=left, total_discount=contract.discount, discount_months=months)
 
 
 def prepay(surface: Surface, call: Call) -> Reply:
-    """Answer a deposit: it is remembered and changes nothing else."""
-    try:
-        surface.contract(call, call.id)
-    except Refusal:
-        return vast_refusals.no_such_instance()
+    """Answer a deposit with the months that it covers and the discount that it buys."""
     amount = vast_filters.to_number(call.fields.get("amount"))
     if amount is None or amount <= 0:
         return vast_calls.refuse(400, "invalid_args", "'amount' must be a number above 0.")
-    surface.prepaid[call.id] = surface.prepaid.get(call.id, 0.0) + amount
-    return vast_calls.success(timescale=1, discount_rate=0.0, msg="")
+    try:
+        months, discount = surface.world.landlord.prepay(surface.contract(call, call.id), amount)
+    except Refusal as refusal:
+        if refusal.code == Refusal.NO_SUCH_CONTRACT:
+            return vast_refusals.no_such_instance()
+        code = "insufficient_credit" if refusal.code == Refusal.INSUFFICIENT_CREDIT else "invalid_args"
+        return vast_calls.refuse(400, code, refusal.sentence)
+    return vast_calls.success(timescale=months, discount_rate=discount, msg="")
 
 
 def show_charges(surface: Surface, call: Call) -> Reply:
@@ -74,7 +78,7 @@ def show_charges(surface: Surface, call: Call) -> Reply:
     if filters is None or span[0] is None or span[1] is None:
         text = "Must provide both 'day' gte and lte filters for instance charges"
         return vast_calls.refuse(400, "invalid_request", text)
-    rows = _charge_rows(_charges(surface, call, filters, span[0], span[1]))
+    rows = _charge_rows(_charges(surface, call, filters, span[0], span[1]), surface.world.landlord.storeroom.volumes)
     rows.sort(key=lambda row: (row["start"], row["source"]), reverse=call.query.get("latest_first", "true") == "true")
     return _paged(rows, call, DEFAULT_CHARGES, MOST_CHARGES)
 
@@ -117,27 +121,36 @@ def _payments(surface: Surface, call: Call) -> list[dict[str, Any]]:
 
 def _charges(surface: Surface, call: Call, filters: Mapping[str, Any], since: float, until: float) -> Sequence[Charge]:
     kinds = filters.get("type", {}).get("in") if isinstance(filters.get("type"), dict) else None
-    if "wrong_account" in call.struck or (isinstance(kinds, list) and "instance" not in kinds):
+    if "wrong_account" in call.struck:
         return []
-    return surface.world.charges(since // DAY * DAY, until)
+    wanted = set(kinds) if isinstance(kinds, list) else {"instance", "volume"}
+    volumes = surface.world.landlord.storeroom.volumes
+    return [
+        charge
+        for charge in surface.world.charges(since // DAY * DAY, until)
+        if ("volume" if charge.contract_id in volumes else "instance") in wanted
+    ]
 
 
-def _charge_rows(charges: Sequence[Charge]) -> list[dict[str, Any]]:
+def _charge_rows(charges: Sequence[Charge], volumes: Collection[int]) -> list[dict[str, Any]]:
     by_contract: dict[int, list[Charge]] = {}
     for charge in charges:
         by_contract.setdefault(charge.contract_id, []).append(charge)
-    return [_charge_row(contract_id, items) for contract_id, items in by_contract.items()]
+    return [
+        _charge_row(contract_id, items, "volume" if contract_id in volumes else "instance")
+        for contract_id, items in by_contract.items()
+    ]
 
 
-def _charge_row(contract_id: int, charges: Sequence[Charge]) -> dict[str, Any]:
+def _charge_row(contract_id: int, charges: Sequence[Charge], kind: str) -> dict[str, Any]:
     days = len({charge.day for charge in charges})
     label = charges[0].label
     return {
         "start": int(min(charge.start for charge in charges)),
         "end": int(max(charge.end for charge in charges)),
-        "type": "instance",
-        "source": f"instance-{contract_id}",
-        "description": f"Instance {contract_id} Charges - {days} day{'s' if days > 1 else ''}",
+        "type": kind,
+        "source": f"{kind}-{contract_id}",
+        "description": f"{kind.capitalize()} {contract_id} Charges - {days} day{'s' if days > 1 else ''}",
         "amount": round(sum(charge.amount for charge in charges), 3),
         "metadata": {} if label is None else {"label": label},
         "items": [_charge_item(charge) for charge in charges],

@@ -52,6 +52,21 @@ WORDS: dict[NoticeKind, tuple[str, str, str]] = {
         "Your Vast.ai Instance Is Back Online",
         "Machine {machine} of your instance {id} is online.",
     ),
+    NoticeKind.MAINTENANCE: (
+        "machine_maintenance",
+        "Maintenance Is Scheduled for Your Vast.ai Instance",
+        "Machine {machine} of your instance {id} has maintenance scheduled. The instance will be offline meanwhile.",
+    ),
+    NoticeKind.UPCOMING_DOWNTIME: (
+        "upcoming_downtime",
+        "Upcoming Downtime of Your Vast.ai Instance",
+        "Machine {machine} of your instance {id} will be offline soon.",
+    ),
+    NoticeKind.NEAR_END: (
+        "near_end_date",
+        "Your Vast.ai Instance Is Near Its End Date",
+        "Your instance {id} on machine {machine} is near its end date. Save what you need from its disk.",
+    ),
     NoticeKind.LOW_CREDIT: ("low_credit", "Your Vast.ai Credit Is Low", "Your credit is running out."),
     NoticeKind.CONTAINER_ERROR: (
         "error_msgs",

@@ -77,7 +77,8 @@ class Records:
 
     def _money(self, contract: Contract, fixed: dict[str, Any]) -> dict[str, Any]:
         world = self._world
-        base, disk = world.gpu_rate(contract), world.disk_rate(contract)
+        paid, disk = world.gpu_rate(contract), world.disk_rate(contract)
+        base = paid / (1.0 - contract.discount)
         total = base + disk
         value = (fixed["dlperf"] or 0.0) / total if total else 0.0
         is_charged = contract.holds_gpu and contract.container is Container.RUNNING
@@ -85,8 +86,8 @@ class Records:
             "dph_base": base,
             "dph_total": total,
             "storage_total_cost": disk,
-            "search": vast_rows.breakdown(base, disk),
-            "instance": vast_rows.breakdown(base if is_charged else 0, disk),
+            "search": vast_rows.breakdown(base, disk, base - paid),
+            "instance": vast_rows.breakdown(base if is_charged else 0, disk, base - paid if is_charged else 0),
             "min_bid": world.host_floor(contract.slice),
             "dlperf_per_dphtotal": value,
             "flops_per_dphtotal": (fixed["total_flops"] or 0.0) / total if total else 0.0,
@@ -94,7 +95,9 @@ class Records:
             "vram_costperhour": total / (fixed["gpu_totalram"] or 1),
             "inet_down_billed": contract.down_gb * 1024 if contract.down_gb else None,
             "inet_up_billed": contract.up_gb * 1024 if contract.up_gb else None,
-            "credit_balance": None,
+            "credit_balance": world.landlord.left_of_deposit(contract) or None,
+            "credit_discount": contract.discount or None,
+            "end_date": contract.end_time,
         }
 
     def _state(self, contract: Contract) -> dict[str, Any]:
@@ -165,11 +168,9 @@ def _fixed_columns(contract: Contract) -> dict[str, Any]:
         "bundle_id": None,
         "client_run_time": 1.1,
         "country_code": geolocation.rsplit(", ", 1)[-1] or None,
-        "credit_discount": None,
         "direct_port_end": -1,
         "direct_port_start": -1,
         "disk_space": contract.disk_gb,
-        "end_date": contract.end_time,
         "extra_env": [[name, value] for name, value in contract.env.items()],
         "gpu_totalram": contract.host.gpu.vram_mb * contract.slice.num_gpus,
         "host_run_time": 1.0,

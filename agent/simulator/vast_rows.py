@@ -98,15 +98,15 @@ class OfferRows:
         return self._columns
 
 
-def breakdown(gpu: float, disk: float) -> dict[str, float]:
+def breakdown(gpu: float, disk: float, discount: float = 0) -> dict[str, float]:
     """Give the price per hour taken apart."""
     return {
         "gpuCostPerHour": gpu,
         "diskHour": disk,
         "slaPremiumPerHour": 0.0,
         "totalHour": gpu + disk,
-        "discountTotalHour": 0,
-        "discountedTotalPerHour": gpu + disk,
+        "discountTotalHour": discount,
+        "discountedTotalPerHour": gpu + disk - discount,
     }
 
 

@@ -1,4 +1,4 @@
-"""The endpoints around renting: keys, volumes, copies, templates, price increases, names, certificates.
+"""The endpoints around renting: keys, copies, templates, scheduled jobs, names, certificates.
 
 They keep what they are told as long as the simulator runs and change nothing of the market.
 """
@@ -87,26 +87,6 @@ def copy(_: Surface, call: Call) -> Reply:
     return vast_calls.success(
         result_url=None, src_addr=None, dst_addr=None, msg="Remote to Remote copy initiated.", id=call.number
     )
-
-
-def show_volumes(_: Surface, __: Call) -> Reply:
-    """Answer no volumes."""
-    return vast_calls.success(volumes=[])
-
-
-def no_volume(_: Surface, __: Call) -> Reply:
-    """Answer that no volume is for rent."""
-    return vast_calls.refuse(404, "no_such_ask", "No volume offer of that id is available.")
-
-
-def show_price_increases(_: Surface, __: Call) -> Reply:
-    """Answer no pending price increases: the simulated hosts do not ask for any."""
-    return vast_calls.success(pending_price_increases=[], results=[], count=0)
-
-
-def no_price_increase(_: Surface, __: Call) -> Reply:
-    """Answer that there is nothing to accept or reject."""
-    return vast_calls.refuse(404, "not_found", "No pending price increase of that id.")
 
 
 def show_scheduled_jobs(_: Surface, __: Call) -> Reply:

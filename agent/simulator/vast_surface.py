@@ -34,7 +34,6 @@ class Surface:
         self.ssh_keys: dict[int, dict[str, Any]] = {}
         self.webhooks: dict[int, dict[str, Any]] = {}
         self.deliveries = Deliveries(world, self.webhooks)
-        self.prepaid: dict[int, float] = {}
         self.files: dict[str, bytes] = {}
         self._frozen: dict[Fault, list[dict[str, Any]]] = {}
         weather.on_begin = self._freeze

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent.simulator import demand, fate, images, truth
+from agent.simulator import demand, fate, images, landlord, truth
 from agent.simulator.billing import Turn
 from agent.simulator.climate import Climate
 from agent.simulator.contracts import Desk
@@ -66,6 +66,7 @@ class World:
             credit=climate.credit if credit is None else credit,
             yard_of=self.yard_of,
         )
+        self.landlord = landlord.Landlord(self, self._timeline, self._desk)
         fate.plan(self, self._timeline, self._prices, random.Random(f"{seed}/strikes"))
 
     # --- time -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.support.world import rehearsed
 
 
 async def test_outbid_then_move(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, seed=8) as world:
         held = await world.until_running()
         old = world.contract()
         await world.cycle(minutes=30)
@@ -44,7 +44,7 @@ async def test_outbid_then_move(tmp_path: Path) -> None:
 async def test_each_way_that_was_weighed_is_told_with_its_price_after_it_was_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, seed=8) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
         world.rival(world.contract().slice.machine_id, bid=held.gpu_rate.dollars * 3)

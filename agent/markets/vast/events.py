@@ -25,6 +25,9 @@ _KINDS = {
     "instance_offline": "offline",
     "instance_online": "online",
     "low_credit": "low_credit",
+    "machine_maintenance": "maintenance",
+    "upcoming_downtime": "maintenance",
+    "near_end_date": "near_end",
 }
 _INSTANCE = re.compile(r"\binstance #?(\d{1,18})\b", re.IGNORECASE)
 _OUTBID = re.compile(r"your bid was \$([\d.]{1,12})/hr.{0,40}?minimum bid is \$([\d.]{1,12})/hr", re.IGNORECASE)

@@ -19,6 +19,9 @@ EVENTS = (
     "client:instance_online",
     "client:instance_resumed",
     "client:low_credit",
+    "client:machine_maintenance",
+    "client:upcoming_downtime",
+    "client:near_end_date",
 )
 """What is worth a look at once; the listing says what it means."""
 PATH = "/api/v0/webhooks/"

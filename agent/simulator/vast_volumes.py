@@ -1,0 +1,99 @@
+"""Volumes over HTTP: searched, rented, listed and deleted."""
+
+from typing import Any
+
+from agent.simulator import storeroom, vast_calls, vast_filters, vast_rows
+from agent.simulator.model import Host, Refusal
+from agent.simulator.storeroom import Volume
+from agent.simulator.vast_calls import Call, Reply
+from agent.simulator.vast_surface import Surface
+
+DEFAULT_GB = 15
+MOST_OFFERS = 64
+
+
+def search(surface: Surface, call: Call) -> Reply:
+    """Answer offers of volumes, the cheapest first. Of the filters only disk_space, machine_id and verified count."""
+    room = surface.world.landlord.storeroom
+    rows = [_offer(surface, host, room.free_gb(host), call.fields) for host in room.offers()]
+    for name in ("disk_space", "machine_id", "verified"):
+        conditions = call.fields.get(name)
+        for operator, value in conditions.items() if isinstance(conditions, dict) else ():
+            if operator not in vast_filters.OPERATORS:
+                return vast_calls.refuse(400, "invalid_args", f"Invalid query: {name} has no valid operator")
+            test = vast_filters.compile_one(operator, value)
+            rows = [row for row in rows if test(row[name])]
+    rows.sort(key=lambda row: (row["storage_cost"], row["id"]))
+    limit = vast_filters.to_number(call.fields.get("limit"))
+    return vast_calls.ok({"offers": rows[: int(limit) if limit is not None and limit > 0 else MOST_OFFERS]})
+
+
+def show(surface: Surface, call: Call) -> Reply:
+    """Answer the volumes that exist."""
+    volumes = [] if "wrong_account" in call.struck else surface.world.landlord.storeroom.live()
+    wanted = call.query.get("type", "all_volume").strip('"')
+    if wanted == "network_volume":
+        volumes = []
+    return vast_calls.success(volumes=[_row(surface, volume) for volume in volumes])
+
+
+def rent(surface: Surface, call: Call) -> Reply:
+    """Answer a new volume."""
+    number = call.fields.get("id")
+    size = vast_filters.to_number(call.fields.get("size", DEFAULT_GB))
+    if not isinstance(number, int) or isinstance(number, bool) or size is None:
+        return vast_calls.refuse(400, "invalid_args", "Please provide a valid volume ID and size.")
+    name = call.fields.get("name")
+    try:
+        volume = surface.world.landlord.storeroom.rent(number, size, name if isinstance(name, str) else None)
+    except Refusal as refusal:
+        if refusal.code == Refusal.NO_SUCH_ASK:
+            return vast_calls.refuse(404, "no_such_ask", refusal.sentence)
+        code = "insufficient_credit" if refusal.code == Refusal.INSUFFICIENT_CREDIT else "invalid_args"
+        return vast_calls.refuse(400, code, refusal.sentence)
+    return vast_calls.success(volume_name=volume.label)
+
+
+def remove(surface: Surface, call: Call) -> Reply:
+    """Answer that a volume is gone; its id may be in the body or, as the vendor's own program has it, in the query."""
+    number = vast_filters.to_number(call.fields.get("id", call.query.get("id")))
+    if number is None:
+        return vast_calls.refuse(400, "invalid_args", "Please provide a valid volume ID.")
+    if "wrong_account" in call.struck:
+        return vast_calls.refuse(404, "not_found", "Volume with that ID does not exist.")
+    try:
+        surface.world.landlord.storeroom.remove(int(number))
+    except Refusal as refusal:
+        return vast_calls.refuse(404, "not_found", refusal.sentence)
+    return vast_calls.success()
+
+
+def _offer(surface: Surface, host: Host, free_gb: float, asked: dict[str, Any]) -> dict[str, Any]:
+    size = vast_filters.to_number(asked.get("allocated_storage")) or 1.0
+    number = storeroom.FIRST_ASK + host.machine_id
+    return {
+        **vast_rows.machine_columns(host),
+        "id": number,
+        "ask_contract_id": number,
+        "disk_space": free_gb,
+        "duration": host.end_time - surface.world.now,
+        "verified": host.verification == "verified",
+        "storage_total_cost": host.storage_price * size / storeroom.HOURS_PER_MONTH,
+    }
+
+
+def _row(surface: Surface, volume: Volume) -> dict[str, Any]:
+    host = volume.host
+    return {
+        **vast_rows.machine_columns(host),
+        "id": volume.contract_id,
+        "cluster_id": None,
+        "label": volume.label,
+        "status": "active" if host.is_online else "offline",
+        "disk_space": volume.disk_gb,
+        "storage_total_cost": host.storage_price * volume.disk_gb / storeroom.HOURS_PER_MONTH,
+        "start_date": volume.created,
+        "end_date": volume.end_time,
+        "duration": volume.end_time - surface.world.now,
+        "instances": [],
+    }
