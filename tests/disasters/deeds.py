@@ -12,7 +12,7 @@ from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
 from agent.simulator.model import Refusal
 from agent.simulator.runpod.model import Refused
-from tests.disasters.stage import strategies
+from tests.disasters.stage import CREDIT, strategies
 from tests.disasters.story import Deed
 from tests.disasters.truth import Box
 
@@ -191,9 +191,8 @@ async def _relabel(deed: Deed, player: "Player") -> None:
 
 async def _no_credit(deed: Deed, player: "Player") -> None:
     world = player.stage.simulator.world
-    had = world.credit
     world.set_credit(0.01)
-    player.later(player.stage.clock.time() + 1200.0 * deed.amount, lambda: world.set_credit(had))
+    player.later(player.stage.clock.time() + 1200.0 * deed.amount, lambda: world.set_credit(CREDIT))
 
 
 # --- the daemon's life ----------------------------------------------------------------------------------------------

@@ -27,11 +27,14 @@ class Releases:
         if order.kind != "release" or box is None or box.label is None or not box.is_running:
             return
         others = (
-            self._ran.get((each.market, each.instance_id), -LATELY_SECONDS)
+            each
             for each in self._truth.boxes.values()
             if each is not box and each.label is not None and each.label.slot == box.label.slot
         )
-        self._pending.append((box, any(self._now - ran < LATELY_SECONDS for ran in others)))
+        self._pending.append((box, any(each.is_running or self._ran_lately(each) for each in others)))
+
+    def _ran_lately(self, box: Box) -> bool:
+        return self._now - self._ran.get((box.market, box.instance_id), -LATELY_SECONDS) < LATELY_SECONDS
 
     def see(self, now: float) -> None:
         """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
@@ -51,7 +54,8 @@ class Releases:
         if code is None:
             return "the ledger has no lease of it"
         if not code:
-            return "no reason is recorded"
+            # What a person ordered goes on although it could not be written down (rule 13).
+            return "" if box.label and self._ordered(box.label.slot.workload) else "no reason is recorded"
         if code.startswith("mismatch"):
             return f"recorded is {code!r}, and it is what was rented"
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
