@@ -20,6 +20,8 @@ EVERYTHING = "fleet:all"
 """The key of the rest that holds every slot, by an operator's word."""
 RELEASE_AGAIN = "release_again"
 """The code of a release that is sent again because the market has not confirmed the first."""
+LOST_MOVE_PATIENCE = timedelta(minutes=10)
+"""How long a new lease that was lost after it ran is waited for; the old one does not run meanwhile. A guess."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
 """What a host is expected to load at that advertises nothing."""
@@ -91,12 +93,23 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if not others or work is None:
         return None
     if held is pair[-1]:
-        is_lost = held.state is LeaseState.PAUSED and not held.has_run
+        is_lost = _is_lost_move(fleet, held, work)
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
     seen = (lease for lease in others if fleet.is_seen(lease))
     if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
+
+
+def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
+    """Tell whether the new lease of a move came to nothing: while it is waited for, the slot has no other way.
+
+    One that ran before it was lost may come back soon.
+    """
+    if held.state is not LeaseState.PAUSED:
+        return False
+    is_patient = held.paused_by_us or fleet.now - held.state_since <= LOST_MOVE_PATIENCE
+    return not held.has_run or (not is_patient and may_leave(held, work))
 
 
 def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:

@@ -195,8 +195,17 @@ def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:
 def test_a_move_that_lost_its_start_is_given_up() -> None:
     lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, has_run=False)
     assert released(OLD, lost) == [("vast-2", "move_lost")]
-    ran = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED)
+
+
+def test_a_move_whose_new_lease_ran_and_was_lost_is_given_up_after_a_while() -> None:
+    """Else the slot waits for ever, with two paused leases and nothing that runs."""
+    ran = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=9))
     assert released(OLD, ran) == []
+    ran = dataclasses.replace(ran, state_since=builders.ago(minutes=11))
+    assert released(OLD, ran) == [("vast-2", "move_lost")]
+    assert released(OLD, dataclasses.replace(ran, paused_by_us=True)) == []
+    work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    assert released(OLD, ran, workloads=(work,)) == []
 
 
 def test_two_leases_of_a_workload_nobody_knows_are_left_alone() -> None:
