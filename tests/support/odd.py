@@ -64,7 +64,7 @@ BODIES = (
     b'{"verb": "drain", "target": "train", "seconds": NaN}',
     b'{"verb": "drain", "target": "train", "seconds": 1e308}',
     b'{"verb": "drain", "target": "train", "seconds": -1e14}',
-    b'{"verb": "drain", "target": "train", "seconds": 2.5e11}',
+    b'{"verb": "drain", "target": "train", "seconds": 3e11}',
     b'{"verb": "drain", "target": "\\ud800", "seconds": 60}',
     b'{"verb": "progress", "target": "train", "hours": NaN}',
     b'{"verb": "progress", "target": "train", "hours": 1e400}',

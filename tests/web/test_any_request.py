@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from agent.web.server import MOST_BODY
 from tests.support import odd
 from tests.support.raw import Answer, Surfaces, surfaces
 from tests.web.page import TOKEN
@@ -76,7 +77,7 @@ def is_whole(raw: bytes) -> bool:
     """Tell whether an answer may be waited for: nothing in the head announces more than what was sent."""
     head = raw.partition(b"\r\n\r\n")[0].lower()
     return not re.search(
-        rb"transfer-encoding|upgrade|content-length: (?!\d+\r)|content-length.*content-length", head, re.DOTALL
+        rb"transfer-encoding|upgrade|content-length: (?!\d+(\r|$))|content-length.*content-length", head, re.DOTALL
     )
 
 
@@ -87,11 +88,17 @@ def still_answers(both: Surfaces) -> None:
 
 
 def tcp(both: Surfaces, raw: bytes) -> None:
-    check(both, raw, both.over_tcp(raw, is_whole=is_whole(raw)))
+    answer = both.over_tcp(raw, is_whole=is_whole(raw))
+    # Who sends more than is read may lose the refusal with the connection.
+    assert answer.status or not is_whole(raw) or len(raw) > MOST_BODY, raw[:300]
+    check(both, raw, answer)
 
 
 def unix(both: Surfaces, raw: bytes) -> None:
-    check(both, raw, both.over_socket(raw, is_whole=is_whole(raw)))
+    answer = both.over_socket(raw, is_whole=is_whole(raw))
+    # Who sends more than is read may lose the refusal with the connection.
+    assert answer.status or not is_whole(raw) or len(raw) > MOST_BODY, raw[:300]
+    check(both, raw, answer)
 
 
 def post(path: str, body: bytes, *headers: bytes) -> bytes:
@@ -120,6 +127,8 @@ def test_the_web_server_takes_any_request(both: Surfaces, raw: bytes) -> None:
 @given(requests(odd.VERBS))
 @example(post("/order", b"[" * 60_000, b"Content-Type: application/json"))
 @example(post("/say", b'{"verb": "drain", "target": "\\ud800"}', b"Content-Type: application/json"))
+@example(post("/order", b'{"a":' * 10_000, b"Content-Type: application/json"))
+@example(post("/say", b'{"verb": "drain", "target": "train", "seconds": 3e11}', b"Content-Type: application/json"))
 @example(post("/say", b"{}", b"Content-Type: application/json; charset=undefined"))
 def test_the_operators_socket_takes_any_request(both: Surfaces, raw: bytes) -> None:
     unix(both, raw)
