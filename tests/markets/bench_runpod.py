@@ -25,6 +25,7 @@ from agent.simulator.world import World
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.scene import LABEL
 from tests.support import market as support
+from tests.support.both import OF_THE_PAST
 
 ROUTES = {"PUT /asks": "POST /v2/pods", "DELETE /instances": "POST /v2/pods", "GET": "GET"}
 CALLS = {("PUT", "/asks/"): ("POST", "/v2/pods")}
@@ -120,8 +121,8 @@ async def runpod_bench(
     """Set up a bench; rows are not rationed here, and `doors` are Vast's."""
     del daily_rows
     clock = SteppedClock(datetime.fromtimestamp(support.START, UTC))
-    world = World(support.STILL, seed=11, start=support.START, hosts=1)
-    rented = pods.World(support.STILL, seed=11, start=support.START, credit=credit)
+    world = World(OF_THE_PAST, seed=11, start=support.START, hosts=1)
+    rented = pods.World(OF_THE_PAST, seed=11, start=support.START, credit=credit)
     async with (
         Simulator(world, clock, seed=11, gate=doors(), pods=rented) as simulator,
         aiohttp.ClientSession() as session,
