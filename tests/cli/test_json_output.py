@@ -83,7 +83,8 @@ UNSEEN = {
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
     "savings": {"cited[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
-    "ledger verify": {"findings[]"},
+    "ledger verify": {"findings[]", "inconsistencies[]"},
+    "check": {"warnings[]"},
     # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.
     "explain": {
         "last[].options[].name",
