@@ -1,5 +1,6 @@
 """One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from agent.decide import (
     task,
     watching,
 )
-from agent.decide.facts import Alert, Fact, InstanceFound, LeaseChanged
+from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Decision, Pause, Release
@@ -120,6 +121,7 @@ class Cycle:
         self.hurry = Hurry()
         self._acted_at = clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
+        self._unwritten: tuple[Fact, ...] = ()
         # What was refused just before a crash is counted at the start.
         self._is_review_due = True
         self._started_at = clock.now()
@@ -149,6 +151,7 @@ class Cycle:
         fleet = await self._fleet(rules)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress.told(fleet))
+        self._unwritten = facts
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
@@ -159,7 +162,7 @@ class Cycle:
         """Write down what happened, decide, and do it."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
-        self._said = self._heard
+        self._said, self._unwritten = self._heard, ()
         second = sweep.second_daemon(found.facts)
         if second:
             self._is_stopped = True
@@ -190,6 +193,10 @@ class Cycle:
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""
         self._said = set()
+        with contextlib.suppress(LedgerError):
+            # One write may fail and the next not: what an order ends would then be metered without what was just seen.
+            await record.record_again(self._ledger, await self._fleet(rules), self._unwritten)
+            self._unwritten = ()
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
         planned = await self._plan(fleet, rules, found)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
@@ -277,16 +284,6 @@ class Cycle:
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""
-        lasting = [(_lasting(fact), fact) for fact in facts]
         # Remembered as said once the ledger has it: what could not be written down is told again.
-        self._heard = {key for key, _ in lasting if key is not None}
-        return tuple(fact for key, fact in lasting if key is None or key not in self._said)
-
-
-def _lasting(fact: Fact) -> tuple[str, str] | None:
-    """Return by what a fact is known that is found again in every cycle while it lasts, or None."""
-    if isinstance(fact, Alert):
-        return fact.code, fact.key
-    if isinstance(fact, InstanceFound) and fact.lease is None:
-        return fact.verdict, fact.instance.instance_id
-    return None
+        self._heard = {(fact.code, fact.key) for fact in facts if isinstance(fact, Alert)}
+        return tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)

@@ -65,6 +65,19 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
                 _write(tx, fleet, fact)
 
 
+async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
+    """Write the facts whose first commit failed, unless it took place all the same: then nothing is counted twice.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    found = list(facts)
+    held = set(fleet.leases)
+    first = {fact.before.lease_id: fact.before for fact in reversed(found) if isinstance(fact, LeaseChanged)}
+    if first and all(before in held for before in first.values()):
+        await record(ledger, fleet, found)
+
+
 async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
     """Write the decisions that are news and the prices that changed; return those decisions.
 

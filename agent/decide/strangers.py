@@ -108,7 +108,8 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
         )
-        return InstanceFound(row, "second_daemon", None, sentence)
+        # It bills on our account: it is counted, and left to the other daemon or a person.
+        return InstanceFound(row, "second_daemon", replace(made, is_held=True), sentence)
     work = fleet.workload(slot.workload)
     if work is not None and slot in work.places and not is_filled:
         return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")

@@ -40,6 +40,7 @@ class Ledger:
         self._reader: Reader | None = None
         self._turn = asyncio.Lock()
         self._memory = Memory()
+        self._is_stale = False
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock, fleet_id: str = "") -> "Ledger":
@@ -76,6 +77,8 @@ class Ledger:
             LedgerError: UNWRITABLE, CONFLICT, CORRUPT at the end of the block; nothing of it is kept then.
         """
         async with self._turn:
+            if self._is_stale:
+                await self._read_anew()
             gathered = Transaction(self._memory)
             yield gathered
             if gathered.work:
@@ -148,9 +151,25 @@ class Ledger:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
             beside.free_ballast(self.path)
-        # Whether a commit that failed took place is SQLite's to say. If it cannot even be asked, the memory stands.
+        # Whether a commit that failed took place is SQLite's to say. If it cannot even be asked, it is asked again
+        # before anything else is written.
+        self._is_stale = True
         with suppress(LedgerError):
             self._memory = await self._wire.run(self._recall)
+            self._is_stale = False
+
+    async def _read_anew(self) -> None:
+        """Bring the memory in step with the file, and refuse what was decided on the memory of before.
+
+        Raises:
+            LedgerError: always; what was about to be written is decided again, or counted twice.
+        """
+        self._memory = await self._wire.run(self._recall)
+        self._is_stale = False
+        raise LedgerError(
+            Code.UNWRITABLE,
+            f"{self.path} was read anew after a write without an answer: what was to be written is decided again",
+        )
 
     def _recall(self, link: sa.Connection) -> Memory:
         return recall.recall(link, self._clock.now())

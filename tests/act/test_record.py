@@ -13,6 +13,7 @@ from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Hold, Reason
 from agent.domain.event import Event
+from agent.domain.fleet import Fleet
 from agent.domain.intent import IntentState
 from agent.domain.interruption import Cause, Evidence
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -139,14 +140,34 @@ async def test_a_doubt_that_came_to_nothing_is_void(desk: Desk) -> None:
     assert (event.kind, event.reason) == ("intent.void", "rent: no listing showed it within the grace")
 
 
-@pytest.mark.parametrize(
-    ("verdict", "is_kept"), [("adopt", True), ("hold", True), ("release", True), ("second_daemon", False)]
-)
-async def test_what_was_found_is_an_event_and_a_lease_where_it_is_kept(desk: Desk, verdict: str, is_kept: bool) -> None:
-    made = None if verdict == "second_daemon" else builders.lease(7)
+@pytest.mark.parametrize("verdict", ["adopt", "hold", "release", "second_daemon"])
+async def test_what_was_found_is_an_event_and_a_lease(desk: Desk, verdict: str) -> None:
+    made = builders.lease(7)
     (event,) = await write(desk, InstanceFound(builders.instance(7), verdict, made, "seen"))
     assert (event.kind, event.reason_code, event.reason) == ("orphan.seen", verdict, "seen")
-    assert (len(desk.ledger.recollection(desk.clock.now()).leases) == 1) is is_kept
+    assert desk.lease() == made
+
+
+@pytest.mark.parametrize("took_place", [True, False])
+async def test_facts_whose_commit_failed_are_written_again_only_if_it_did_not_take_place(
+    desk: Desk, took_place: bool
+) -> None:
+    before = builders.lease(7)
+    async with desk.ledger.transaction() as tx:
+        tx.open_lease(before)
+    spent = Charge(before.lease_id, builders.NOW.date(), gpu=builders.usd("0.10"))
+    after = replace(before, accrued_until=builders.NOW + timedelta(minutes=5))
+    facts = (LeaseChanged(before, after, "", (spent,)),)
+
+    def seen() -> Fleet:
+        return builders.fleet(leases=desk.ledger.recollection(desk.clock.now()).leases)
+
+    if took_place:
+        await record.record(desk.ledger, seen(), facts)
+    await record.record_again(desk.ledger, seen(), facts)
+    (line,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
+    assert line.amount == builders.usd("0.10")
+    assert desk.lease() == after
 
 
 async def test_an_alert_is_an_event(desk: Desk) -> None:

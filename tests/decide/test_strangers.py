@@ -158,7 +158,9 @@ def test_what_was_thought_gone_goes_on_where_its_metering_stopped(reason: str) -
 def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon() -> None:
     row = created(builders.ago(hours=1))
     other = found(world(rows=(row,)))
-    assert (other.verdict, other.instance, other.lease) == ("second_daemon", row, None)
+    assert (other.verdict, other.instance) == ("second_daemon", row)
+    assert other.lease is not None
+    assert other.lease.is_held
     assert other.sentence.endswith("an intent that this ledger never wrote: another daemon runs on this fleet")
     at_once = found(world(rows=(created(builders.ago(hours=2)),)))
     assert at_once.verdict == "adopt"

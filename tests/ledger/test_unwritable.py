@@ -126,3 +126,28 @@ async def test_a_disk_without_room_for_the_ballast_starts_unwritable(path: Path,
         tx.open_lease(lease())
     assert ledger.is_writable
     await ledger.close()
+
+
+async def test_what_was_decided_on_a_memory_that_may_be_stale_is_decided_again(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit took place without an answer, and the ledger could not be read after it: nothing is counted twice."""
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock)
+    run, failures = ledger._wire.run, [True, True]
+
+    async def unanswered(work: Any, *then: Any) -> Any:
+        if not failures:
+            return await run(work, *then)
+        if failures.pop() and failures:
+            await run(work)
+        raise LedgerError(Code.UNWRITABLE, "no answer")
+
+    monkeypatch.setattr(ledger._wire, "run", unanswered)
+    with pytest.raises(LedgerError):
+        await write(ledger, 1)
+    assert ledger.recollection().leases == ()
+    with pytest.raises(LedgerError, match="decided again"):
+        await write(ledger, 1)
+    assert [held.lease_id for held in ledger.recollection().leases] == [lease(1).lease_id]
+    await write(ledger, 2)
+    await ledger.close()

@@ -66,7 +66,7 @@ async def test_a_label_that_one_listing_shows_is_no_second_daemon(tmp_path: Path
 
 
 async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> None:
-    """What a person ends goes on being ended in later cycles; the other daemon's instance is not touched."""
+    """What a person ends goes on being ended in later cycles; what the other daemon rented bills on our account too."""
     async with rehearsed(tmp_path) as world:
         await world.until_running()
         ours = world.live()
@@ -74,13 +74,14 @@ async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> No
         other = _other_daemon_rents(world, Slot("train", 7))
         await world.cycle(minutes=2)
         assert [event.reason_code for event in await world.events("orphan.seen")] == ["second_daemon"]
+        assert [lease.instance_id for lease in world.leases() if lease.is_held] == [str(other)], "metered and capped"
         weather = world.weather("server_error_before", route="DELETE /instances")
         await world.app.obey("kill", set(), "a test", keep_disks=False)
         assert all(contract.ended is None for contract in ours)
         world.simulator.weather.clear(weather)
         await world.cycle(minutes=2)
         assert all(contract.ended is not None for contract in ours)
-        assert world.market.contracts[other].ended is None
+        assert world.market.contracts[other].ended is not None
 
 
 async def test_copy_of_the_ledger_elsewhere_is_found_out(tmp_path: Path) -> None:

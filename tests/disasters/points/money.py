@@ -112,7 +112,7 @@ class Money:
         self.verified += 1
         found = verify.verify(ledger)
         if not found.is_sound:
-            yield Broken(4, cycle, f"ledger verify: {found.findings[0]}")
+            yield Broken(4, cycle, f"ledger verify: {(*found.findings, *found.inconsistencies)[0]}")
 
     def _can_know(self, sight: Sight) -> bool:
         if sight.is_shared or any(each.kind is not IntentKind.RELEASE for each in sight.intents):
