@@ -7,6 +7,7 @@ Invariants:
 3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -56,6 +57,8 @@ class Journal:
         self._reopens: dict[str, datetime] = {}
         self._new_id = new_id
         self._denial = denial
+        self._naming = asyncio.Lock()
+        """Held from the look whether a reply names what had a lease to the lease that it opens."""
 
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         """Record, send and resolve one decision; return the intent as it ended, or None for a hold.
@@ -200,7 +203,7 @@ class Journal:
                 return await self._confirmed(intent, decision, work, "", is_accepted=True)
             return await self._rejected(intent, decision, "not_found", str(error), "")
         except errors.Rejected as error:
-            return await self._rejected(intent, decision, error.reason, str(error), error.leftover_id)
+            return await self._refused(intent, decision, error)
         except (errors.Throttled, errors.Unauthorized) as error:
             if isinstance(error, errors.Throttled) and error.until is not None and not intent.kind.is_paying:
                 self._reopens[intent.intent_id] = error.until
@@ -212,7 +215,31 @@ class Journal:
                 return replace(intent, state=IntentState.IN_DOUBT)
             raise
         crashpoint.reached("replied", intent.kind.value)
-        return await self._confirmed(intent, decision, work, instance_id, is_accepted=is_accepted)
+        return await self._answered(intent, decision, work, instance_id, is_accepted=is_accepted)
+
+    async def _answered(
+        self, intent: Intent, decision: Decision, work: Workload | None, instance_id: str, *, is_accepted: bool
+    ) -> Intent:
+        async with self._naming:
+            if isinstance(decision, Rent) and await self._has_leased(intent.market, instance_id):
+                return await self._misnamed(intent, instance_id)
+            return await self._confirmed(intent, decision, work, instance_id, is_accepted=is_accepted)
+
+    async def _refused(self, intent: Intent, decision: Decision, error: errors.Rejected) -> Intent:
+        async with self._naming:
+            if error.leftover_id and await self._has_leased(intent.market, error.leftover_id):
+                return await self._misnamed(intent, error.leftover_id)
+            return await self._rejected(intent, decision, error.reason, str(error), error.leftover_id)
+
+    async def _misnamed(self, intent: Intent, instance_id: str) -> Intent:
+        said = f"its reply names instance {instance_id}, which had a lease before; the listing will tell"
+        await self._doubted(intent, errors.Ambiguous(said))
+        return replace(intent, state=IntentState.IN_DOUBT)
+
+    async def _has_leased(self, market: str, instance_id: str) -> bool:
+        """Tell whether an instance that a rent names had a lease already: then it is not what was rented now."""
+        known = await (await self._ledger.reader()).leases(instances={instance_id})
+        return any(held.market == market for held in known)
 
     async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
         """Make the one request of `intent`; return (instance id, whether it took effect at once)."""

@@ -262,7 +262,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         starts_ok=int(is_start),
         # A start that was lost and came back says nothing of how fast the image came in.
         loaded_gb=image_gb,
-        loading_seconds=(after.state_since - after.opened_at).total_seconds() if image_gb else 0.0,
+        # A start is dated by the look before it, which may lie before the rent was answered.
+        loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if image_gb else 0.0,
         at=fleet.now,
     )
 

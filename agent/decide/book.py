@@ -111,6 +111,6 @@ class Book:
             outbids=outbid.told(fact),
             starts_ok=float(is_start),
             loaded_gb=loaded_gb,
-            loading_seconds=(after.state_since - after.opened_at).total_seconds() if loaded_gb else 0.0,
+            loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if loaded_gb else 0.0,
         )
         self.expose(after, now, more)

@@ -13,6 +13,7 @@ from agent.domain.lease import Bills, LeaseState
 from agent.domain.tenure import Tenure
 from agent.ledger.errors import Code, LedgerError
 from agent.ledger.spend import SpendKey
+from agent.markets import errors
 from tests.act.conftest import WHY, Desk, label_of
 from tests.support import builders
 
@@ -61,6 +62,25 @@ async def test_a_bid_under_the_floor_is_rejected_and_what_it_left_is_to_be_relea
     assert (left.state, left.instance_id) == (LeaseState.RELEASING, intent.instance_id)
     assert await desk.kinds() == ["intent.rejected", "lease.leftover"]
     assert desk.rests()[f"offer:{decision.offer.key}"] == "a bid that was too low"
+
+
+@pytest.mark.parametrize("is_leftover", [False, True])
+async def test_a_reply_that_names_what_had_a_lease_is_doubt(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_leftover: bool
+) -> None:
+    """The second lease of one instance broke the ledger's rule of one id, and with it every later cycle."""
+    held = await desk.rented()
+
+    async def misnamed(*_: Any) -> str:
+        if is_leftover:
+            raise errors.Rejected("bid_too_low", "too low", held.instance_id)
+        return held.instance_id
+
+    decision = replace(await desk.rent(), slot=builders.slot("train", 1))
+    monkeypatch.setattr(desk.vast, "rent", misnamed)
+    intent = await desk.send(decision)
+    assert intent.state is IntentState.IN_DOUBT
+    assert desk.lease() == held
 
 
 async def test_an_offer_that_refuses_bids_again_and_again_rests_ever_longer(desk: Desk) -> None:

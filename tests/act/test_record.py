@@ -117,6 +117,16 @@ async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
     assert (host.starts_ok, host.interruptions) == (1, 0)
 
 
+async def test_a_start_that_is_dated_before_its_rent_was_answered_took_no_time(desk: Desk) -> None:
+    """The look before a start may be older than the answer; a negative time broke the whole cycle's transaction."""
+    began = builders.NOW
+    before = await opened(desk, builders.lease(state=LeaseState.STARTING, opened_at=began, state_since=began))
+    after = replace(before, state=LeaseState.RUNNING, has_run=True, state_since=began - timedelta(seconds=20))
+    await write(desk, LeaseChanged(before, after, "lease.running"))
+    host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
+    assert (host.starts_ok, host.loading_seconds) == (1, 0)
+
+
 async def test_a_doubt_settled_opens_the_lease_it_showed(desk: Desk) -> None:
     intent = builders.intent(7, state=IntentState.RECORDED, sent_at=None)
     async with desk.ledger.transaction() as tx:

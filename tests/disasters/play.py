@@ -34,7 +34,7 @@ CALM_SECONDS = 3.4 * 3600
 MOST_CALM_CYCLES = 150
 ROOM = 1.3
 """An ask so far under the price of a workload has room for disk, loading and a bid's headroom."""
-OWNERS_TO_SPREAD_OVER = 2
+OWNERS_TO_SPREAD_OVER = 6
 
 
 @dataclass(frozen=True, slots=True)

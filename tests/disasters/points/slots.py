@@ -29,11 +29,13 @@ class Slots:
             return
         running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
         holds = self._holds(sight)
+        # What lost its label waits for a person, who alone may say whose it is.
+        lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
         for work in sight.app.rules.workloads:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
-                is_excused = bool(excuse) or chooses or self._rests(sight, place)
+                is_excused = bool(excuse) or chooses or place in lost or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
                     self.judged += place in running

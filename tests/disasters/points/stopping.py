@@ -24,11 +24,11 @@ class Stopping:
         if not must_stop or sight.is_shared:
             self._billed.clear()
             return
+        self.judged += 1
         stopped: dict[tuple[str, str], float] = {}
         for box in sight.truth.live:
             if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0:
                 continue
-            self.judged += 1
             key = (box.market, box.instance_id)
             is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)
             before = self._billed.get(key, 0.0)
