@@ -147,6 +147,7 @@ class Cycle:
             seen = await self._fleet(rules)
             for poller in self._pollers:
                 await self._read(partial(poller.sight, probing.targets(seen, poller.market.name)), rules)
+        last_seen = self._memory.last_seen
         found = await self._reconcile(rules)
         fleet = await self._fleet(rules)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
@@ -156,6 +157,9 @@ class Cycle:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
             await self._end_only(rules, found)
+            if self._unwritten:
+                # What this look showed is not written down: the next one dates it from the look before.
+                self._memory = replace(self._memory, last_seen=last_seen)
             raise
 
     async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
@@ -238,7 +242,8 @@ class Cycle:
         is_amiss = bool(found.suspects or found.to_probe or turned)
         if is_amiss or found.to_look:
             if found.suspects:
-                self._memory = found.memory
+                # What this look showed is not written down: the next one dates it from the look before.
+                self._memory = replace(found.memory, last_seen=self._memory.last_seen)
                 await self._clock.sleep(SECOND_LOOK_SECONDS)
             for poller in self._pollers:
                 if found.suspects:

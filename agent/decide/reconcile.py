@@ -29,7 +29,7 @@ from agent.decide import (
     turns,
     unseen,
 )
-from agent.decide.facts import Fact, LeaseChanged
+from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -107,7 +107,8 @@ def _market(
             facts.append(fact)
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
-    found = strangers.find(fleet, view, memory, held, settled)
+    disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
+    found = strangers.find(fleet, view, memory, held, (*disowned, *settled))
     to_look = ownership.unseen(view, settled) | {(view.market, key) for key in found.to_look}
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
     kept = others | {lease.lease_id for lease in held}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide import ownership, readback
-from agent.decide.facts import Fact, InstanceFound, IntentSettled
+from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
 from agent.decide.memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance, InstanceState
@@ -43,6 +43,8 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     """Return the verdicts on instances of ours without a lease, found again in every cycle until they are recorded."""
     known = {lease.instance_id for lease in held}
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
+    # Its rent is in doubt again, and doubt finds the instance by the label of that rent.
+    doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
     filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
     facts: list[Fact] = []
@@ -52,7 +54,8 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
         label = view.labels.get(row.instance_id)
         is_ours = label is not None and label.fleet_id == fleet.fleet_id
         was_ours = ownership.was_proven(fleet.past_leases.get(row.instance_id))
-        if row.instance_id in known or not (is_ours or was_ours):
+        is_doubted = label is not None and label.intent_id in doubted
+        if row.instance_id in known or is_doubted or not (is_ours or was_ours):
             continue
         key = f"{view.market}/{row.instance_id}"
         seen[key] = memory.strangers.get(key, 0) + 1

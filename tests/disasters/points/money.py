@@ -13,6 +13,7 @@ from agent.decide import meter
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.ledger import verify
+from agent.ledger.spend import MONTH_SEED
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box, Truth
 
@@ -24,7 +25,7 @@ FAULT_SECONDS = 3600.0
 SURELY = 1.05
 """Rates are rounded up to the micro-dollar, and a look has its own length."""
 VERIFIED_EVERY = 40
-_SPENT = "SELECT coalesce(sum(gpu), 0) + coalesce(sum(disk), 0) FROM spend WHERE lease_id <> ''"
+_SPENT = f"SELECT coalesce(sum(gpu), 0) + coalesce(sum(disk), 0) FROM spend WHERE lease_id <> '{MONTH_SEED}'"  # noqa: S608
 
 
 class Money:
