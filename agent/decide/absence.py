@@ -80,6 +80,9 @@ def _absence_facts(
             return [_gone(fleet, view, held, (last_seen, ordered.sent_at or ordered.recorded_at), listed_at)]
         waited = view.listed_monotonic - absence.monotonic
         missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
+        if held.state is LeaseState.MISSING:
+            # A restart forgets which listing lacked it first; the ledger does not.
+            missed_at = min(missed_at, held.state_since)
         if waited >= (FAULT_PATIENCE if absence.in_fault else GONE_AFTER):
             if not held.is_proven:
                 return ownership.disowned(held, "it lists no such instance")

@@ -66,6 +66,15 @@ def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it() -> None:
     assert fact.cooldown is not None
 
 
+def test_what_was_missing_before_a_restart_counts_up_to_when_it_was_found_so() -> None:
+    """The listing that lacked it first is forgotten; each restart counted the whole time between again."""
+    gone = replace(RUNS, state=LeaseState.MISSING, state_since=RUNS.accrued_until)
+    results = missed((gone,), 12, memory=Memory(), **DENIED)
+    fact = changed(next(result for result in results if "lease.interrupted" in kinds([result])))
+    assert fact.after.accrued_until == RUNS.accrued_until
+    assert sum(charge.gpu.micros for charge in fact.charges) == 0
+
+
 def test_a_paused_lease_that_is_gone_was_not_interrupted_again() -> None:
     held = builders.lease(state=LeaseState.PAUSED)
     assert kinds(missed((held,), 12, **DENIED)) == ["lease.missing", "lease.gone"]
