@@ -93,6 +93,11 @@ class Memory:
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
 
+    def holds_as(self, other: "Memory") -> bool:
+        """Return whether the same leases, intents, spend and rests are remembered in both."""
+        mine = self.leases, self.intents, self.totals, self.cooldowns
+        return mine == (other.leases, other.intents, other.totals, other.cooldowns)
+
     def forget_made(self) -> None:
         """Make the next recollection anew: something changed."""
         self._made = None

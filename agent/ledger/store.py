@@ -159,13 +159,15 @@ class Ledger:
             self._is_stale = False
 
     async def _read_anew(self) -> None:
-        """Bring the memory in step with the file, and refuse what was decided on the memory of before.
+        """Bring the memory in step with the file, and refuse what was decided on another memory.
 
         Raises:
-            LedgerError: always; what was about to be written is decided again, or counted twice.
+            LedgerError: the file cannot be read, or the write took place: what follows is decided again, not twice.
         """
-        self._memory = await self._wire.run(self._recall)
+        before, self._memory = self._memory, await self._wire.run(self._recall)
         self._is_stale = False
+        if before.holds_as(self._memory):
+            return
         raise LedgerError(
             Code.UNWRITABLE,
             f"{self.path} was read anew after a write without an answer: what was to be written is decided again",
