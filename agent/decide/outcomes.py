@@ -23,8 +23,12 @@ class Outcome:
 
 
 def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
-    """Return the lease of a fresh rent; a leftover, the stopped instance of a refused bid, is to be released."""
+    """Return the lease of a fresh rent; a leftover, the stopped instance of a refused bid, is to be released.
+
+    It counts from when the order left: the market may have billed since, however late its answer came.
+    """
     offer = decision.offer
+    now = min(intent.sent_at or now, now)
     lease = Lease(
         lease_id=f"{offer.market}-{instance_id}",
         market=offer.market,

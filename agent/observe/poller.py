@@ -35,7 +35,7 @@ OFFERS_KEPT = timedelta(minutes=2)
 """Offers go stale in seconds; older ones are not decided on."""
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
-"""Reads of the record after a dark stretch that may fail in a row: a market must not stay dark for its inbox alone."""
+"""Reads of the record of events that may fail in a row: a market must not stay dark for its inbox alone."""
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
@@ -66,7 +66,7 @@ class Poller:
         self._offers: dict[str, Offer] = {}
         self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
-        self._recalls_failed = 0
+        self._records_unread = 0
         self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
@@ -111,7 +111,7 @@ class Poller:
         """Read the account, the market's own record of events, and each instance that the listing lacks."""
         try:
             await self._look_at_account()
-            await self._read_events()
+            await self._read_record()
             for instance_id in sorted(instance_ids):
                 await self._probe(instance_id)
         except errors.MarketError as error:
@@ -119,20 +119,12 @@ class Poller:
         return self.view
 
     async def recall(self, since: datetime) -> MarketView:
-        """Read the market's own record of events since `since`: nobody looked for a while.
-
-        A record that cannot be read makes the view stale, so that it is asked for again; after `RECALLS` of them the
-        listing stands alone.
-        """
+        """Read the market's own record of events since `since`: nobody looked for a while."""
         self._events_since = since
         try:
-            await self._read_events()
-            self._recalls_failed = 0
+            await self._read_record()
         except errors.MarketError as error:
-            self._recalls_failed += 1
-            log.warning("events.unread", market=self.market.name, code=error.code, since=since.isoformat())
-            if self._recalls_failed < RECALLS:
-                self._failed(error)
+            self._failed(error)
         return self.view
 
     async def look_at(self, instance_ids: Iterable[str]) -> MarketView:
@@ -222,6 +214,21 @@ class Poller:
         again = (await self.market.account()).market_time
         passed = timedelta(seconds=self._clock.monotonic() - asked_at)
         return again if again is not None and abs(again - told - passed) <= CLOSE else None
+
+    async def _read_record(self) -> None:
+        """Read the record of events; after `RECALLS` failures in a row the listing is judged without it.
+
+        Raises:
+            MarketError: it could not be read, and may be asked for again.
+        """
+        try:
+            await self._read_events()
+            self._records_unread = 0
+        except errors.MarketError as error:
+            self._records_unread += 1
+            log.warning("events.unread", market=self.market.name, code=error.code)
+            if self._records_unread < RECALLS:
+                raise
 
     async def _read_events(self) -> None:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())

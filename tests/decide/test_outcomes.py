@@ -138,7 +138,8 @@ def test_a_fresh_rent_bills_its_disk_alone_and_sets_aside_the_whole_rate() -> No
     assert lease.gpu_rate + lease.disk_rate == builders.per_hour("0.24")
     assert lease.disk_rate == builders.offer().disk_rate(20.0)
     assert (lease.bills, lease.disk_gb, lease.tenure) == (Bills.DISK, 20.0, Tenure.INTERRUPTIBLE)
-    assert {lease.opened_at, lease.state_since, lease.accrued_until, lease.bid_since} == {NOW}
+    sent_at = builders.intent().sent_at
+    assert {lease.opened_at, lease.state_since, lease.accrued_until, lease.bid_since} == {sent_at}
 
 
 def test_what_a_refused_bid_left_behind_is_to_be_released() -> None:

@@ -27,8 +27,10 @@ CALM_MINUTES = 25
 """After the weather: the grace of a doubt is ten minutes, patience with a market's fault is longer."""
 WRITES = frozenset({"PUT", "POST", "DELETE"})
 LOOK_SECONDS = 0.05
-MOST_SECONDS = 20.0
-"""A daemon lives so long at most, of our seconds: on a busy machine it takes several to start."""
+MOST_SECONDS = 60.0
+"""A daemon may take so long to start, of our seconds: the machine may be busy."""
+LIVES = (20.0, 400.0)
+"""Simulated seconds from its readiness to its death: some long enough to prove an absence, which takes two minutes."""
 RUNPOD = LIVE.replace("[markets.vast]", "[markets.runpod]").replace("vast_api_key", "runpod_api_key")
 SLOTS = 3
 CHANGES = (
@@ -103,14 +105,25 @@ class Storm:
                 daemon.process.kill()
 
     async def _while_alive(self, daemon: programs.Daemon, begun: float, turn: int) -> None:
-        """Wait for the instant of the kill: at start, after a write to the market, or at any time."""
+        """Wait for the instant of the kill: at start, after a write to the market, or some minutes of a life later."""
         kind = turn % 3
-        limit = begun + (self._draw.uniform(0.2, 4.0) if kind == 0 else self._draw.uniform(5.0, MOST_SECONDS))
+        if kind == 0:
+            await self._until(daemon, begun + self._draw.uniform(0.2, 4.0))
+            return
+        for _ in range(round(MOST_SECONDS / LOOK_SECONDS)):
+            if daemon.process.returncode is not None or _is_ready(daemon):
+                break
+            await asyncio.sleep(LOOK_SECONDS)
         written = len(_writes(await self.truth()))
         if self._draw.random() < 0.5:
             await self._strike()
+        limit = time.monotonic() + self._draw.uniform(*LIVES) / self.stage.speed
+        await self._until(daemon, limit, written if kind == 1 else None)
+
+    async def _until(self, daemon: programs.Daemon, limit: float, written: int | None = None) -> None:
+        """Wait until the limit, or just beyond the daemon's next write."""
         while time.monotonic() < limit and daemon.process.returncode is None:
-            if kind == 1 and len(_writes(await self.truth())) > written:
+            if written is not None and len(_writes(await self.truth())) > written:
                 await asyncio.sleep(self._draw.uniform(0.0, 0.1))
                 return
             await asyncio.sleep(LOOK_SECONDS)
@@ -161,14 +174,18 @@ class Storm:
         return judge.judge(self.seen, truth, fleet, (ran.code, ran.out + ran.err))
 
 
+def _is_ready(daemon: programs.Daemon) -> bool:
+    return any("READY=1" in told.split("\n") for told in daemon.messages())
+
+
 async def _ask(method: str, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Do what the owner does in the vendor's console, or a rival; in bad weather it may fail."""
     head = {"Authorization": f"Bearer {DEFAULT_KEY}"}
-    async with aiohttp.ClientSession(headers=head) as link, link.request(method, url, json=body) as reply:
-        try:
+    try:
+        async with aiohttp.ClientSession(headers=head) as link, link.request(method, url, json=body) as reply:
             return dict(await reply.json(content_type=None) or {})
-        except (ValueError, aiohttp.ClientError):
-            return {}
+    except (ValueError, aiohttp.ClientError):
+        return {}
 
 
 def _writes(truth: Mapping[str, Any]) -> list[Mapping[str, Any]]:
