@@ -67,6 +67,12 @@ def _may_vanish(held: Lease) -> bool:
     return held.is_proven and held.state is not LeaseState.RELEASING
 
 
+def _is_patience_over(fleet: Fleet, held: Lease, waited: float) -> bool:
+    """Return whether a market's fault has lasted long enough; the ledger remembers since when it is missing."""
+    missing_for = fleet.now - held.state_since if held.state is LeaseState.MISSING else timedelta()
+    return max(waited, missing_for.total_seconds()) >= FAULT_PATIENCE
+
+
 def _absence_facts(
     fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
 ) -> list[Fact]:
@@ -83,7 +89,7 @@ def _absence_facts(
         if held.state is LeaseState.MISSING:
             # A restart forgets which listing lacked it first; the ledger does not.
             missed_at = min(missed_at, held.state_since)
-        if waited >= (FAULT_PATIENCE if absence.in_fault else GONE_AFTER):
+        if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
                 return ownership.disowned(held, "it lists no such instance")
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]

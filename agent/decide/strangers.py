@@ -45,6 +45,8 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
     # Its rent is in doubt again, and doubt finds the instance by the label of that rent.
     doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
+    # While the ledger takes no writes, a rent stays sent that is in doubt.
+    doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
     filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
     facts: list[Fact] = []

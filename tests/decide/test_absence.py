@@ -191,3 +191,11 @@ def test_any_history_of_listings_keeps_the_rules(
             held = fact.after
         if not held.is_open:
             return
+
+
+def test_a_restart_does_not_begin_the_patience_with_a_fault_anew() -> None:
+    """The ledger knows since when they are missing; two listings two minutes apart are still asked for."""
+    missing = tuple(replace(lease, state=LeaseState.MISSING, state_since=builders.ago(hours=3)) for lease in crowd(2))
+    results = missed(missing, int(absence.GONE_AFTER / 15) + 3, **ALL_DENIED)
+    assert kinds(results).count("lease.interrupted") == 2
+    assert kinds(results[:5]) == []

@@ -275,3 +275,11 @@ def test_held_leases_are_known() -> None:
     held = replace(builders.lease(7), is_held=True)
     fleet = world(leases=(held,))
     assert looked(fleet, Memory())[1].strangers == {}
+
+
+def test_what_an_open_rent_made_is_left_to_its_doubt_also_while_it_stays_sent() -> None:
+    """A ledger that takes no writes cannot put a sent rent in doubt; a lease of it would be opened twice."""
+    for state in (IntentState.SENT, IntentState.IN_DOUBT):
+        fleet = world(intents=(builders.intent(7, state=state),))
+        _, memory = looked(fleet, Memory())
+        assert looked(fleet, memory)[0] == ()
