@@ -21,7 +21,8 @@ from tests.disasters.truth import Box, Truth
 
 FAULT_SECONDS = 3600.0
 """The patience with several leases that vanished from one listing."""
-JUST_KILLED_SECONDS = 600.0
+MOST_CLOSED_SECONDS = 25 * 3600.0
+"""How long the word of a market on searches is kept at most."""
 
 
 class Judge:
@@ -31,6 +32,7 @@ class Judge:
         self._truth = truth
         self._ordered: set[str] = set()
         self._capped_at: float | None = None
+        self._closed_until: dict[str, float] = {}
         self.known = Known()
         self.writes = Writes(truth)
         self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._capped_at is not None)
@@ -82,8 +84,17 @@ class Judge:
             () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: _reason(config.ledger, box)),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
-            self.slots.judge(sight, excuse=self._excuse(sight), can_run=can_run),
+            self.slots.judge(sight, excuse=self._excuse(sight), closed=self._closed(sight), can_run=can_run),
         )
+
+    def _closed(self, sight: Sight) -> frozenset[str]:
+        """Return the markets whose searches are closed by what one of their answers said."""
+        for strike in sight.struck:
+            if strike.place == "search" and strike.fault == "throttled":
+                seconds = strike.amount if strike.amount >= 0 else 0.0
+                until = sight.now + min(seconds, MOST_CLOSED_SECONDS)
+                self._closed_until[strike.market] = max(until, self._closed_until.get(strike.market, 0.0))
+        return frozenset(market for market, until in self._closed_until.items() if until > sight.now)
 
     def _must_stop(self) -> str:
         if self.killed_at is not None:

@@ -22,8 +22,13 @@ class Slots:
         self._free_since: dict[Slot, float] = {}
         self.judged = 0
 
-    def judge(self, sight: Sight, *, excuse: str, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
-        """Yield the slots that should run and do not; `excuse` is what stands in the way of all."""
+    def judge(
+        self, sight: Sight, *, excuse: str, closed: frozenset[str], can_run: Callable[[Workload], bool]
+    ) -> Iterator[Broken]:
+        """Yield the slots that should run and do not; `excuse` is what stands in the way of all.
+
+        `closed` are markets that told us to search no more for now: their word on searches is kept for up to a day.
+        """
         if not sight.is_calm or sight.is_shared:
             self._free_since.clear()
             return
@@ -35,6 +40,7 @@ class Slots:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
+                chooses |= closed >= {name for name in sight.fresh if work.may_use(name)}
                 is_excused = bool(excuse) or chooses or place in lost or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
