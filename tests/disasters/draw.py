@@ -124,3 +124,8 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
         yield Deed(began, dice.choice(("kill", "kill", "kill_keep")), 0, 0.0)
         if dice.random() < 0.7:
             yield Deed(min(began + dice.randint(5, 60), CALM_FROM), "lift")
+    if dice.random() < 0.1:
+        # Shortly before good weather, a kill that a person takes back: all slots have to come up again.
+        began = CALM_FROM - dice.randint(4, 12)
+        yield Deed(began, "kill")
+        yield Deed(began + 3, "lift")
