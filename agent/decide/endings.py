@@ -10,7 +10,7 @@ Invariants:
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from agent.decide import cooldown, words
+from agent.decide import cooldown, probing, words
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.recovery import COOL_OFF
 from agent.domain.cooldown import Cooldown
@@ -38,7 +38,6 @@ SETTLES = timedelta(seconds=90)
 """A container that the host starts again does so within a minute (assumed): such an end is none."""
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container is left undecided for its log to be read."""
-_LOGGED = frozenset({LeaseState.RUNNING, LeaseState.EXITED})
 
 _ONCE = frozenset({words.HELD, words.DONE, FAST_EXIT})
 """Said once while they stand."""
@@ -150,7 +149,7 @@ def _of_batches(fleet: Fleet) -> Iterator[Marked]:
     """What batches came to: done by a line of the log while it runs, or whatever the end of its container means."""
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
-        if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or held.state not in _LOGGED:
+        if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or not probing.may_log(held):
             continue
         view = fleet.markets.get(held.market)
         sighting = view.sightings.get(held.instance_id) if view is not None else None

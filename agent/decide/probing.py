@@ -58,9 +58,17 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
     return tuple(target for target in found if target is not None)
 
 
+def may_log(held: Lease) -> bool:
+    """Return whether a lease has a container whose log may tell of its work.
+
+    One that ran may be starting at every look: RunPod starts an ended container again and again.
+    """
+    return held.state in {LeaseState.RUNNING, LeaseState.EXITED} or (held.state is LeaseState.STARTING and held.has_run)
+
+
 def _target(fleet: Fleet, held: Lease) -> Target | None:
     work = fleet.workload(held.slot.workload)
-    if work is None or held.state not in {LeaseState.RUNNING, LeaseState.EXITED}:
+    if work is None or not may_log(held):
         return None
     is_batch = work.kind is WorkloadKind.BATCH
     is_over = is_batch and held.state is LeaseState.EXITED

@@ -278,12 +278,14 @@ def _metered(
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
     """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
     bills = _bills(held, row)
-    change = turns.turned(held, view, bills, between, fleet.now)
+    # The row is as of the listing: what the market's record tells of the time since then is left to the next one.
+    until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
+    change = turns.turned(held, view, bills, between, until)
     turned = change.at
-    charges = list(meter.accrue(held, fleet.now, change.turns))
+    charges = list(meter.accrue(held, until, change.turns))
     paid = _traffic(held, row)
     if paid.micros:
-        charges.append(meter.Charge(held.lease_id, fleet.now.date(), traffic=paid))
+        charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
     runs = row.state is InstanceState.RUNNING
     if not runs and held.run_since is not None:
         is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
@@ -294,13 +296,13 @@ def _metered(
         is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
     )
     promised = phases.promise(fleet.workload(held.slot.workload))
-    charges += phases.charges(phases.split(held, fleet.now, change.turns, promised, ran))
+    charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
     after = replace(
         held,
         state=target,
         state_since=held.state_since if held.state is target else turned,
         bills=bills,
-        accrued_until=fleet.now,
+        accrued_until=until,
         gpu_rate=row.gpu_rate,
         disk_rate=row.disk_rate,
         recent_bids=_recent(held, row),

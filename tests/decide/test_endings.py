@@ -228,3 +228,14 @@ def test_owners_are_spread() -> None:
     assert not spread.is_crowded(work, OwnerKey("vast", "o2"), held)
     assert not spread.is_crowded(work, nobody, Counter({nobody: 5}))
     assert not spread.is_crowded(builders.workload(), OwnerKey("vast", "o1"), Counter({OwnerKey("vast", "o1"): 9}))
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_a_container_that_is_started_again_and_again_is_read_for_the_line_of_its_end(has_run: bool) -> None:
+    """RunPod starts an ended container anew: the pod is starting at every look, and its work is done all the same."""
+    held = builders.lease(state=LeaseState.STARTING, has_run=has_run)
+    sighting = Sighting("1", NOW, is_ready=False, is_done=True)
+    view = builders.view(instances=(builders.instance(state=InstanceState.LOADING),), sightings={"1": sighting})
+    fleet = builders.fleet(workloads=(LINED,), leases=(held,), markets={"vast": view})
+    assert bool(probing.targets(fleet, "vast")) is has_run
+    assert scopes(fleet) == ([(words.DONE, "slot:train/0")] if has_run else [])

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.decide import cooldown, endings
+from agent.decide import cooldown, endings, reconcile
 from agent.decide.facts import LeaseChanged
+from agent.decide.memory import Memory
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -200,3 +201,13 @@ def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it(state: Lease
     assert fact.after.accrued_until == NOW + timedelta(seconds=15)
     assert useful(fact) == (kept, spoiled * 1_000_000)
     assert {charge.lease_id for charge in fact.charges} == {"vast-1"}
+
+
+def test_a_row_is_metered_up_to_its_listing_not_to_the_end_of_slow_answers() -> None:
+    """What starts while other answers are awaited has its record before `now`; the next listing finds it."""
+    held = builders.lease(state=LeaseState.STARTING, has_run=False, bills=Bills.DISK)
+    row = builders.instance(state=InstanceState.LOADING)
+    view = builders.view(instances=(row,), listed_at=builders.NOW + timedelta(minutes=6))
+    fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=builders.NOW + timedelta(minutes=7))
+    (fact,) = [fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged)]
+    assert fact.after.accrued_until == view.listed_at
