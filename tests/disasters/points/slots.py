@@ -1,11 +1,13 @@
 """Point 6: every slot that can run does, half an hour after weather, cooldowns, holds and patience are over."""
 
+import math
 from collections.abc import Callable, Iterator
 
 from agent.decide import words
 from agent.domain.decision import SPARE, WAITS, Hold
 from agent.domain.workload import Slot, Workload
 from tests.disasters.sight import Broken, Sight
+from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset(words.STANDING) | {words.HELD, "fleet"}
@@ -15,12 +17,18 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
+LOADING_SECONDS = 3600.0
+"""How long the first start of an instance may take: some hosts load an image at a tenth of the usual speed."""
+
+
 class Slots:
     """Keeps since when nothing stands in the way of each slot."""
 
     def __init__(self) -> None:
         self._free_since: dict[Slot, float] = {}
+        self._calm_since = math.inf
         self.judged = 0
+        """How often a slot was looked at half an hour and more after the weather had cleared."""
 
     def judge(
         self, sight: Sight, *, excuse: str, closed: frozenset[str], can_run: Callable[[Workload], bool]
@@ -33,7 +41,9 @@ class Slots:
             self._free_since.clear()
             return
         running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
+        self._calm_since = min(self._calm_since, sight.now)
         holds = self._holds(sight)
+        loading = {box.label.slot for box in sight.truth.live if box.label is not None and _loads(box, sight.now)}
         # What lost its label waits for a person, who alone may say whose it is.
         lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
         for work in sight.app.rules.workloads:
@@ -41,15 +51,14 @@ class Slots:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
                 chooses |= closed >= {name for name in sight.fresh if work.may_use(name)}
-                is_excused = bool(excuse) or chooses or place in lost or self._rests(sight, place)
+                self.judged += sight.now - self._calm_since >= PATIENCE_SECONDS
+                is_excused = bool(excuse) or chooses or place in (lost | loading) or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
-                    self.judged += place in running
                     continue
                 since = self._free_since.setdefault(place, sight.now)
                 if sight.now - since <= PATIENCE_SECONDS:
                     continue
-                self.judged += 1
                 if can_run(work):
                     yield self._idle(sight, place, sight.now - since)
 
@@ -83,3 +92,9 @@ class Slots:
         return Broken(
             6, sight.cycle, f"slot {place} does not run for {seconds:.0f} s of good weather; {why} [{states[:200]}]"
         )
+
+
+def _loads(box: Box, now: float) -> bool:
+    """Tell whether an instance is on its way to its first run."""
+    thing = box.thing
+    return thing.holds_gpu and thing.first_started is None and now - thing.created <= LOADING_SECONDS
