@@ -36,7 +36,7 @@ async def test_forbidden_move_cancels_nothing(tmp_path: Path, limits: Limits, na
 
 async def test_allowed_move_within_the_rate_of_one(tmp_path: Path) -> None:
     """A cap on the fleet's rate counts the cancelled lease with its disk only, so a move needs no room for two."""
-    async with rehearsed(tmp_path, limits=Limits(per_hour=money.per_hour("0.23"))) as world:
+    async with rehearsed(tmp_path, limits=Limits(per_hour=money.per_hour("0.30"))) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
         world.rival(int(held.host_id))

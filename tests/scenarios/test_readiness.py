@@ -55,7 +55,7 @@ async def test_never_ready_is_left_and_its_host_rests(tmp_path: Path) -> None:
         assert "8000 does not answer" in late.reason
         assert held.lease_id not in {lease.lease_id for lease in world.leases()}
         rests = world.app.ledger.recollection(world.clock.now()).cooldowns
-        assert ("host", held.host_id) in {(rest.scope, rest.key) for rest in rests}
+        assert ("host", str(held.host)) in {(rest.scope, rest.key) for rest in rests}
         assert len({contract.slice.machine_id for contract in world.contracts()}) == len(world.contracts())
 
 
