@@ -48,7 +48,7 @@ class AnyWeather(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000), slots=st.integers(1, 3))
     def begin(self, seed: int, slots: int) -> None:
-        self.world = Rehearsed(self.directory, Scene(seed=seed, hosts=80, workloads=(work(slots=slots),)))
+        self.world = Rehearsed(self.directory, Scene(seed=seed, hosts=110, workloads=(work(slots=slots),)))
         self.run(self.world.simulator.start())
         self.run(self.world.open())
 

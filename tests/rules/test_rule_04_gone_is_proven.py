@@ -73,4 +73,4 @@ def test_several_at_once_are_the_markets_fault(seed: int, slots: int, seconds: f
         await world.until_running(minutes=2)
         assert all(lease.state is LeaseState.RUNNING for lease in world.leases())
 
-    play(story, seed=seed, hosts=120, workloads=(work(slots=slots),))
+    play(story, seed=seed, hosts=150, workloads=(work(slots=slots),))
