@@ -106,7 +106,8 @@ def _gone(
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
     ends = turns.recorded(held, view.events, missed_at)
-    stopped_at = ends[-1][0] if ends and ends[-1][1] is not Bills.GPU_AND_DISK else last_seen
+    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
+    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), last_seen)
     is_release = held.state is LeaseState.RELEASING
     work = fleet.workload(held.slot.workload)
     ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)

@@ -1,6 +1,7 @@
 """Absence is a question, then missing, and only with the market's own proof an end; many at once are its fault."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -64,6 +65,21 @@ def test_what_is_gone_counts_up_to_the_first_listing_that_lacked_it() -> None:
     assert sum(charge.useful_seconds for charge in fact.charges) == 2 * 20 * 60
     assert fact.after.run_since is None
     assert fact.cooldown is not None
+
+
+def test_a_stretch_that_stopped_before_its_instance_was_gone_is_useful_no_longer() -> None:
+    """Stopped, started and stopped again unseen: the pause between counted as useful, and verify found it."""
+    work = builders.workload(checkpoint=replace(CHECKPOINT, restore=timedelta()))
+    since = RUNS.accrued_until
+    held = replace(RUNS, run_since=since + timedelta(seconds=2) - CHECKPOINT.interval)
+    told = tuple(
+        builders.event(kind, at=since + timedelta(seconds=number))
+        for number, kind in enumerate(("outbid", "resumed", "outbid"), 1)
+    )
+    memory = seen(held, ROW).memory
+    results = missed((held,), 12, memory=memory, work=work, events=told, **DENIED)
+    fact = changed(next(result for result in results if "lease.interrupted" in kinds([result])))
+    assert sum(charge.useful_seconds for charge in fact.charges) == 0
 
 
 def test_what_was_missing_before_a_restart_counts_up_to_when_it_was_found_so() -> None:
