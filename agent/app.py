@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import endpoints, halting, orders, recording, terms
+from agent.act import began_anew, endpoints, halting, orders, recording, terms
 from agent.act.accounts import Accounts
 from agent.act.executor import Executor
 from agent.act.journal import Journal
@@ -54,6 +54,8 @@ class Outside:
     fleet_id: str = ""
     credential: terms.Credential = terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
+    anew: frozenset[str] = frozenset()
+    """Simulated markets that began anew: nothing that the ledger holds there exists any more."""
     exchanges: Mapping[str, Exchange] = field(default_factory=dict)
     """What carries requests to a market by its name; the network, where there is none."""
 
@@ -119,6 +121,7 @@ class App:
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
+            await began_anew.settle(ledger, outside.anew, clock.now())
             await app.overseer.read_bills()
             await app._accounts.know(schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:

@@ -40,7 +40,7 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
             revision = await asyncio.to_thread(migrate.stored_revision, config.ledger)
             migrate.refuse_newer(config.ledger, revision or "")
             await asyncio.to_thread(backup.copy, config.ledger, copy.with_name(copy.name + ".dry-run"))
-        async with session.outside(config) as outside:
+        async with session.outside(config, keeps=False) as outside:
             app = await App.open(replace(config, ledger=copy), tuned, outside, is_dry=True)
             try:
                 return await app.cycle()

@@ -76,7 +76,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     figures = metrics.Metrics(
         registry, [market.name for market in config.markets], [work.name for work in config.workloads]
     )
-    async with session.outside(config) as outside:
+    async with session.outside(config, keeps=not is_dry) as outside:
         app = await App.open(config, tuned, replace(outside, observer=figures.observer), is_dry=is_dry)
         unfit = app.findings(config, is_start=True)
         if unfit:

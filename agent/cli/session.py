@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agent.app import Outside
-    from agent.simulator.server import Simulator
+    from agent.simulator.saved import Saved
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
@@ -134,15 +134,17 @@ def _secret_while_running(settings: MarketSettings) -> str:
 
 
 @contextlib.asynccontextmanager
-async def outside(config: Config) -> AsyncIterator["Outside"]:
+async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outside"]:
     """Give the world outside the program: the machine's clock, and a simulator for each simulated market.
+
+    What is asked of a simulated market is kept beside the ledger, unless this process only looks (`keeps`).
 
     Raises:
         CredentialError: a market has no key that can be used.
     """
     from agent.app import Outside
     from agent.clock import SystemClock
-    from agent.simulator.server import Simulator
+    from agent.simulator.saved import Saved
 
     for settings in config.markets:
         secret(settings)
@@ -150,15 +152,16 @@ async def outside(config: Config) -> AsyncIterator["Outside"]:
         for name in work.credentials:
             named(name)
     async with contextlib.AsyncExitStack() as stack:
-        embedded: dict[str, Simulator] = {}
+        embedded: dict[str, Saved] = {}
         urls = {}
         for settings in config.markets:
             if settings.is_simulated:
                 climate = settings.simulated
                 if climate not in embedded:
-                    embedded[climate] = await stack.enter_async_context(_embedded(climate))
-                urls[settings.name] = embedded[climate].url(settings.name)
-        yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running)
+                    embedded[climate] = await stack.enter_async_context(_embedded(climate, config.ledger, keeps=keeps))
+                urls[settings.name] = embedded[climate].simulator.url(settings.name)
+        anew = frozenset(each.name for each in config.markets if each.is_simulated and embedded[each.simulated].is_anew)
+        yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running, anew=anew)
 
 
 def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
@@ -171,16 +174,16 @@ def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManage
 
 
 @contextlib.asynccontextmanager
-async def _embedded(climate_name: str) -> AsyncIterator["Simulator"]:
+async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIterator["Saved"]:
     from agent.simulator import climate
     from agent.simulator.clock import ScaledClock
-    from agent.simulator.server import Simulator
-    from agent.simulator.world import World
+    from agent.simulator.saved import Saved
 
-    clock = ScaledClock()
-    world = World(climate.named(climate_name), seed=SEED, start=clock.time())
-    async with Simulator(world, clock, seed=SEED) as simulator:
-        yield simulator
+    file = ledger.with_name(f"{ledger.name}.market-{climate_name}.jsonl")
+    saved = Saved(file, climate.named(climate_name), SEED, ScaledClock(), REDACTOR.concealed, keeps=keeps)
+    await saved.open()
+    async with saved.simulator:
+        yield saved
 
 
 def may_write(file: Path) -> bool:

@@ -57,7 +57,7 @@ class World:
         self._rival_count = 0
         self._account = random.Random(f"{seed}/account")
         self.account_id = self._account.randrange(100_000, 999_999)
-        self._next_contract = self._account.randrange(48_000_000, 60_000_000)
+        self.next_contract = self._account.randrange(48_000_000, 60_000_000)
         self._desk = Desk(
             self._timeline,
             climate,
@@ -187,9 +187,9 @@ class World:
         if not 0 < disk_gb <= slice_.host.disk_gb:
             raise Refusal(Refusal.BAD_DISK, f"The host has {slice_.host.disk_gb:g} GB of disk.")
         self._desk.require_credit()
-        self._next_contract += self._account.randrange(1, 40)
+        self.next_contract += self._account.randrange(1, 40)
         contract = Contract(
-            contract_id=self._next_contract,
+            contract_id=self.next_contract,
             slice=slice_,
             host=slice_.host,
             bid=bid,

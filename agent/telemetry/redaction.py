@@ -36,6 +36,12 @@ class Redactor:
             # Longest first: a secret inside another must not leave the rest of it standing.
             self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
 
+    def concealed(self, text: str) -> str:
+        """Return `text` without the secrets that are registered, whole."""
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return text
+
     def text(self, text: str, longest: int = LONGEST) -> str:
         """Return `text` without secrets, bounded."""
         for secret in self._secrets:

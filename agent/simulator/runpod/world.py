@@ -34,7 +34,9 @@ FIRST_RIVAL = 1_000_001  # rivals put there by hand, apart from those of the oth
 class World:
     """Be the market, for one account."""
 
-    def __init__(self, climate: Climate, *, seed: int, start: float, credit: float | None = None) -> None:
+    def __init__(
+        self, climate: Climate, *, seed: int, start: float, credit: float | None = None, ids: str = ""
+    ) -> None:
         """Draw the hosts and stand at `start` (epoch seconds). `credit` overrides the climate's."""
         self.climate = climate
         self.mode = modes.parse(climate.runpod.mode)
@@ -42,6 +44,9 @@ class World:
         self._timeline = Timeline(start)
         self._account = random.Random(f"{seed}/runpod/account")
         self.account_id = "user_" + hosts.token(self._account, 16)
+        if ids:
+            # Other pods than those of an earlier world, of the same account.
+            self._account = random.Random(ids)
         self.hosts: dict[int, Host] = hosts.draw(random.Random(f"{seed}/runpod/hosts"), climate.runpod.scale)
         self._hosts_of: dict[str, list[Host]] = {}
         for host in self.hosts.values():
