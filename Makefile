@@ -61,7 +61,7 @@ sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.
 
 .PHONY: demo
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
-	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 27
+	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 1
 
 .PHONY: tools
 tools: ## Install Debian's tools that some tests ask real things of; where that cannot be, they say that they skipped
