@@ -74,6 +74,11 @@ READERS = (
     "release x",
     "kill",
 )
+KILL_WITHOUT_IT = (
+    "gpubid: no daemon runs, so nothing was ended; to end by label without it: "
+    "gpubid kill --market NAME --credential NAME_OR_FILE [--fleet ID]"
+)
+"""What `kill` says besides: a broken file is no reason to go on paying."""
 
 
 @pytest.mark.parametrize("verb", READERS)
@@ -82,10 +87,13 @@ async def test_every_verb_names_each_mistake_in_a_broken_file_and_ends_with_2(tm
     ran = await gpubid(tmp_path, *verb.split())
     assert ran.code == 2
     assert ran.out == ""
+    way_on = [KILL_WITHOUT_IT] if verb == "kill" else []
     assert ran.err.splitlines() == [
         "gpubid: agent.toml:15: workloads.train.slots: must be at least 1, not 0; write for example slots = 1",
         "gpubid: agent.toml:16: workloads.train.max_prise: is not a key here; did you mean max_price?",
+        *way_on,
     ]
+    assert names(tmp_path) == ["agent.toml"], "something was made"
 
 
 async def test_the_configuration_is_found_by_the_environment_too(tmp_path: Path) -> None:

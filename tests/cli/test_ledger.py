@@ -101,7 +101,7 @@ async def test_a_backup_is_a_sound_ledger_and_never_takes_a_files_place(place: P
 
 
 async def test_damage_between_rows_ends_with_3(place: Path) -> None:
-    spoil(place, "UPDATE leases SET accrued_until = opened_at - 1")
+    spoil(place, "UPDATE leases SET ended_at = opened_at - 1 WHERE ended_at IS NOT NULL")
     ran = await gpubid(place, "ledger", "verify", "--json")
     assert ran.code == 3
     assert ran.json["is_sound"] is False
@@ -109,7 +109,21 @@ async def test_damage_between_rows_ends_with_3(place: Path) -> None:
     assert all(isinstance(finding, str) for finding in ran.json["findings"])
     text = await gpubid(place, "ledger", "verify")
     assert text.code == 3
-    assert "wrong: lease accrued before it opened: " in text.out
+    assert "wrong: lease ended before it opened: " in text.out
+    assert "restore the newest backup" in text.out
+
+
+async def test_sums_that_contradict_in_a_whole_ledger_end_with_1(place: Path) -> None:
+    spoil(place, "UPDATE leases SET accrued_until = opened_at - 1")
+    ran = await gpubid(place, "ledger", "verify", "--json")
+    assert (ran.code, ran.json["is_sound"], ran.json["findings"]) == (1, False, [])
+    assert ran.json["inconsistencies"]
+    assert all(isinstance(finding, str) for finding in ran.json["inconsistencies"])
+    text = await gpubid(place, "ledger", "verify")
+    assert text.code == 1
+    assert "inconsistent: lease accrued before it opened: " in text.out
+    assert "keep this ledger" in text.out
+    assert "restore" not in text.out
 
 
 @pytest.mark.parametrize("verb", ["ledger events", "fleet", "explain", "plan", "kill", "run"])
