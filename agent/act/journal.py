@@ -14,7 +14,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, terms
+from agent.act import crashpoint, proof, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide import outcomes, resting
@@ -61,13 +61,17 @@ class Journal:
         """Held from the look whether a reply names what had a lease to the lease that it opens."""
 
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
-        """Record, send and resolve one decision; return the intent as it ended, or None for a hold.
+        """Record, send and resolve one decision; return the intent as it ended.
+
+        None stands for a hold, and for a write to an instance on which nobody has seen our label.
 
         Raises:
             LedgerError: a paying write could not be recorded; it was not sent.
         """
-        if isinstance(decision, Hold) or await self._is_unproven(decision):
-            return None
+        may_go = None if isinstance(decision, Hold) else await self._proven(decision)
+        return None if may_go is None else await self._carry_out(may_go, work)
+
+    async def _carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         intent = self._intent(decision, work)
         refused = ""
         try:
@@ -113,17 +117,22 @@ class Journal:
         except LedgerError as error:
             log.error("release.unwritten", lease=held.lease_id, reason=str(error))
 
-    async def _is_unproven(self, decision: Decision) -> bool:
-        """Tell whether a write would go to an instance that nobody has seen our label on: it waits for the proof.
+    async def _proven(self, decision: Decision) -> Decision | None:
+        """Return a decision whose instance was shown to be ours, or None: its write waits for the proof.
 
-        What a person wants released is marked so, and is released in the cycle that proves it.
+        What a person ends is looked at here and now; what is to be released stays due where that proves nothing.
         """
         if isinstance(decision, Rent | Hold) or self.present(decision.lease).is_proven:
-            return False
+            return decision
+        if isinstance(decision, Release | Pause):
+            held = self.present(decision.lease)
+            proven = await proof.prove(self._ledger, self._markets[held.market], held, self._clock.now)
+            if proven is not None:
+                return replace(decision, lease=proven)
         log.warning("write.unproven", kind=KIND[type(decision)].value, lease=decision.lease.lease_id)
         if isinstance(decision, Release):
             await self.keep_due(decision)
-        return True
+        return None
 
     def _intent(self, decision: Decision, work: Workload | None) -> Intent:
         intent = Intent(
