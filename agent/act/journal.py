@@ -33,6 +33,8 @@ from agent.markets import errors, labels, port
 
 log = structlog.get_logger("gpubid.journal")
 
+UNPROVEN = "the market has not shown our label on this instance twice yet: it is tried again when it has"
+
 
 class Journal:
     """Carries decisions out, one durable intent each."""
@@ -63,24 +65,26 @@ class Journal:
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         """Record, send and resolve one decision; return the intent as it ended.
 
-        None stands for a hold, and for a write to an instance on which nobody has seen our label.
+        A hold has none. A write to an instance on which nobody has seen our label is denied (rule 18).
 
         Raises:
             LedgerError: a paying write could not be recorded; it was not sent.
         """
-        may_go = None if isinstance(decision, Hold) else await self._proven(decision)
-        return None if may_go is None else await self._carry_out(may_go, work)
+        if isinstance(decision, Hold):
+            return None
+        proven = await self._proven(decision)
+        return await self._carry_out(proven or decision, work, UNPROVEN if proven is None else "")
 
-    async def _carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
+    async def _carry_out(self, decision: Decision, work: Workload | None, unproven: str) -> Intent | None:
         intent = self._intent(decision, work)
         refused = ""
         try:
             await self._record(intent, decision)
             crashpoint.reached("recorded", intent.kind.value)
-            refused = self._denial(intent)
+            refused = unproven or self._denial(intent)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
-            if intent.kind.is_paying or refused:
+            if intent.kind.is_paying or refused or unproven:
                 raise
             await self._unjournaled(intent, decision, error)
             return None
@@ -120,7 +124,7 @@ class Journal:
     async def _proven(self, decision: Decision) -> Decision | None:
         """Return a decision whose instance was shown to be ours, or None: its write waits for the proof.
 
-        What a person ends is looked at here and now; what is to be released stays due where that proves nothing.
+        What a person ends is looked at here and now.
         """
         if isinstance(decision, Rent | Hold) or self.present(decision.lease).is_proven:
             return decision
@@ -130,8 +134,6 @@ class Journal:
             if proven is not None:
                 return replace(decision, lease=proven)
         log.warning("write.unproven", kind=KIND[type(decision)].value, lease=decision.lease.lease_id)
-        if isinstance(decision, Release):
-            await self.keep_due(decision)
         return None
 
     def _intent(self, decision: Decision, work: Workload | None) -> Intent:

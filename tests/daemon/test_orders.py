@@ -94,7 +94,7 @@ async def test_a_kill_that_the_market_refuses_says_so_and_goes_on_trying(tmp_pat
     async with programs.running(tmp_path) as (market, _daemon):
         await until(market.billing, "a rent")
         await market.weather("throttle_text", route="DELETE /instances")
-        said = await gpubid(tmp_path, "kill")
+        said = await gpubid(tmp_path, "kill", "--no-wait")
         assert said.code == 1
         assert await market.billing()
         await market.still()
