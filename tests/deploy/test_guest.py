@@ -34,10 +34,10 @@ def test_from_nothing_to_a_watched_workload_in_six_commands(empty: Box) -> None:
     for command in typed:
         # A person is asked whether to go on.
         empty.out(command, given="y\n")
-    empty.until('gpubid fleet --json | grep -Eq \'"state": "(starting|running)"\'', "a lease")
+    empty.until('gpubid fleet --json | grep -q \'"state": "running"\'', "a lease that runs")
     asked = f"import urllib.request; print(urllib.request.urlopen('{QUERY}').read().decode())"
-    seen = empty.until(f'/usr/bin/python3 -c "{asked}" | grep -e starting -e running', "the lease in Prometheus")
-    running = [row for row in json.loads(seen)["data"]["result"] if row["metric"]["state"] in {"starting", "running"}]
+    seen = empty.until(f'/usr/bin/python3 -c "{asked}" | grep running', "the lease in Prometheus")
+    running = [row for row in json.loads(seen)["data"]["result"] if row["metric"]["state"] == "running"]
     assert running
     assert running[0]["metric"]["job"] == "gpubid"
 
