@@ -15,13 +15,12 @@ WORKERS ?= 2
 # command:package
 TOOLS := promtool:prometheus chromium:chromium
 MUTANT_SECONDS ?= 1200
-# What decides and what pays, and the tests that are traced while they run it. Tracing makes Python 3.11 three times as
-# slow, so that long rehearsals and all that starts processes go without.
+# The packages that decide and pay, and the tests that cover them. Tracing makes Python 3.11 three times as slow, so it
+# runs at night, without the long rehearsals.
 COVERED := agent/domain/*,agent/decide/*,agent/act/*
 LONG := tests/scenarios/test_climates.py
 COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
-OTHERS := $(filter-out $(addsuffix /,$(COVERING)) tests/support/ tests/__pycache__/,$(sort $(wildcard tests/*/))) $(LONG)
-# One more than the cores: many tests wait for programs they started.
+# One worker more than the cores: many tests wait for programs that they started.
 IN_CI := --quiet --numprocesses 3 --dist worksteal -m "not nightly and not guest"
 
 .PHONY: help
@@ -101,12 +100,15 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
 
 .PHONY: test
-test: tools sdk style types contracts toml ## All that check does and all the other tests, with branch coverage of what decides and pays
+test: tools sdk style types contracts toml ## Everything that check does and all other tests; prints the slowest 20
+	@$(PYTHON) -m pytest $(IN_CI) --durations=20 tests
+
+.PHONY: cover
+cover: setup ## Branch coverage of the packages that decide and pay; fails under 95 %
 	@rm -f .coverage .coverage.*
 	@$(PYTHON) -m coverage run -m pytest $(IN_CI) $(COVERING) $(addprefix --ignore=,$(LONG))
 	@$(PYTHON) -m coverage combine --quiet
 	@$(PYTHON) -m coverage report --include='$(COVERED)' --fail-under=95
-	@$(PYTHON) -m pytest $(IN_CI) $(OTHERS)
 
 .PHONY: deb
 deb: setup ## Build dist/gpubid_VERSION_ARCH.deb: the program in an environment of its own, on Debian's Python
@@ -114,11 +116,7 @@ deb: setup ## Build dist/gpubid_VERSION_ARCH.deb: the program in an environment 
 
 .PHONY: deploy-test
 deploy-test: setup ## Install, run, break, upgrade and purge the package in a booted Debian; needs root, see tests/deploy
-	@$(PYTHON) -m pytest --quiet -m guest tests/deploy
-
-.PHONY: box-test
-box-test: setup ## Of deploy-test the six commands of the README alone, as CI does
-	@$(PYTHON) -m pytest --quiet -rs -m guest tests/deploy/test_guest.py -k six_commands
+	@$(PYTHON) -m pytest --quiet -rs -m guest tests/deploy
 
 .PHONY: bench
 bench: setup ## Measure speed and memory, each beside what it is compared to
@@ -137,8 +135,8 @@ disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in fa
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
 .PHONY: nightly
-nightly: TOOLS += pg_ctlcluster:postgresql
-nightly: setup tools ## Second opinions that take minutes: pyright, slow tests, a PostgreSQL, mutants of what decides
+nightly: TOOLS += pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
+nightly: setup tools cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
