@@ -1,8 +1,6 @@
 """The judge: knows the truth, looks after every cycle, and remembers what it takes to judge the next."""
 
-import contextlib
 import itertools
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from tests.disasters.points.releases import Releases
 from tests.disasters.points.slots import Slots
 from tests.disasters.points.stopping import Stopping
 from tests.disasters.points.writes import Writes
+from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Story
 from tests.disasters.truth import Box, Truth
@@ -34,9 +33,10 @@ class Judge:
         self._capped_at: float | None = None
         self._closed_until: dict[str, float] = {}
         self.known = Known()
-        self.writes = Writes(truth)
+        self._readings = Readings()
+        self.writes = Writes(truth, self._readings)
         self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._capped_at is not None)
-        self.money = Money(truth, story.poll)
+        self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
         self.vanished_at = -FAULT_SECONDS
@@ -49,8 +49,13 @@ class Judge:
         return tuple(each.judged for each in points)
 
     def forget(self) -> None:
-        """See that the process ended."""
+        """See that the process ends."""
         self.known.forget()
+        self.close()
+
+    def close(self) -> None:
+        """Hold no file open."""
+        self._readings.close()
 
     def leaves(self, order: Order, ledger: Path, *, is_second: bool) -> None:
         """See an order before the market acts on it."""
@@ -81,7 +86,7 @@ class Judge:
         return itertools.chain(
             self.writes.judge(sight.cycle),
             self.known.judge(sight),
-            () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: _reason(config.ledger, box)),
+            () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: self._reason(config.ledger, box)),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
             self.slots.judge(sight, excuse=self._excuse(sight), closed=self._closed(sight), can_run=can_run),
@@ -118,9 +123,7 @@ class Judge:
             spent = sum(box.charged for box in self._truth.boxes.values() if box.label is not None)
             self._capped_at = sight.now if spent > cap.dollars else None
 
-
-def _reason(ledger: Path, box: Box) -> str | None:
-    query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"
-    with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as raw:
-        row = raw.execute(query, (box.market, box.instance_id)).fetchone()
-    return None if row is None else str(row[0])
+    def _reason(self, ledger: Path, box: Box) -> str | None:
+        query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"
+        found = self._readings.rows(ledger, query, box.market, box.instance_id)
+        return str(found[0][0]) if found else None

@@ -156,6 +156,7 @@ class Player:
         """Stop the daemon as SIGTERM does, for a while."""
         if self._life is not None:
             life, self._life = self._life, None
+            self.judge.forget()
             await life.app.close()
         self._is_down(seconds)
 
@@ -164,6 +165,7 @@ class Player:
         if self._life is None:
             return
         life, self._life = self._life, None
+        self.judge.forget()
         life.process.is_dead = True
         await self._cancel_all()
         with contextlib.suppress(Death):
@@ -172,7 +174,6 @@ class Player:
 
     def _is_down(self, seconds: float) -> None:
         self._down_until = self.stage.clock.time() + seconds
-        self.judge.forget()
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -209,6 +210,7 @@ class Player:
             if broken is None:
                 broken = await self._calm()
         finally:
+            self.judge.close()
             for life in (self._life, self._second):
                 if life is not None:
                     life.process.is_dead = False

@@ -4,8 +4,6 @@ GPUs and disks are compared. Traffic is left out: the market tells nowhere what 
 The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
 """
 
-import contextlib
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.ledger import verify
 from agent.ledger.spend import MONTH_SEED
+from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box, Truth
 
@@ -31,8 +30,9 @@ _SPENT = f"SELECT coalesce(sum(gpu), 0) + coalesce(sum(disk), 0) FROM spend WHER
 class Money:
     """Keeps, for every instance, how long nobody looked while what it costs changed."""
 
-    def __init__(self, truth: Truth, poll: float) -> None:
+    def __init__(self, truth: Truth, poll: float, readings: Readings) -> None:
         self._truth = truth
+        self._readings = readings
         self._poll = poll
         self._looked: dict[str, float] = {}
         self._rates: dict[tuple[str, str], float] = {}
@@ -126,6 +126,5 @@ class Money:
         return known and not any(lease.state in unsure for lease in sight.leases)
 
     def _spent(self, sight: Sight, ledger: Path) -> float:
-        with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as raw:
-            (micros,) = raw.execute(_SPENT).fetchone()
+        ((micros,),) = self._readings.rows(ledger, _SPENT)
         return micros / 1e6 + meter.outstanding(sight.leases, sight.at).dollars

@@ -1,11 +1,10 @@
 """Point 2: no write goes to what never carried our label, and a paying request leaves at most once per intent."""
 
-import contextlib
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.disasters.orders import PAYING, Order
+from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken
 from tests.disasters.truth import Truth, ours
 
@@ -15,8 +14,9 @@ _SENT = "SELECT intent_id FROM intents WHERE market = ? AND instance_id = ? AND 
 class Writes:
     """Looks at every order before the market acts on it."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: Truth, readings: Readings) -> None:
         self._truth = truth
+        self._readings = readings
         self._paid: set[str] = set()
         self._broken: list[str] = []
         self.judged = 0
@@ -49,10 +49,9 @@ class Writes:
                 return
             yield label.intent_id
             return
-        with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as raw:
-            rows = raw.execute(_SENT, (order.market, order.target, order.kind)).fetchall()
-            # RunPod raises the bid of a stopped pod by starting it.
-            rows = rows or raw.execute(_SENT, (order.market, order.target, "rebid")).fetchall()
+        rows = self._readings.rows(ledger, _SENT, order.market, order.target, order.kind)
+        # RunPod raises the bid of a stopped pod by starting it.
+        rows = rows or self._readings.rows(ledger, _SENT, order.market, order.target, "rebid")
         if not rows:
             self._broken.append(f"{order.kind} of {order.target} left, and the ledger holds no such intent as sent")
         for (intent_id,) in rows:
