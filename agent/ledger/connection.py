@@ -57,7 +57,11 @@ def connect(path: Path, mode: str, *, enforces_keys: bool = True) -> sqlite3.Con
 def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
     """Return an engine whose transactions begin when they say so: the driver alone would begin at the first write."""
     dialect = _dialect()
-    pool = sa.NullPool(lambda: connect(path, mode, enforces_keys=enforces_keys), dialect=dialect)
+
+    def opened() -> Any:  # noqa: ANN401 - SQLAlchemy names its own protocol
+        return connect(path, mode, enforces_keys=enforces_keys)
+
+    pool = sa.NullPool(opened, dialect=dialect)
     made = sa.Engine(pool, dialect, sa.make_url(_URL), execution_options={"compiled_cache": _COMPILED})
     begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
 

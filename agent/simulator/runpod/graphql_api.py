@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import graphql
+import msgspec
 
 from agent.simulator.runpod import calls, graphql_offers, graphql_pods, graphql_schema
 from agent.simulator.runpod.calls import Call
@@ -32,19 +33,24 @@ _CODES = {
 def answer(surface: Surface, call: Call) -> Reply:
     """Answer a question of known or missing key."""
     text = call.fields.get("query")
-    variables = call.fields.get("variables")
     if call.method != "POST" or not isinstance(text, str):
         return _refuse([graphql.GraphQLError("GraphQL operations must contain a non-empty `query`.")], "BAD_REQUEST")
     has_spot = not surface.world.mode.includes(Mode.SPOT_REMOVED)
-    schema = graphql_schema.schema(has_spot=has_spot)
     try:
         document, errors = _read(text, has_spot=has_spot)
     except graphql.GraphQLError as error:
         return _refuse([error], "GRAPHQL_PARSE_FAILED")
     if errors:
         return _refuse(errors, "GRAPHQL_VALIDATION_FAILED")
+    if _is_about_offers(document):
+        return surface.catalogue(msgspec.json.encode(call.fields), lambda: _executed(surface, call, document))
+    return _executed(surface, call, document)
+
+
+def _executed(surface: Surface, call: Call, document: graphql.DocumentNode) -> Reply:
+    variables = call.fields.get("variables")
     result = graphql.execute_sync(
-        schema,
+        graphql_schema.schema(has_spot=not surface.world.mode.includes(Mode.SPOT_REMOVED)),
         document,
         root_value=_roots(surface, call),
         variable_values=variables if isinstance(variables, dict) else None,
@@ -63,6 +69,16 @@ def _read(text: str, *, has_spot: bool) -> tuple[graphql.DocumentNode, list[grap
     """Parse and validate a question; clients ask the same ones again and again. Raises GraphQLError."""
     document = graphql.parse(text)
     return document, graphql.validate(graphql_schema.schema(has_spot=has_spot), document)
+
+
+def _is_about_offers(document: graphql.DocumentNode) -> bool:
+    """Tell whether every field that a document begins with is one of the catalogue."""
+    return all(
+        isinstance(each, graphql.FieldNode) and each.name.value in graphql_offers.NAMES
+        for definition in document.definitions
+        if isinstance(definition, graphql.OperationDefinitionNode)
+        for each in definition.selection_set.selections
+    )
 
 
 def _roots(surface: Surface, call: Call) -> Mapping[str, Any]:

@@ -12,6 +12,9 @@ from agent.simulator.runpod.models import BY_ID, TYPES, Cloud, GpuType
 from agent.simulator.runpod.rest_catalogue import level
 from agent.simulator.runpod.surface import Surface
 
+NAMES = frozenset({"gpuTypes", "dataCenters", "countryCodes", "cpuFlavors"})
+"""The fields that a question about offers begins with."""
+
 _WORDS = {"NONE": None, "LOW": "Low", "MEDIUM": "Medium", "HIGH": "High"}
 
 

@@ -17,7 +17,11 @@ class BadQueryError(ValueError):
 
 def show_gpus(surface: Surface, call: Call) -> Reply:
     """List the types of GPU."""
-    return _shown(call, lambda terms: {"gpus": [_gpu(surface, gpu, terms) for gpu in TYPES]})
+
+    def shown() -> Reply:
+        return _shown(call, lambda terms: {"gpus": [_gpu(surface, gpu, terms) for gpu in TYPES]})
+
+    return surface.catalogue(("gpus", *sorted(call.query.items())), shown)
 
 
 def show_gpu(surface: Surface, call: Call, type_id: str) -> Reply:

@@ -18,9 +18,12 @@ class Stock:
     def __init__(self, hosts: Mapping[int, Host]) -> None:
         """Have nobody on them."""
         self._holders: dict[int, list[Holder]] = {machine_id: [] for machine_id in hosts}
+        self.changes = 0
+        """How often somebody came or went."""
 
     def add(self, holder: Holder) -> None:
         """Let somebody hold its GPUs."""
+        self.changes += 1
         self._holders[holder.host.machine_id].append(holder)
 
     def remove(self, holder: Holder) -> bool:
@@ -28,6 +31,7 @@ class Stock:
         holders = self._holders[holder.host.machine_id]
         if holder not in holders:
             return False
+        self.changes += 1
         holders.remove(holder)
         return True
 

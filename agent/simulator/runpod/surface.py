@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from agent.simulator.doors import Doors
@@ -11,7 +12,11 @@ from agent.simulator.runpod.calls import Call
 from agent.simulator.runpod.limits import Limits
 from agent.simulator.runpod.model import Pod, Refused, Terms
 from agent.simulator.runpod.world import NO_SPOT_STOCK, NO_STOCK, World
+from agent.simulator.vast_calls import Reply
 from agent.simulator.weather import Weather
+
+MOST_KEPT = 64
+"""Answers about offers that are kept at once."""
 
 
 class Surface:
@@ -28,6 +33,8 @@ class Surface:
         self._moved = asyncio.Event()
         self._frozen: dict[Fault, list[Pod]] = {}
         weather.on_begin = self._freeze
+        self._offered: Hashable = None
+        self._catalogue: dict[Hashable, Reply] = {}
 
     def advance_to(self, now: float) -> None:
         """Move the market, its open ports and those who listen to logs."""
@@ -63,6 +70,17 @@ class Surface:
         if "sold_out" in call.struck:
             raise Refused(Refused.NO_STOCK, NO_STOCK if bid is None else NO_SPOT_STOCK)
         return self.world.rent(terms, bid)
+
+    def catalogue(self, question: Hashable, answer: Callable[[], Reply]) -> Reply:
+        """Give the answer to a question about offers, made anew only when the offers changed since it was asked."""
+        offered = self.world.offered
+        if offered != self._offered or len(self._catalogue) >= MOST_KEPT:
+            self._offered = offered
+            self._catalogue.clear()
+        kept = self._catalogue.get(question)
+        if kept is None:
+            kept = self._catalogue[question] = answer()
+        return Reply(kept.body, kept.status, kept.content_type)
 
     def account(self, call: Call) -> str:
         """Give the id of the account that the key belongs to."""

@@ -7,7 +7,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from agent.simulator import demand, images
@@ -59,6 +59,7 @@ class World:
             seed=f"{seed}/runpod",
             credit=climate.runpod.credit if credit is None else credit,
         )
+        self._silences = 0
         self.rivals: dict[int, Guest] = {}
         self._rival_count = 0
         self.network_volumes: list[dict[str, Any]] = []
@@ -113,6 +114,12 @@ class World:
         if self.mode.includes(Mode.FLOOR_EQUALS_ONDEMAND):
             return self.price(gpu, cloud)
         return prices.floor(self.climate, gpu, cloud, self.now - self.start_time)
+
+    @property
+    def offered(self) -> Hashable:
+        """Give what the catalogue depends on: while it is equal, so is every answer about offers."""
+        spikes = prices.spiking(self.climate, self.now - self.start_time)
+        return self.stock.changes, self._silences, self.mode, spikes
 
     def disk_price(self, gigabytes: float) -> float:
         """Give $/h of container disk of that size while a pod runs."""
@@ -256,6 +263,7 @@ class World:
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
         """Let a host fall silent until then (None: until set_host_online)."""
         host = self._host(machine_id)
+        self._silences += 1
         host.offline_until = math.inf if until is None else until
         self.fleet.fall_silent(host)
         if until is not None:
@@ -264,12 +272,14 @@ class World:
     def set_host_online(self, machine_id: int) -> None:
         """Let a silent host answer again."""
         host = self._host(machine_id)
+        self._silences += 1
         host.offline_until = None
         self.fleet.speak(host)
 
     def set_host_gone(self, machine_id: int) -> None:
         """Remove a host for good, with every pod on it."""
         host = self._host(machine_id)
+        self._silences += 1
         host.is_gone = True
         for pod in [pod for pod in self.live_contracts() if pod.host is host]:
             self.fleet.end(pod, Change.EXITED, "host_gone")
