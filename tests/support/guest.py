@@ -60,7 +60,8 @@ class Guest:
 
     def until(self, command: str, what: str) -> str:
         """Run a command until it succeeds, a bounded number of times, and return what it printed."""
-        for _ in range(120):
+        # A slow host of the simulated market takes minutes to start a container.
+        for _ in range(480):
             ran = self.run(command)
             if ran.returncode == 0:
                 return ran.stdout
