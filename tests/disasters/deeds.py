@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from agent.act.orders import Order, OrderError
 from agent.config.settings import Config
+from agent.decide import halt
 from agent.domain import money
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
 from agent.simulator.model import Refusal
 from agent.simulator.runpod.model import Refused
+from tests.disasters.exchange import Death
 from tests.disasters.stage import CREDIT, strategies
 from tests.disasters.story import Deed
 from tests.disasters.truth import Box
@@ -59,18 +61,30 @@ async def _lock(deed: Deed, player: "Player") -> None:
 
 
 def _kill(*, keep: bool) -> Callable[[Deed, "Player"], Awaitable[None]]:
-    async def killed(_: Deed, player: "Player") -> None:
-        if player.app is not None:
-            player.begin_kill()
+    async def killed(deed: Deed, player: "Player") -> None:
+        if player.app is None:
+            return
+        player.begin_kill()
+        try:
             await player.app.obey("kill", set(), WHO, keep_disks=keep)
+        except Death:
+            # The order may have died with the program. The person hears no answer and gives it again.
+            player.end_kill()
+            player.again(deed)
+            raise
 
     return killed
 
 
 async def _lift(_: Deed, player: "Player") -> None:
-    if player.app is not None:
+    if player.app is None:
+        return
+    try:
         await player.app.obey("lift", set(), WHO, keep_disks=False)
-        player.end_kill()
+    finally:
+        # A lift that is told as failed may have been written down.
+        if not halt.is_on(player.app.ledger.recollection().cooldowns, player.app.clock.now()):
+            player.end_kill()
 
 
 async def _resume_all(_: Deed, player: "Player") -> None:

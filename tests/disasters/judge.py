@@ -31,11 +31,12 @@ class Judge:
         self._truth = truth
         self._ordered: set[str] = set()
         self._capped_at: float | None = None
+        self._is_counted_capped = False
         self._closed_until: dict[str, float] = {}
         self.known = Known()
         self._readings = Readings()
         self.writes = Writes(truth, self._readings)
-        self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._capped_at is not None)
+        self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._is_counted_capped)
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
@@ -107,21 +108,23 @@ class Judge:
         return "a crossed cap" if self._capped_at is not None else ""
 
     def _excuse(self, sight: Sight) -> str:
-        if self._must_stop():
-            return self._must_stop()
+        if self._must_stop() or self._is_counted_capped:
+            return self._must_stop() or "a crossed cap"
         most = sight.app.rules.caps.instances
         if most is not None and sum(lease.is_open for lease in sight.leases) >= most:
             return "the cap on instances"
         return "a market fault" if sight.now - self.vanished_at < FAULT_SECONDS else ""
 
     def _watch_cap(self, sight: Sight, config: Config) -> None:
-        """See whether what this day really cost has crossed its cap."""
+        """See whether what this day really cost has crossed its cap, or what the ledger counts, as point 4 bounds it."""
         cap = config.limits.per_day
-        self._capped_at = None
+        self._capped_at, self._is_counted_capped = None, False
         if cap is not None and cap.dollars < 100:
             self._truth.settle()
             spent = sum(box.charged for box in self._truth.boxes.values() if box.label is not None)
             self._capped_at = sight.now if spent > cap.dollars else None
+            counted = sight.app.seen is not None and sight.app.seen.plan.standing.today >= cap
+            self._is_counted_capped = counted or self._capped_at is not None
 
     def _reason(self, ledger: Path, box: Box) -> str | None:
         query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"

@@ -68,6 +68,7 @@ class Player:
         self.ordered: set[str] = set()
         self.rivals: list[tuple[Any, int, float]] = []
         self._later: list[tuple[float, Callable[[], Any]]] = []
+        self._again: list[Deed] = []
         self._life: Life | None = None
         self._second: Life | None = None
         self._second_until = -1
@@ -124,6 +125,10 @@ class Player:
     def end_kill(self) -> None:
         """Remember that a person lifted it."""
         self.judge.killed_at = None
+
+    def again(self, deed: Deed) -> None:
+        """Let a deed be done again once a daemon runs."""
+        self._again.append(deed)
 
     def later(self, at: float, act: Callable[[], Any]) -> None:
         """Let something happen at a time, or when the weather clears."""
@@ -239,9 +244,9 @@ class Player:
 
     async def _turn(self, number: int) -> Broken | None:
         self._cycle = number
-        for deed in self.story.deeds:
-            if deed.cycle == number:
-                await self._do(deed)
+        again, self._again = (self._again, []) if self._life is not None else ([], self._again)
+        for deed in (*again, *(each for each in self.story.deeds if each.cycle == number)):
+            await self._do(deed)
         await self._keep_time(number)
         began = self.stage.clock.time()
         done, broken = await self._one_cycle()
