@@ -226,6 +226,22 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
 
 
+async def test_one_404_in_place_of_graphql_makes_no_pod_one_on_demand(clock: SteppedClock) -> None:
+    lost = refusing(Says(drop=True))
+    async with pods.runpod_saying(lost, clock) as (runpod, wire):
+        with pytest.raises(errors.Ambiguous):
+            await runpod.rent(PAIR, BID, LABEL)
+        clock.advance(200.0)
+        row = pods.pod(createdAt=clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), cost=0.80)
+        clock.advance(200.0)
+        page = Says(b"<html>404</html>", 404)
+        wire.answers = lambda seen: page if seen.path == "/graphql" else pods.listing(row)(seen)
+        with pytest.raises(errors.Unavailable):
+            await runpod.instances()
+        wire.answers = pods.listing(row, told=[told()])
+        assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
+
+
 async def test_a_fresh_pod_of_ours_that_graphql_does_not_show_yet_may_be_at_a_bid(clock: SteppedClock) -> None:
     lost = refusing(Says(drop=True))
     async with pods.runpod_saying(lost, clock) as (runpod, wire):

@@ -24,6 +24,10 @@ class Retired(Exception):
     """The market took this question away; the text says what of it."""
 
 
+class NotThere(Retired):
+    """There is no such route; not the farewell that was announced (410), and a proxy says it as well."""
+
+
 class _Extensions(msgspec.Struct):
     code: str = ""
 
@@ -111,8 +115,10 @@ def _decoded(reply: transport.Reply) -> _Body | None:
 
 
 def _refuse_retired(reply: transport.Reply, found: _Body | None) -> None:
-    if reply.status in {_GONE, _MISSING}:
+    if reply.status == _GONE:
         raise Retired(f"GraphQL answers HTTP {reply.status}")
+    if reply.status == _MISSING:
+        raise NotThere(f"GraphQL answers HTTP {reply.status}")
     is_schema = found is not None and (_VALIDATION in _codes(found) or "cannot query field" in _said(found).casefold())
     if reply.status == _BAD and is_schema and found is not None:
         raise Retired(_said(found))

@@ -31,6 +31,8 @@ ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """A question that was taken away is asked again this seldom: the market may have been mending something."""
 HISTORY_KEPT_SECONDS = 4.0
 """What GraphQL told serves the looks of one cycle, as long as the listing agrees with it."""
+NOT_THERE_ANSWERS = 2
+"""So many answers in a row that there is no GraphQL are believed: one alone may be a proxy's."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
 _EXITED = "EXITED"
@@ -60,6 +62,7 @@ class RunPodMarket:
         self._at_a_bid: dict[str, UsdPerHour] = {}
         self._account_id = ""
         self._no_graph_until: float | None = None
+        self._not_there = 0
         self._dropped_rows = 0
 
     @property
@@ -202,11 +205,22 @@ class RunPodMarket:
         return self._no_graph_until is None or self._clock.monotonic() >= self._no_graph_until
 
     async def _ask_account(self) -> Account:
-        data, reply = await self._client.ask_graph(history.QUESTION, {})
+        data, reply = await self._ask_graph()
         found = _myself(data)
         self._told, self._told_at = history.pods(data["myself"]), self._clock.monotonic()
         self._account_id, self._no_graph_until = found.id, None
         return Account(found.id, bill.credit(found.clientBalance), hints.market_time(reply))
+
+    async def _ask_graph(self) -> tuple[Any, transport.Reply]:
+        try:
+            answered = await self._client.ask_graph(history.QUESTION, {})
+        except graph.NotThere as error:
+            self._not_there += 1
+            if self._not_there < NOT_THERE_ANSWERS:
+                raise errors.Unavailable(f"{error}; it is asked again before it is taken for gone.") from None
+            raise
+        self._not_there = 0
+        return answered
 
     async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
         """Ask GraphQL about the pods; without an answer go on only where none of them can be at a bid."""
