@@ -145,6 +145,7 @@ class App:
         """Run one cycle, or return None where an order to end something cut it short."""
         async with self._turn:
             try:
+                await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
                 await self._keep_in_step()
             except LedgerError as error:
@@ -183,10 +184,7 @@ class App:
             await halting.end(self.ledger, self.clock.now(), who)
             return []
         if verb == "kill":
-            try:
-                await halting.begin(self.ledger, self.clock.now(), who, keep_disks=keep_disks)
-            except LedgerError:
-                self.stop_writing(f"a kill by {who} that could not be written down: it ends when the program does")
+            await halting.begin(self.ledger, self.clock.now(), who, keep_disks=keep_disks)
         self._cycle.hurry.now()
         async with self._turn:
             """A cycle that was renting when the order came ends first: its lease is among those to stop."""

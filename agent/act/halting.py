@@ -1,37 +1,54 @@
-"""Write down that a person stopped all spending, and that the stop is over."""
+"""A person's stop of all spending: it holds from the word on, and is written down as soon as the ledger takes it."""
 
 from datetime import datetime
 
+import structlog
+
 from agent.decide import halt
+from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
+from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger
+
+log = structlog.get_logger("gpubid.halting")
 
 
 async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = False) -> None:
-    """Let nothing be rented, raised or started until `end`.
+    """Let nothing be rented, raised or started until `end`; what cannot be written down now is owed to the ledger."""
+    until = halt.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
+    kinds = (halt.EVERYTHING, halt.KEEPS_DISKS) if keep_disks else (halt.EVERYTHING,)
+    ledger.owed = tuple(Cooldown(*kind, until, f"a kill by {who}") for kind in kinds)
+    try:
+        await settle(ledger, now)
+    except LedgerError as error:
+        log.error("kill.unwritten", code=error.code.value, reason=error.sentence)
+
+
+async def settle(ledger: Ledger, now: datetime) -> None:
+    """Write down a stop that the ledger has not taken yet.
 
     Raises:
-        LedgerError: it could not be written down.
+        LedgerError: it could not be written down; it holds all the same.
     """
-    until = halt.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
+    if not ledger.owed:
+        return
     async with ledger.transaction() as tx:
-        tx.add_cooldown(*halt.EVERYTHING, until, f"a kill by {who}")
-        if keep_disks:
-            tx.add_cooldown(*halt.KEEPS_DISKS, until, f"a kill by {who}")
-        else:
-            tx.lift_cooldown(*halt.KEEPS_DISKS)
-        tx.append_event(
-            Event(at=now, kind="operator.halted", reason_code="kill", reason=f"all spending stopped by {who}")
-        )
+        tx.lift_cooldown(*halt.KEEPS_DISKS)
+        for rest in ledger.owed:
+            tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+        stopped = f"all spending stopped by {ledger.owed[0].code}"
+        tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=stopped))
+    ledger.owed = ()
 
 
 async def end(ledger: Ledger, now: datetime, who: str) -> None:
     """End a stop of all spending.
 
     Raises:
-        LedgerError: it could not be written down.
+        LedgerError: it could not be written down; the stop holds on.
     """
     async with ledger.transaction() as tx:
         tx.lift_cooldown(*halt.EVERYTHING)
         tx.lift_cooldown(*halt.KEEPS_DISKS)
         tx.append_event(Event(at=now, kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
+    ledger.owed = ()

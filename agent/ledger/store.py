@@ -9,11 +9,13 @@ import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from agent.clock import Clock
+from agent.domain.cooldown import Cooldown
 from agent.ledger import beside, decisions, hosts, looks, migrate, prices, recall, schema, shadows
 from agent.ledger.connection import Wire
 from agent.ledger.errors import Code, LedgerError
@@ -34,6 +36,8 @@ class Ledger:
         """The tables are new although the fleet is not: what was spent before is unknown until it is settled."""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
+        self.owed: tuple[Cooldown, ...] = ()
+        """What a person ordered and no commit has taken yet: it holds in place of all rests of its scope."""
         self._clock = clock
         self._lock = lock
         self._wire = wire
@@ -64,8 +68,13 @@ class Ledger:
         return ledger
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
-        """Return what is remembered at `now`; without SQL, and the same object while nothing changed."""
-        return self._memory.recollection(now or self._clock.now())
+        """Return what is remembered at `now`, and what is owed; without SQL, the same object while nothing changed."""
+        known = self._memory.recollection(now or self._clock.now())
+        if not self.owed:
+            return known
+        scopes = {rest.scope for rest in self.owed}
+        others = (rest for rest in known.cooldowns if rest.scope not in scopes)
+        return replace(known, cooldowns=(*others, *self.owed))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

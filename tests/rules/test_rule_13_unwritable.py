@@ -148,3 +148,29 @@ def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
         assert world.orders[-1].kind is IntentKind.RELEASE
 
     play(story, seed=seed, tuned={"patient": Tuned("patient", quits, PatientParams(), "q")})
+
+
+@given(seed=seeds, keep=st.booleans(), minutes=st.sampled_from([0, 2, 30]))
+def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: int, *, keep: bool) -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        await let_write(world, may=False)
+        with pytest.raises(LedgerError):
+            await world.app.obey("kill", set(), "a test", keep_disks=keep)
+        await cycles(world, 5)
+        await let_write(world, may=True)
+        orders = len(world.orders)
+        await cycles(world, minutes)
+        assert len(await world.events("operator.halted")) == (1 if minutes else 0)
+        assert not [order for order in world.orders[orders:] if order.kind.is_paying]
+        assert not any(contract.holds_gpu for contract in world.live())
+        if not minutes:
+            # The ledger is read anew by whoever comes first.
+            with pytest.raises(LedgerError):
+                await world.app.obey("lift", set(), "a test", keep_disks=False)
+        await world.app.obey("lift", set(), "a test", keep_disks=False)
+        await cycles(world, 90)
+        assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
+
+    play(story, seed=seed, workloads=(work(slots=1),))
