@@ -42,7 +42,7 @@ def test_a_story_shrinks_to_what_it_takes_to_fail() -> None:
 
 @pytest.mark.nightly
 def test_two_hundred_seeds_hold() -> None:
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+    with concurrent.futures.ProcessPoolExecutor(2, initializer=disasters.ready) as pool:
         verdicts = list(pool.map(disasters.lived, SEEDS, chunksize=4))
     failed = [(seed, each.broken) for seed, each in zip(SEEDS, verdicts, strict=True) if each.broken is not None]
     assert not failed, "\n\n".join(disasters.told(seed, broken) for seed, broken in failed[:2])
