@@ -1,6 +1,7 @@
 """One pass: observe, reconcile, record, plan, act. Start-up and crash recovery are this same pass."""
 
 import contextlib
+import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -36,6 +37,7 @@ from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
+from agent.ledger.recollection import Recollection
 from agent.ledger.store import Ledger
 from agent.observe import recall, snapshot
 from agent.observe.hurry import Hurry
@@ -128,6 +130,7 @@ class Cycle:
         self._known_since: dict[str, datetime] = {}
         self._risks: risk.Risks = {}
         self._typical: dict[tuple[GpuModel, int], float] = {}
+        self._built: tuple[tuple[datetime, float], tuple[object, ...], Fleet] | None = None
 
     async def run(self) -> Pass:
         """Do one pass.
@@ -258,11 +261,18 @@ class Cycle:
         return found
 
     async def _fleet(self, rules: Rules) -> Fleet:
+        """Return everything known now; the fleet of the last call where neither time nor any part has moved."""
+        instant = now, _ = self._clock.now(), self._clock.monotonic()
+        known = self._ledger.recollection(now)
+        parts = (rules.workloads, known, self._typical, *(poller.view for poller in self._pollers))
+        if self._built is None or self._built[0] != instant or not all(map(operator.is_, self._built[1], parts)):
+            self._built = instant, parts, await self._build_fleet(rules, known, *instant)
+        return self._built[2]
+
+    async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
-        now = self._clock.now()
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        instant = snapshot.Instant(now, self._clock.monotonic(), self._started_at, self._known_since, self._typical)
-        known = self._ledger.recollection(instant.now)
+        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
