@@ -98,13 +98,17 @@ class Poller:
             self._failed(error)
         else:
             self._recovered()
-        self.view = replace(self.view, not_sold=dict(self.market.not_sold()))
+        not_sold = self.market.not_sold()
+        if not_sold != self.view.not_sold:
+            self.view = replace(self.view, not_sold=dict(not_sold))
         return self.view
 
     async def sight(self, targets: Sequence[Target]) -> MarketView:
         """Probe what is worth it; return the view with what was seen."""
         if self.prober is not None:
-            self.view = replace(self.view, sightings=await self.prober.look(targets))
+            sightings = await self.prober.look(targets)
+            if sightings != self.view.sightings:
+                self.view = replace(self.view, sightings=sightings)
         return self.view
 
     async def look_closer(self, instance_ids: Iterable[str]) -> MarketView:
