@@ -335,7 +335,7 @@ class App:
         known, workloads = self.ledger.recollection(self.clock.now()), self.rules.workloads
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
         renamed = reload.renamed_words(known.cooldowns, workloads)
-        if not renamed and all(before == after for before, after in stepped):
+        if not renamed and all(before is after or before == after for before, after in stepped):
             return
         async with self.ledger.transaction() as tx:
             for _, after in stepped:

@@ -141,6 +141,8 @@ def _doubted(fleet: Fleet, held: Lease, row: Instance) -> Lease:
 
 
 def _without_doubt(held: Lease) -> Lease:
+    if held.doubted_rate is None and held.doubted_since is None and not held.doubted_listings:
+        return held
     return replace(held, doubted_rate=None, doubted_since=None, doubted_listings=0)
 
 

@@ -11,7 +11,6 @@ Invariants:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from agent.decide import price
@@ -58,10 +57,10 @@ def of_host(hosts: Mapping[HostKey, HostRecord], host: HostKey, owner: OwnerKey)
 
 def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:
     """Return the record of all hosts together, decayed."""
-    everything = HostRecord("", "")
+    everything = HostRecord("", "", updated_at=now)
     for record in hosts:
         everything = everything.plus(decayed(record, now))
-    return replace(everything, updated_at=now)
+    return everything
 
 
 def market_hazard(hosts: Iterable[HostRecord], now: datetime) -> float:

@@ -37,7 +37,7 @@ from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned,
 from agent.domain import money, usefulness
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey, HostRecord
+from agent.domain.host import HostKey, HostRecord, decayed
 from agent.domain.intent import IntentKind
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot, Workload
@@ -115,13 +115,14 @@ def _ground(fleet: Fleet) -> Ground:
     # A bid beside an instance of the same account, ours or not, may push that one off its own host.
     listed = {row.host for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
-    everything = learning.total(fleet.hosts.values(), fleet.now)
+    records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
+    everything = learning.total(records.values(), fleet.now)
     return Ground(
         books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
         market_hazard=learning.hazard_of(everything),
-        hosts=learning.pooled(fleet.hosts, fleet.now),
+        hosts=learning.pooled(records, fleet.now),
         everything=everything,
         rivals=rivals.learned(everything),
     )

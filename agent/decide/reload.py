@@ -188,6 +188,8 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
     work = names.get(name)
     if work is None:
         return held
+    if held.slot.workload == name and held.spec_digest:
+        return held
     return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))
 
 

@@ -41,7 +41,9 @@ class Standing:
 
     def spent(self, window: Window) -> Usd:
         """Return what was spent in a window that sums."""
-        return {Window.DAY: self.today, Window.MONTH: self.month}.get(window, self.total)
+        if window is Window.DAY:
+            return self.today
+        return self.month if window is Window.MONTH else self.total
 
     def after(self, decision: Decision, pledge: Usd = money.ZERO) -> "Standing":
         """Return what will be committed once `decision` is carried out; `pledge` is traffic it brings about."""

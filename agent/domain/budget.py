@@ -61,7 +61,11 @@ class Thresholds:
 
     def amount(self, window: Window) -> Usd | None:
         """Return the threshold of a window that sums, None for the rate."""
-        return {Window.DAY: self.per_day, Window.MONTH: self.per_month, Window.TOTAL: self.total}.get(window)
+        if window is Window.DAY:
+            return self.per_day
+        if window is Window.MONTH:
+            return self.per_month
+        return self.total if window is Window.TOTAL else None
 
 
 SUMS = (Window.DAY, Window.MONTH, Window.TOTAL)

@@ -111,8 +111,11 @@ class HostRecord:
 
     def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
         """Return this record with the counts of another added at a weight."""
-        return replace(
-            self,
+        return HostRecord(
+            self.market,
+            self.host_id,
+            self.owner_id,
+            updated_at=self.updated_at,
             running_seconds=self.running_seconds + weight * other.running_seconds,
             interruptions=self.interruptions + weight * other.interruptions,
             starts_ok=self.starts_ok + weight * other.starts_ok,
