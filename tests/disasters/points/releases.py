@@ -4,9 +4,14 @@ from collections.abc import Callable, Iterator
 
 from tests.disasters.orders import Order
 from tests.disasters.sight import Broken
+from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
 
 LATELY_SECONDS = 3600.0
+LIES_TO_BELIEVE = 2
+"""So many answers that agree are believed: what the market tells so often nobody could find out to be untrue."""
+TERMS = frozenset({"host", "price"})
+"""Lies about what a rent is read back by."""
 
 
 class Releases:
@@ -18,6 +23,7 @@ class Releases:
         self._is_capped = is_capped
         self._pending: list[tuple[Box, bool]] = []
         self._ran: dict[tuple[str, str], float] = {}
+        self._lies: list[tuple[float, str]] = []
         self._now = 0.0
         self.judged = 0
 
@@ -35,6 +41,11 @@ class Releases:
 
     def _ran_lately(self, box: Box) -> bool:
         return self._now - self._ran.get((box.market, box.instance_id), -LATELY_SECONDS) < LATELY_SECONDS
+
+    def hear(self, now: float, strike: Strike) -> None:
+        """Take in what went wrong with an answer."""
+        if strike.fault in TERMS:
+            self._lies.append((now, strike.market))
 
     def see(self, now: float) -> None:
         """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
@@ -57,7 +68,8 @@ class Releases:
             # What a person ordered goes on although it could not be written down (rule 13).
             return "" if box.label and self._ordered(box.label.slot.workload) else "no reason is recorded"
         if code.startswith("mismatch"):
-            return f"recorded is {code!r}, and it is what was rented"
+            lies = sum(market == box.market and at >= box.thing.created for at, market in self._lies)
+            return "" if lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
             return "" if code == "spare_not_worth" else f"recorded is {code!r}, and its slot runs nowhere else"
         slot = box.label.slot.workload if box.label else ""
