@@ -76,14 +76,19 @@ def _kill(*, keep: bool) -> Callable[[Deed, "Player"], Awaitable[None]]:
     return killed
 
 
-async def _lift(_: Deed, player: "Player") -> None:
+async def _lift(deed: Deed, player: "Player") -> None:
     if player.app is None:
         return
+    app = player.app
     try:
-        await player.app.obey("lift", set(), WHO, keep_disks=False)
+        await app.obey("lift", set(), WHO, keep_disks=False)
+    except Death:
+        # It may have been written down or not. The person hears no answer and gives it again.
+        player.again(deed)
+        raise
     finally:
         # A lift that is told as failed may have been written down.
-        if not halt.is_on(player.app.ledger.recollection().cooldowns, player.app.clock.now()):
+        if not halt.is_on(app.ledger.recollection().cooldowns, app.clock.now()):
             player.end_kill()
 
 

@@ -178,6 +178,13 @@ class Player:
             await life.app.ledger.close()
         self._is_down(seconds)
 
+    def _repeat_kill(self, life: Life) -> None:
+        """A kill that was never written down ends with the program; whoever gave it was told so, and gives it again."""
+        if life.app.ledger.owed:
+            self.end_kill()
+            is_keeping = len(life.app.ledger.owed) > 1
+            self.again(Deed(self._cycle, "kill_keep" if is_keeping else "kill"))
+
     def _is_down(self, seconds: float) -> None:
         self._down_until = self.stage.clock.time() + seconds
 
