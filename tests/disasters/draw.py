@@ -28,8 +28,10 @@ LISTING_LIES = ("id", "label", "price", "state", "host", "twice", "missing_row",
 LOOK_LIES = ("price", "state", "host", "label", "http_404")
 RENT_LIES = ("wrong_id", "refused_with_id", "no_id")
 RELEASE_LIES = ("refused", "gone")
-WAITS = (0.0, 1.0, 30.0, 600.0, 31_536_000.0, -1.0, -2.0)
-"""What Retry-After says; -1 is "inf", -2 is no number at all."""
+ENDLESS, NO_NUMBER = -1.0, -2.0
+"""A Retry-After that says "inf", and one that says no number at all."""
+WAITS = (0.0, 1.0, 30.0, 600.0, 31_536_000.0, ENDLESS, NO_NUMBER)
+"""What Retry-After says."""
 FACTORS = (1000.0, 0.1, 1.3, 0.0, -1.0, -2.0, -3.0)
 """What a price is multiplied by; -1 is no number, -2 a text, -3 leaves the field out."""
 VERBS = ("pause", "resume", "drain", "undrain", "release", "lock", "done", "kill_workload")

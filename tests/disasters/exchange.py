@@ -15,11 +15,12 @@ from agent.clock import SteppedClock
 from agent.ledger.errors import Code, LedgerError
 from agent.markets.exchange import Lost, NeverLeft, Reply, Request
 from tests.disasters import lies, orders
+from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
 from tests.disasters.story import Strike
 
 PAGE = b"<html><body><h1>nginx</h1></body></html>"
-RETRY = {-1.0: "inf", -2.0: "soon"}
+RETRY = {ENDLESS: "inf", NO_NUMBER: "soon"}
 BEFORE = frozenset(
     {"never_left", "lost_before", "http_500", "html_403", "throttled", "http_401", "http_404", "death_before"}
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent.config.settings import Config
 from agent.domain.workload import Workload
+from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
 from tests.disasters.points.known import Known
 from tests.disasters.points.money import Money
@@ -97,7 +98,7 @@ class Judge:
         """Return the markets whose searches are closed by what one of their answers said."""
         for strike in sight.struck:
             if strike.place == "search" and strike.fault == "throttled":
-                seconds = strike.amount if strike.amount >= 0 else 0.0
+                seconds = {ENDLESS: MOST_CLOSED_SECONDS, NO_NUMBER: 0.0}.get(strike.amount, strike.amount)
                 until = sight.now + min(seconds, MOST_CLOSED_SECONDS)
                 self._closed_until[strike.market] = max(until, self._closed_until.get(strike.market, 0.0))
         return frozenset(market for market, until in self._closed_until.items() if until > sight.now)
@@ -116,7 +117,7 @@ class Judge:
         return "a market fault" if sight.now - self.vanished_at < FAULT_SECONDS else ""
 
     def _watch_cap(self, sight: Sight, config: Config) -> None:
-        """See whether what this day really cost has crossed its cap, or what the ledger counts, as point 4 bounds it."""
+        """See whether this day has crossed its cap: by what it really cost, or as the ledger counts it (point 4)."""
         cap = config.limits.per_day
         self._capped_at, self._is_counted_capped = None, False
         if cap is not None and cap.dollars < 100:
