@@ -109,9 +109,9 @@ class _Programme:
         up[0] = down[0] = 0.0
         for step in range(1, steps + 1):
             does_up, does_down = self._does(held_up, held_down)
-            is_done = self._nodes >= step * self._setting.step - _ROUNDING
+            done = int(np.searchsorted(self._nodes, step * self._setting.step - _ROUNDING))
             for costs in (does_up, does_down):
-                costs[:, :, is_done] = 0.0
+                costs[:, :, done:] = 0.0
             place = _place(step)
             if place == int(place):
                 up[int(place)], down[int(place)] = does_up, does_down
@@ -127,23 +127,31 @@ class _Programme:
         for after in (after_up, after_down):
             after[WAIT] = self._waits.apply(after[WAIT])
             after[ON_DEMAND] += np.float32(self._setting.step)
-            after[after > MOST] = NEVER
+            np.copyto(after, NEVER, where=after > MOST)
         return after_up, after_down
 
     def _best(self, up: Costs, down: Costs) -> tuple[Costs, Costs]:
         """Return the least costs by what is held: nothing, on-demand, interruptible."""
         starts_up, starts_down = self._on_demand.apply(up[ON_DEMAND]), self._on_demand.apply(down[ON_DEMAND])
         bids = self._interruptible.apply(up[INTERRUPTIBLE])
-        nothing = np.minimum(np.minimum(up[WAIT], starts_up), bids)
-        on_demand = np.minimum(np.minimum(up[WAIT], up[ON_DEMAND]), bids)
-        interruptible = np.minimum(np.minimum(up[WAIT], starts_up), up[INTERRUPTIBLE])
-        away = np.minimum(down[WAIT], starts_down)
-        away_on_demand = np.minimum(down[WAIT], down[ON_DEMAND])
-        return np.stack((nothing, on_demand, interruptible)), np.stack((away, away_on_demand))
+        held_up, held_down = np.empty_like(up), np.empty_like(down)
+        unbid = np.minimum(up[WAIT], starts_up)
+        np.minimum(unbid, bids, out=held_up[0])
+        np.minimum(up[WAIT], up[ON_DEMAND], out=held_up[1])
+        np.minimum(held_up[1], bids, out=held_up[1])
+        np.minimum(unbid, up[INTERRUPTIBLE], out=held_up[2])
+        np.minimum(down[WAIT], starts_down, out=held_down[0])
+        np.minimum(down[WAIT], down[ON_DEMAND], out=held_down[1])
+        return held_up, held_down
 
     def _aged(self, costs: Costs) -> Costs:
-        older = np.concatenate((costs[:, 1:], costs[:, -1:]), axis=1)
-        return _mixed(self._ages, older, costs)
+        aged = np.empty_like(costs)
+        younger = aged[:, :-1]
+        np.subtract(costs[:, 1:], costs[:, :-1], out=younger)
+        younger *= self._ages[:-1]
+        younger += costs[:, :-1]
+        aged[:, -1] = costs[:, -1]
+        return aged
 
 
 class _Shift:
@@ -151,7 +159,8 @@ class _Shift:
 
     def __init__(self, nodes: npt.NDArray[np.float64], hours: float) -> None:
         wanted = nodes - hours
-        self._is_late = wanted < -_ROUNDING
+        # The nodes rise, so what is late is the first ones.
+        self._late = int(np.count_nonzero(wanted < -_ROUNDING))
         self._is_same = hours == 0
         self._low = np.clip(np.searchsorted(nodes, wanted + _ROUNDING, "right") - 1, 0, len(nodes) - 2)
         share = (wanted - nodes[self._low]) / (nodes[self._low + 1] - nodes[self._low])
@@ -162,10 +171,13 @@ class _Shift:
         """Return costs (..., nodes, models) after the slack is spent."""
         if self._is_same:
             return costs
-        low = costs[..., self._low, :]
-        shifted = _mixed(self._share, costs[..., self._low + 1, :], low)
-        shifted[low > MOST] = NEVER
-        shifted[..., self._is_late, :] = NEVER
+        low = costs.take(self._low, axis=-2)
+        shifted: Costs = costs.take(self._low + 1, axis=-2)
+        shifted -= low
+        shifted *= self._share
+        shifted += low
+        np.copyto(shifted, NEVER, where=low > MOST)
+        shifted[..., : self._late, :] = NEVER
         return shifted
 
 
