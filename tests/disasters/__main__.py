@@ -30,7 +30,6 @@ def quietly() -> None:
 
 def ready() -> None:
     """Make a worker process ready: what it imported is never garbage, and is looked through no more."""
-    quietly()
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 50)
@@ -38,11 +37,13 @@ def ready() -> None:
 
 def lived(seed: int, folder: Path | None = None) -> Verdict:
     """Play the story of a seed."""
+    quietly()
     return play.play(draw.story(seed), folder)
 
 
 def smallest(seed: int, broken: Broken) -> tuple[Story, Broken]:
     """Return the least story of a seed that still fails at the same point, and how it fails."""
+    quietly()
     found = [broken]
 
     def fails(story: Story) -> bool:
