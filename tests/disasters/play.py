@@ -32,6 +32,8 @@ CALM_POLL = 290.0
 """Between two polls of the good weather at the end; steps of at most five minutes."""
 CALM_SECONDS = 3.4 * 3600
 MOST_CALM_CYCLES = 150
+MOST_HURRIED_CYCLES = 60
+"""So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""
 ROOM = 1.3
 """An ask so far under the price of a workload has room for disk, loading and a bid's headroom."""
 OWNERS_TO_SPREAD_OVER = 6
@@ -262,7 +264,7 @@ class Player:
             await self._cycle_of_second()
         broken = broken or self._look(number, began, done)
         self._struck.clear()
-        is_busy = done is not None and done.is_busy
+        is_busy = done is not None and done.is_busy and number < CALM_FROM + MOST_HURRIED_CYCLES
         calm_poll = CALM_POLL if number >= CALM_FROM + 10 else self.story.poll
         poll = calm_poll if number >= CALM_FROM else self.story.poll
         self.stage.clock.advance(max((BUSY_SECONDS if is_busy else poll) - (self.stage.clock.time() - began), 0.1))
