@@ -61,6 +61,7 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
                 _marked(tx, fact, costs, fleet.now)
             elif isinstance(fact, LeaseDisowned):
                 disown.write(tx, fact, rents, fleet.now)
+                add_charges(tx, fact.lease, fact.charges, fleet.now)
             else:
                 _write(tx, fleet, fact)
 

@@ -36,10 +36,14 @@ class IntentSettled:
 
 @dataclass(frozen=True, slots=True)
 class LeaseDisowned:
-    """A lease never was ours: a reply named a foreign instance, so what its rent made is still to be found."""
+    """A lease never was ours: a reply named a foreign instance, so what its rent made is still to be found.
+
+    `charges` count what nobody saw and may have been ours.
+    """
 
     lease: Lease
     sentence: str
+    charges: tuple[Charge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

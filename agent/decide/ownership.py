@@ -11,6 +11,7 @@ Invariants (rule 18):
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from agent.decide import meter
 from agent.decide.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned
 from agent.decide.memory import Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -143,10 +144,13 @@ def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Le
     return held, []
 
 
-def disowned(held: Lease, why: str) -> list[Fact]:
-    """Return that a lease never was ours: the reply to its rent named somebody else's instance, or none."""
+def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
+    """Return that a lease never was ours: the reply to its rent named somebody else's instance, or none.
+
+    `charges` are what it counts all the same, metered up to its `accrued_until`.
+    """
     sentence = f"{held.market} named {held.instance_id} as what we rented, but {why}: nothing is written to it"
-    return [LeaseDisowned(held, sentence), Alert("wrong_instance", held.lease_id, sentence)]
+    return [LeaseDisowned(held, sentence, charges), Alert("wrong_instance", held.lease_id, sentence)]
 
 
 def _is_listed(view: MarketView, held: Lease) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from agent.act import record, sweep
 from agent.decide import limits, losing, meter, plan
 from agent.decide.book import Book
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, Marked
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.decide.meter import Charge
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Hold, Reason
@@ -45,6 +45,16 @@ async def write(desk: Desk, *facts: Fact) -> list[Event]:
 
 async def test_nothing_writes_nothing(desk: Desk) -> None:
     assert await write(desk) == []
+
+
+async def test_what_a_disowned_lease_counts_is_written_and_not_counted_again(desk: Desk) -> None:
+    held = await opened(desk, builders.lease(state=LeaseState.STARTING, proven_at=None))
+    later = replace(held, accrued_until=builders.NOW + timedelta(minutes=5))
+    await write(desk, LeaseDisowned(later, "nowhere", (Charge(held.lease_id, DAY, builders.usd("0.02")),)))
+    (ended,) = await (await desk.ledger.reader()).leases()
+    assert (ended.state, ended.accrued_until) == (LeaseState.ENDED, later.accrued_until)
+    (spent,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
+    assert spent.amount == builders.usd("0.02")
 
 
 async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> None:
