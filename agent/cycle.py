@@ -26,6 +26,7 @@ from agent.decide import (
     risk,
     stops,
     task,
+    turns,
     watching,
 )
 from agent.decide.facts import Alert, Fact, LeaseChanged
@@ -159,10 +160,7 @@ class Cycle:
         try:
             return await self._carry_on(rules, found, facts)
         except LedgerError:
-            await self._end_only(rules, found)
-            if self._unwritten:
-                # What this look showed is not written down: the next one dates it from the look before.
-                self._memory = replace(self._memory, last_seen=last_seen)
+            await self._end_only(rules, found, last_seen)
             raise
 
     async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
@@ -197,13 +195,16 @@ class Cycle:
         beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
         return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
 
-    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation) -> None:
+    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""
         self._said = set()
         with contextlib.suppress(LedgerError):
             # One write may fail and the next not: what an order ends would then be metered without what was just seen.
             await record.record_again(self._ledger, await self._fleet(rules), self._unwritten)
             self._unwritten = ()
+        if self._unwritten:
+            # What this look showed is not written down: the next one dates it from the look before.
+            self._memory = replace(self._memory, last_seen=last_seen)
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
         planned = await self._plan(fleet, rules, found)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
@@ -223,6 +224,7 @@ class Cycle:
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
             decisions = due.last_orders(fleet, limits.standing(fleet), rules.caps)
+        self._executor.see(turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation) -> plan.Plan:

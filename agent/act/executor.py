@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
 from agent.act.stopping import Stopping
+from agent.decide.turns import Look
 from agent.domain.decision import Decision, Hold, Pause, Release, slot_of
 from agent.domain.intent import Intent
 from agent.domain.workload import Workload
@@ -21,6 +22,10 @@ class Executor:
         self._journal = journal
         self._stopping = Stopping(journal, journal.clock)
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
+
+    def see(self, looks: Mapping[str, Look]) -> None:
+        """Learn when each lease was last seen and what its market recorded: what ends is metered up to its end."""
+        self._journal.looks = looks
 
     def hasten(self) -> None:
         """Try ending calls at once that failed a moment ago, where the market has not closed them: a person asks."""

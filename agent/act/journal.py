@@ -8,7 +8,7 @@ Invariants:
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,7 +17,7 @@ import structlog
 from agent.act import crashpoint, proof, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
-from agent.decide import outcomes, resting
+from agent.decide import meter, outcomes, resting, turns
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.event import Event
@@ -59,6 +59,8 @@ class Journal:
         self._reopens: dict[str, datetime] = {}
         self._new_id = new_id
         self._denial = denial
+        self.looks: Mapping[str, turns.Look] = {}
+        """The last look at each lease, by its id, as the last cycle had it."""
         self._naming = asyncio.Lock()
         """Held from the look whether a reply names what had a lease to the lease that it opens."""
 
@@ -278,7 +280,8 @@ class Journal:
             outcome = outcomes.rented(intent, decision, instance_id, now)
         else:
             promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
-            outcome = outcomes.written(decision, now, promise, ready, is_accepted=is_accepted)
+            ends = self._ends(decision, now)
+            outcome = outcomes.written(decision, now, promise, ready, is_accepted=is_accepted, ends=ends)
         async with self._ledger.transaction() as tx:
             tx.advance_intent(
                 intent.intent_id,
@@ -298,6 +301,13 @@ class Journal:
             tx.append_event(_event(outcome.kind, intent, decision, outcome.lease.host_id, now))
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
+
+    def _ends(self, decision: Decision, now: datetime) -> Sequence[meter.Turn]:
+        """Return how the billing of what is ended now turned since it was metered last."""
+        if not isinstance(decision, Pause | Release):
+            return ()
+        held = decision.lease
+        return turns.to_the_end(held, self.looks.get(held.lease_id, turns.Look(held.accrued_until)), now)
 
     async def _rejected(
         self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str

@@ -21,6 +21,7 @@ GONE_AFTER = 120.0
 """Seconds between the two complete listings that must lack an instance."""
 FAULT_PATIENCE = 3600.0
 """Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
+LISTED_NOWHERE = "it lists no such instance"
 
 
 def find(
@@ -81,22 +82,28 @@ def _absence_facts(
         return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")]
     last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
     if is_denied(view, held.instance_id):
-        ordered = release_in_doubt(fleet, held)
-        if ordered is not None:
-            return [_gone(fleet, view, held, (last_seen, ordered.sent_at or ordered.recorded_at), listed_at)]
         waited = view.listed_monotonic - absence.monotonic
         missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
         if held.state is LeaseState.MISSING:
             # A restart forgets which listing lacked it first; the ledger does not.
             missed_at = min(missed_at, held.state_since)
+        if release_in_doubt(fleet, held) is not None:
+            # Nobody knows when the market carried it out: an answer may take as long as the process was dead.
+            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
         if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
-                return ownership.disowned(held, "it lists no such instance")
+                return _never_seen(fleet, view, held, (last_seen, missed_at))
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
     if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return []
     missing = replace(held, state=LeaseState.MISSING, state_since=listed_at)
     return [LeaseChanged(held, missing, "lease.missing")]
+
+
+def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
+    """A reply named it and no listing ever had it: it may have been ours and ended, so it counts like one that did."""
+    gone = _gone(fleet, view, held, between, fleet.now)
+    return ownership.disowned(replace(held, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
 
 
 def _gone(
@@ -105,7 +112,7 @@ def _gone(
     """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
-    ends = turns.recorded(held, view.events, missed_at)
+    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)
     # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
     stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), last_seen)
     is_release = held.state is LeaseState.RELEASING

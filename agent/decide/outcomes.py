@@ -1,5 +1,6 @@
 """What a lease becomes when the market has said yes; each function is pure and dates the change at `now`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -67,20 +68,26 @@ def written(
     ready: Readiness = Readiness(),  # noqa: B008 - frozen
     *,
     is_accepted: bool = True,
+    ends: Sequence[meter.Turn] = (),
 ) -> Outcome:
-    """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued."""
+    """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued.
+
+    `ends` are the turns of the billing, up to `now`, of what is paused or released.
+    """
     if isinstance(decision, Rebid):
         return _rebid(decision, now, phases.Promise(checkpoint, ready))
     if isinstance(decision, Resume):
         return _resumed(decision, now, phases.Promise(checkpoint, ready), is_accepted=is_accepted)
     if isinstance(decision, Pause | Release):
-        return _stopped(decision, now, checkpoint, ready)
+        return _stopped(decision, now, phases.Promise(checkpoint, ready), ends)
     raise TypeError(f"no lease is written by {type(decision).__name__}")
 
 
-def _accrued(held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran) -> tuple[meter.Charge, ...]:
+def _accrued(
+    held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
+) -> tuple[meter.Charge, ...]:
     """Return what a lease cost up to our own write on it: what we stop ourselves is not lost."""
-    return (*meter.accrue(held, now), *phases.charges(phases.split(held, now, (), promised, ran)))
+    return (*meter.accrue(held, now, ends), *phases.charges(phases.split(held, now, ends, promised, ran)))
 
 
 def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
@@ -114,13 +121,15 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
     return Outcome(after, charges, "lease.starting" if is_accepted else "lease.queued")
 
 
-def _stopped(decision: Pause | Release, now: datetime, checkpoint: Checkpoint, ready: Readiness) -> Outcome:
+def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise, ends: Sequence[meter.Turn]) -> Outcome:
     held = decision.lease
-    ran = phases.Ran(held.run_since, max(now, held.accrued_until))
-    charges = list(_accrued(held, now, phases.Promise(checkpoint, ready), ran))
+    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
+    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), now)
+    ran = phases.Ran(held.run_since, max(stopped_at, held.accrued_until))
+    charges = list(_accrued(held, now, promised, ran, ends))
     if held.run_since is not None:
-        useful = meter.stretch_seconds(held, now, checkpoint, ready, is_lost=False)
-        charges.append(meter.Charge(held.lease_id, now.date(), useful_seconds=useful))
+        useful = meter.stretch_seconds(held, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
+        charges.append(meter.Charge(held.lease_id, stopped_at.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
     # A release is a promise: an instance that is only stopped for the time being stays due for it.
     is_leaving = is_release or held.state is LeaseState.RELEASING

@@ -97,10 +97,11 @@ def _market(
     facts: list[Fact] = []
     for lease in present:
         row = rows[lease.instance_id]
-        over = unseen.changes(fleet, view, lease, row, _lost, _updated)
+        shown = turns.as_shown(view, row)
+        over = unseen.changes(fleet, shown, lease, row, _lost, _updated)
         facts += over
         held_now = over[-1].after if over else lease
-        fact, suspicion = _present(fleet, view, listed_at, memory, held_now, row)
+        fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
         if suspicion is not None:
             suspicions[lease.lease_id] = suspicion
         if fact is not None:

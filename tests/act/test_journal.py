@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from agent.decide import cooldown, outcomes
+from agent.decide import cooldown, outcomes, turns
 from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Resume
 from agent.domain.intent import IntentState
 from agent.domain.lease import Bills, LeaseState
@@ -317,3 +318,14 @@ async def test_a_queued_resume_stays_paused(desk: Desk) -> None:
         held.state_since,
         "lease.queued",
     )
+
+
+async def test_a_release_is_metered_by_what_the_market_recorded_since_the_last_look(desk: Desk) -> None:
+    """Nobody had listed it since it was rented, and the record tells that it started: its GPU counts from there."""
+    held = await desk.rented()
+    await desk.advance(1800)
+    started = builders.event("started", instance_id=held.instance_id, at=desk.clock.now() - timedelta(minutes=10))
+    desk.journal.looks = {held.lease_id: turns.Look(held.accrued_until, (started,))}
+    await desk.send(Release(held, WHY))
+    (spent,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
+    assert spent.running_seconds == pytest.approx(600)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import absence
-from agent.decide.facts import Alert, LeaseChanged
+from agent.decide import absence, reconcile
+from agent.decide.facts import Alert, LeaseChanged, LeaseDisowned
 from agent.decide.memory import Memory
 from agent.domain.instance import InstanceState
+from agent.domain.intent import IntentKind, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import ALLOWED, Bills, Lease, LeaseState
 from agent.domain.money import UsdPerHour
@@ -28,6 +29,7 @@ from tests.support.listings import (
     kinds,
     missed,
     seen,
+    world,
 )
 
 
@@ -116,6 +118,28 @@ def test_a_release_in_doubt_ends_only_with_proof_and_counts_its_last_stretch() -
     fact = changed(next(result for result in missed((held,), 30, **DENIED) if kinds([result])))
     assert (fact.kind, fact.cause) == ("lease.released", None)
     assert sum(charge.useful_seconds for charge in fact.charges) == 3540
+
+
+def test_a_release_without_an_answer_counts_up_to_the_listing_that_lacks_it() -> None:
+    """When the market carried it out nobody knows: not when it was sent."""
+    held = builders.lease(state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK, accrued_until=builders.ago(minutes=30))
+    sent = builders.intent(
+        kind=IntentKind.RELEASE, lease_id="vast-1", sent_at=builders.ago(minutes=29), state=IntentState.IN_DOUBT
+    )
+    fleet = replace(world((held,), **DENIED), intents=(sent,))
+    (fact,) = (fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged))
+    assert (fact.kind, fact.after.accrued_until) == ("lease.released", NOW)
+    assert sum(charge.running_seconds for charge in fact.charges) == 30 * 60
+
+
+def test_what_was_rented_and_never_listed_counts_as_if_it_had_run() -> None:
+    """The reply named it and no listing ever had it: its host may be gone, so it is disowned and counted."""
+    rented = builders.ago(minutes=10)
+    fresh = builders.lease(state=LeaseState.STARTING, has_run=False, proven_at=None, accrued_until=rented)
+    results = missed((fresh,), 12, **DENIED)
+    fact = next(fact for result in results for fact in result.facts if isinstance(fact, LeaseDisowned))
+    assert fact.lease.accrued_until == NOW + POLL
+    assert sum(charge.running_seconds for charge in fact.charges) == 600 + POLL.total_seconds()
 
 
 def test_a_release_stays_one_whatever_the_row_says() -> None:

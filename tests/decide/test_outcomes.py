@@ -56,6 +56,14 @@ def test_what_we_stop_ourselves_is_useful_to_its_end() -> None:
     assert useful(late.charges)[0] == 40 * 60
 
 
+def test_what_ends_is_metered_by_the_turns_since_it_was_metered_last() -> None:
+    """Outbid ten minutes ago and given back five minutes ago, unseen: its stretch of work ended with the first."""
+    turns = ((LATER - timedelta(minutes=10), Bills.DISK), (LATER - timedelta(minutes=5), Bills.GPU_AND_DISK))
+    made = outcomes.written(Release(builders.lease(), WHY), LATER, KEEPS, ends=turns)
+    assert sum(one.running_seconds for one in made.charges) == 25 * 60
+    assert useful(made.charges) == (79 * 60, 20 * 60 * 1_000_000)
+
+
 def test_a_release_bills_nothing_any_more_and_says_why() -> None:
     made = outcomes.written(Release(builders.lease(), WHY), LATER, KEEPS)
     assert made.kind == "lease.released_by_us"

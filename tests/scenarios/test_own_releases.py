@@ -7,7 +7,7 @@ from tests.support.world import rehearsed, work
 
 
 async def test_a_release_without_an_answer_is_confirmed_by_what_the_market_denies(tmp_path: Path) -> None:
-    """Killed in mid-reply: after half an hour in which no daemon ran, the release is done and was metered up to it."""
+    """Killed in mid-reply: after half an hour in which no daemon ran the release is done, nobody knows since when."""
     async with rehearsed(tmp_path, workloads=(work(),)) as world:
         held = await world.until_running()
         weather = world.weather("reset", when="after", route="DELETE /instances")
@@ -22,7 +22,7 @@ async def test_a_release_without_an_answer_is_confirmed_by_what_the_market_denie
         assert [intent.state for intent in releases] == [IntentState.CONFIRMED]
         assert held.lease_id not in {lease.lease_id for lease in world.leases()}
         charged = sum(sum(contract.charged.values()) for contract in world.contracts())
-        assert charged - 0.01 <= await world.spend() <= charged + held.billing_rate.dollars * 60 / 3600
+        assert charged - 0.01 <= await world.spend() <= charged + held.billing_rate.dollars * 36 / 60
 
 
 async def test_several_releases_of_ours_at_once_are_no_market_fault(tmp_path: Path) -> None:

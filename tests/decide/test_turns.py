@@ -1,0 +1,84 @@
+"""When billing turned: by the market's record where it tells, else on the side that counts more."""
+
+from typing import Any
+
+import pytest
+
+from agent.decide import meter, turns
+from agent.decide.memory import Memory, Suspicion
+from agent.domain.instance import InstanceState
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, LeaseState
+from tests.support import builders
+from tests.support.listings import NOW
+
+STARTED = builders.ago(hours=4)
+SEEN = builders.ago(hours=3)
+STARTS = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
+
+
+def gpu_hours(held: Any, ends: list[meter.Turn]) -> float:
+    return sum(charge.running_seconds for charge in meter.accrue(held, NOW, ends)) / 3600
+
+
+@pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING])
+def test_a_start_under_way_counts_from_the_last_look(state: LeaseState) -> None:
+    held = builders.lease(state=state, accrued_until=STARTED, bills=Bills.DISK)
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 3
+
+
+def test_a_start_that_the_record_dates_counts_from_there() -> None:
+    events = (
+        builders.event("started", at=builders.ago(hours=2)),
+        builders.event("outbid", at=builders.ago(hours=1)),
+    )
+    assert gpu_hours(STARTS, turns.to_the_end(STARTS, turns.Look(SEEN, events), NOW)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"paused_by_us": True},
+        {"interrupted_by": Cause.OUTBID},
+        {"has_failed": True},
+        {"state": LeaseState.PAUSED},
+        {"bills": Bills.NOTHING},
+    ],
+    ids=str,
+)
+def test_what_was_stopped_counts_as_stopped(changes: dict[str, Any]) -> None:
+    held = builders.lease(**{"state": LeaseState.RELEASING, "accrued_until": STARTED, **changes})
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 0
+
+
+def test_what_runs_counts_to_its_end() -> None:
+    held = builders.lease(accrued_until=STARTED)
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 4
+
+
+def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> None:
+    """Offline, then nobody looked, then the record tells of an outbid alone: it billed its GPU in between."""
+    held = builders.lease(state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=STARTED)
+    view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
+    assert gpu_hours(held, list(change.turns)) == 2
+
+
+def test_the_last_start_of_what_is_loading_goes_on() -> None:
+    """Given back and still loading hours later: it has not billed its GPU since."""
+    told = (builders.event("outbid", at=STARTED), builders.event("resumed", at=SEEN))
+    view = builders.view(events=told)
+    loading = builders.instance(state=InstanceState.LOADING)
+    assert turns.as_shown(view, loading).events == told[:1]
+    assert turns.as_shown(view, builders.instance()) is view
+    assert turns.as_shown(view, builders.instance(2, state=InstanceState.LOADING)) is view
+    assert turns.as_shown(builders.view(events=told[:1]), loading).events == told[:1]
+
+
+def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
+    earlier, later = builders.ago(minutes=9), builders.ago(minutes=1)
+    fleet = builders.fleet(leases=(builders.lease(1), builders.lease(2), builders.lease(3, accrued_until=STARTED)))
+    doubted = Suspicion(LeaseState.PAUSED, later, earlier)
+    memory = Memory(suspicions={"vast-1": doubted}, last_seen={"vast-1": later, "vast-2": later})
+    found = turns.looks(fleet, memory)
+    assert [found[f"vast-{number}"].at for number in (1, 2, 3)] == [earlier, later, STARTED]
