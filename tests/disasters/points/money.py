@@ -21,6 +21,9 @@ GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
 FAULT_SECONDS = 3600.0
 """The patience with several that vanished from one listing."""
+FALL_SECONDS = 900.0
+FALL_LISTINGS = 3
+"""How long, and in how many listings after the first, a listed rate under the agreed one is doubted."""
 SURELY = 1.05
 """Rates are rounded up to the micro-dollar, and a look has its own length."""
 VERIFIED_EVERY = 40
@@ -38,6 +41,7 @@ class Money:
         self._rates: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], float] = {}
         self._agreed: dict[tuple[str, str], float] = {}
+        self._doubted: dict[tuple[str, str], float] = {}
         self._at = truth.now
         self._above = 0.0
         self._below = 0.0
@@ -61,11 +65,25 @@ class Money:
                 self._above += self._open.pop(key) * blind / 3600 * SURELY
             self._looked[market] = sight.now
         self._lied(sight)
-        self._dark(sight)
-
-    def _dark(self, sight: Sight) -> None:
-        """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
         passed, self._at = sight.now - self._at, sight.now
+        self._dark(passed)
+        self._over_asked(sight, passed)
+
+    def _over_asked(self, sight: Sight, passed: float) -> None:
+        """Of a bid over its ask the ask alone is charged, and listed: a fall that is believed late (rule 21)."""
+        for box in self._truth.live:
+            key, bid = (box.market, box.instance_id), getattr(box.thing, "bid", None)
+            gpu = self._truth.gpu_rate(box)
+            if box.market != "vast" or box.label is None or bid is None or not 0 < gpu < bid:
+                continue
+            doubted = self._doubted.get(key, 0.0)
+            if doubted <= FALL_SECONDS + FALL_LISTINGS * self._poll:
+                self._above += (bid - gpu) * passed / 3600 * SURELY
+            # It takes listings to believe it: time in which there was none does not count.
+            self._doubted[key] = doubted + (passed if sight.saw_truly(box.market) else 0.0)
+
+    def _dark(self, passed: float) -> None:
+        """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
         for box in self._truth.live:
             key = (box.market, box.instance_id)
             if box.market != "runpod" or box.label is None:
