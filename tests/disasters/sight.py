@@ -53,6 +53,11 @@ class Sight:
         """Return which markets' listings are fresh."""
         return {poller.view.market: poller.view.is_fresh for poller in self.app.pollers}
 
+    def listed(self, market: str) -> float:
+        """Return when a market was listed last, in the markets' time."""
+        times = (poller.view.listed_at for poller in self.app.pollers if poller.view.market == market)
+        return self.now - max(((self.at - at).total_seconds() for at in times if at is not None), default=0.0)
+
     def saw_truly(self, market: str) -> bool:
         """Tell whether the cycle ended with a complete listing of a market, with no lie in it."""
         is_false = any(each.market == market and each.place in {"listing", "look"} for each in self.struck)

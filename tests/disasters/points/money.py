@@ -40,6 +40,8 @@ class Money:
         self._looked: dict[str, float] = {}
         self._rates: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], float] = {}
+        self._turned: dict[tuple[str, str], tuple[float, float]] = {}
+        """When each open instance first and last turned since it was seen."""
         self._agreed: dict[tuple[str, str], float] = {}
         self._doubted: dict[tuple[str, str], float] = {}
         self._at = truth.now
@@ -55,15 +57,22 @@ class Money:
             rate = turn.rates.gpu + turn.rates.disk
             if box.label is not None:
                 self._open[key] = max(self._open.get(key, 0.0), self._rates.get(key, 0.0), rate)
+                self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
         for market, is_fresh in sight.fresh.items():
             if not is_fresh or not sight.saw_truly(market):
                 continue
-            since = self._looked.get(market, sight.began)
-            for key in [key for key in self._open if key[0] == market]:
+            since, listed = self._looked.get(market, sight.began), sight.listed(market)
+            for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
                 blind = sight.now - since + self._patience(self._truth.boxes[key])
-                self._above += self._open.pop(key) * blind / 3600 * SURELY
-            self._looked[market] = sight.now
+                self._above += self._open[key] * blind / 3600 * SURELY
+                # A cycle may read for minutes after its listing: what turned since then nobody has seen yet.
+                _, last = self._turned.pop(key)
+                if last <= listed:
+                    del self._open[key]
+                else:
+                    self._turned[key] = (last, last)
+            self._looked[market] = listed
         self._lied(sight)
         passed, self._at = sight.now - self._at, sight.now
         self._dark(passed)
