@@ -1,0 +1,96 @@
+"""Sizes and names: a reader must be able to hold a function, a file, a package and the README in his head."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.docs.exceptions import EXCEPTIONS
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ("agent", "strategies", "migrations")
+ADAPTERS = re.compile(r"agent/(markets|simulator)/(vast|runpod)/")
+"""The adapters name their files alike on purpose (CONTRIBUTING.md, "Add a market"): they count as one package."""
+LINES_OF_A_FILE = 400
+LINES_OF_A_FUNCTION = 50
+MODULES_OF_A_PACKAGE = 20
+PACKAGES_WITH_A_NAME = 1
+WORDS_OF_THE_README = 1_500
+
+
+class Size(NamedTuple):
+    """A thing of the source, how large it is, how large it may be, and what to do where it is larger."""
+
+    thing: str
+    amount: int
+    most: int
+    mend: str
+
+    @property
+    def is_too_large(self) -> bool:
+        """Say whether it breaks the rule."""
+        return self.amount > self.most
+
+    def sentence(self) -> str:
+        """Return what is wrong and what to do."""
+        return f"{self.thing}: {self.amount}, at most {EXCEPTIONS.get(self.thing, self.most)}. {self.mend}"
+
+
+def test_nothing_new_is_too_large_or_shares_its_name() -> None:
+    assert [size.sentence() for size in sizes(ROOT) if size.amount > EXCEPTIONS.get(size.thing, size.most)] == []
+
+
+def test_the_list_of_exceptions_only_shrinks() -> None:
+    broken = {size.thing for size in sizes(ROOT) if size.is_too_large}
+    kept = [f"{thing} keeps the rule now: remove it from tests/docs/exceptions.py" for thing in EXCEPTIONS]
+    assert [sentence for thing, sentence in zip(EXCEPTIONS, kept, strict=True) if thing not in broken] == []
+
+
+def test_every_kind_of_offence_is_seen(tmp_path: Path) -> None:
+    package = tmp_path / "agent"
+    (package / "second").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "README.md").write_text("word " * 1_501)
+    for number in range(20):
+        (package / f"module_{number}.py").touch()
+    (package / "long.py").write_text("\n" * 401)
+    (package / "second" / "long.py").write_text("def walk():\n" + "    pass\n" * 50)
+    (tmp_path / "tests" / "test_long.py").write_text("\n" * 401)
+    assert {(size.thing, size.amount) for size in sizes(tmp_path) if size.is_too_large} == {
+        ("README.md", 1_501),
+        ("agent", 21),
+        ("agent/long.py", 401),
+        ("tests/test_long.py", 401),
+        ("agent/second/long.py walk", 51),
+        ("long.py", 2),
+    }
+
+
+def sizes(root: Path) -> Iterator[Size]:
+    """Yield the size of everything that has a limit."""
+    program = sorted(path for folder in PROGRAM for path in (root / folder).rglob("*.py"))
+    for path in (*program, *sorted((root / "tests").rglob("*.py"))):
+        yield from _of_file(path, path.relative_to(root).as_posix())
+    modules = [path.relative_to(root) for path in program if path.name != "__init__.py"]
+    mend = "Move the modules of one idea into a package of their own."
+    for package, count in Counter(path.parent.as_posix() for path in modules).items():
+        yield Size(package, count, MODULES_OF_A_PACKAGE, mend)
+    mend = "Give the newer module a name that no other module of the program has."
+    names = {(path.name, ADAPTERS.sub(r"agent/\1/", path.as_posix())) for path in modules}
+    for name, count in Counter(name for name, _ in names).items():
+        yield Size(name, count, PACKAGES_WITH_A_NAME, mend)
+    words = len((root / "README.md").read_text().split())
+    yield Size("README.md", words, WORDS_OF_THE_README, "Move what is no pitch and no first step to a page of its own.")
+
+
+def _of_file(path: Path, thing: str) -> Iterator[Size]:
+    text = path.read_text()
+    yield Size(thing, text.count("\n"), LINES_OF_A_FILE, "Split the file: one noun or one verb a file.")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield Size(
+                f"{thing} {node.name}", lines, LINES_OF_A_FUNCTION, "Split the function: one thought a function."
+            )
