@@ -41,7 +41,8 @@ def judged(promtool: str, page: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-async def test_the_key_is_nowhere(tmp_path: Path) -> None:
+async def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUBID_COLD", "1")  # the arguments of a forked program are not to be seen
     async with programs.running(tmp_path, "--level", "DEBUG", config=LIVE + ENV) as (market, daemon):
         await until(market.billing, "a rent")
         # Refusals and broken answers are what makes programs talkative.

@@ -4,10 +4,10 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 from agent.act import crashpoint
+from tests.support import launch
 from tests.support.world import Rehearsed
 
 ROOT = Path(__file__).parents[2]
@@ -32,13 +32,12 @@ async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles
         "cycles": cycles,
         "ids": f"{ids}/{place}",
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
+    process = await launch.start(
         "tests.crash.daemon",
         json.dumps(told),
-        cwd=ROOT,
-        env=os.environ | {crashpoint.VARIABLE: place},
+        folder=ROOT,
+        environment=os.environ | {crashpoint.VARIABLE: place},
         stdout=asyncio.subprocess.DEVNULL,
+        stderr=None,
     )
     return await process.wait()

@@ -20,6 +20,7 @@ from typing import Any
 import aiohttp
 
 from agent.simulator.gate import DEFAULT_KEY
+from tests.support import launch
 
 PATIENCE_SECONDS = 120.0
 """How long anything is waited for, which on an idle machine comes within a few."""
@@ -100,14 +101,8 @@ def command(*arguments: str | Path) -> list[str]:
 
 async def gpubid(place: Path, *arguments: str | Path, **changes: str | None) -> Ran:
     """Run a verb in `place` to its end."""
-    process = await asyncio.create_subprocess_exec(
-        *command(*arguments),
-        cwd=place,
-        env=environment(place, **changes),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    words = map(str, arguments)
+    process = await launch.start("agent", *words, folder=place, environment=environment(place, **changes))
     try:
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
     finally:
@@ -188,12 +183,8 @@ class Market:
 async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
     """Start `gpubid simulate` and stop it at the end; of an option that is given twice the last counts."""
     start = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=BEHIND_SECONDS)
-    process = await asyncio.create_subprocess_exec(
-        *command("simulate", "--climate", "calm", "--hosts", "60", "--start", start.isoformat(), *arguments),
-        cwd=place,
-        env=environment(place),
-        stdout=asyncio.subprocess.PIPE,
-    )
+    words = ("simulate", "--climate", "calm", "--hosts", "60", "--start", start.isoformat(), *arguments)
+    process = await launch.start("agent", *words, folder=place, environment=environment(place), stderr=None)
     assert process.stdout is not None
     try:
         urls = json.loads(await asyncio.wait_for(process.stdout.readline(), PATIENCE_SECONDS))
@@ -207,7 +198,7 @@ async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
 class Daemon:
     """`gpubid run` as a process, with the service manager that started it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, manager: socket.socket) -> None:
+    def __init__(self, process: launch.Process, manager: socket.socket) -> None:
         self.process = process
         self.out: list[str] = []
         self.err: list[str] = []
@@ -295,14 +286,8 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.setblocking(False)
         manager.bind(str(address))
-        process = await asyncio.create_subprocess_exec(
-            *command("run", *arguments),
-            cwd=place,
-            env=environment(place, **{"NOTIFY_SOCKET": str(address), **changes}),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        its_own = environment(place, **{"NOTIFY_SOCKET": str(address), **changes})
+        process = await launch.start("agent", "run", *map(str, arguments), folder=place, environment=its_own)
         running = Daemon(process, manager)
         try:
             yield running

@@ -1,0 +1,118 @@
+"""A process that has imported the libraries, and forks into the programs that `launch.py` starts.
+
+1. A forked program is an orphan at once: the process that asked is the parent of orphans and waits for it.
+2. A forked program has its own arguments, folder, environment and files.
+3. Of our code only PURE is imported before the fork: importing that reads no environment, clock or file. All else, the
+   program imports itself.
+"""
+
+import sys
+
+sys.path.pop(0)  # this folder is none of the program's
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import site
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+
+LIBRARIES = (
+    *("aiohttp", "aiohttp.web", "alembic.command", "alembic.config", "alembic.ddl.sqlite", "alembic.runtime.migration"),
+    *(
+        "apscheduler.schedulers.asyncio",
+        "apscheduler.triggers.interval",
+        "jinja2",
+        "jinja2.sandbox",
+        "msgspec",
+        "numpy",
+    ),
+    *("prometheus_client", "pydantic", "pydantic.dataclasses", "rich.console", "rich.table", "sqlalchemy"),
+    *("sqlalchemy.dialects.sqlite", "structlog", "typer", "typer.rich_utils", "typer.main"),
+    *("concurrent.futures", "fractions", "random", "sqlite3", "ssl", "statistics", "tomllib", "uuid"),
+)
+PURE = ("agent.domain", "agent.decide", "agent.config", "agent.simulator")
+MOST_BYTES = 1_000_000
+
+
+def serve(link: socket.socket) -> dict[str, Any] | None:
+    """Fork once for each request; return it in the program that was forked, None where nobody can ask any more."""
+    while True:
+        message, files, _, _ = socket.recv_fds(link, MOST_BYTES, 3)
+        if not message:
+            return None
+        if not (pid := _forked()):
+            link.close()
+            _take(files)
+            return dict(json.loads(message))
+        for file in files:
+            os.close(file)
+        link.send(str(pid).encode())
+
+
+def _forked() -> int:
+    """Fork an orphan; return its process id, and 0 in itself."""
+    there, here = os.pipe()
+    between = os.fork()
+    if not between:
+        if not (pid := os.fork()):
+            os.close(there)
+            os.close(here)
+            return 0
+        os.write(here, str(pid).encode())
+        os._exit(0)
+    os.waitpid(between, 0)
+    pid = int(os.read(there, 32))
+    os.close(there)
+    os.close(here)
+    return pid
+
+
+def _take(files: Sequence[int]) -> None:
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(  # type: ignore[misc]  # noqa: SIM115
+        2, "w", buffering=1, errors="backslashreplace", closefd=False
+    )
+
+
+def become(request: dict[str, Any]) -> None:
+    """Run a module as `python -m` does."""
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:0] = [request["folder"], *before]
+    if before:
+        site.execsitecustomize()
+    sys.argv = [request["module"], *request["arguments"]]
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+
+
+def prepare() -> None:
+    """Import what every program needs; of ours, all modules of the pure packages."""
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    for name in PURE:
+        package = importlib.import_module(name)
+        for module in pkgutil.iter_modules(package.__path__, f"{name}."):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    prepare()
+    asked = serve(socket.socket(fileno=int(sys.argv[1])))
+    if asked is not None:
+        become(asked)
