@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide import meter, phases
+from agent.decide import meter, phases, turns
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.intent import Intent
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -56,7 +56,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         host_floor=offer.floor,
         ends_at=offer.ends_at,
         bid_since=now,
-        end_reason="bid_too_low" if is_leftover else "",
+        end_reason=turns.LEFTOVER if is_leftover else "",
     )
     return Outcome(lease, (), "lease.leftover" if is_leftover else "lease.opened")
 

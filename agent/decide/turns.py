@@ -29,6 +29,8 @@ BILLED_AFTER = {
     "resumed": Bills.GPU_AND_DISK,
 }
 """What a lease bills after an event of the market's record, by the kind of the event."""
+LEFTOVER = "bid_too_low"
+"""The end reason of the stopped instance that a refused bid left behind."""
 _BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
 
 
@@ -97,6 +99,8 @@ def _back_online(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> lis
 def _is_starting(held: Lease) -> bool:
     """Tell whether a start may be under way: also where the lease is missing or released meanwhile."""
     is_stopped = held.paused_by_us or held.interrupted_by is not None or held.has_failed
+    # What a refused bid left behind never was to start.
+    is_stopped |= held.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
     return held.bills is Bills.DISK and held.state in states and not is_stopped
 

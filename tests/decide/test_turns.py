@@ -41,6 +41,7 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
         {"paused_by_us": True},
         {"interrupted_by": Cause.OUTBID},
         {"has_failed": True},
+        {"end_reason": "bid_too_low"},
         {"state": LeaseState.PAUSED},
         {"bills": Bills.NOTHING},
     ],
