@@ -1,6 +1,7 @@
 """What was spent, by lease, UTC day and tenure."""
 
 import datetime as dt
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -105,8 +106,9 @@ def ever() -> Query:
     return sa.select(table.workload, table.market, _AMOUNT.label("amount")).group_by(table.workload, table.market)
 
 
+@functools.lru_cache(maxsize=64)
 def summed(key: SpendKey, since: dt.date | None, until: dt.date | None) -> Query:
-    """Return the query for sums of spend from day `since` up to but not on `until`."""
+    """Return the query for sums of spend from day `since` up to but not on `until`; kept, as building it takes time."""
     table = schema.spend.c
     columns: dict[SpendKey, sa.ColumnElement[str]] = {
         SpendKey.DAY: sa.type_coerce(table.day, sa.Text),
