@@ -20,8 +20,8 @@ MUTANT_SECONDS ?= 1200
 COVERED := agent/domain/*,agent/decide/*,agent/act/*
 LONG := tests/scenarios/test_climates.py
 COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
-# One worker more than the cores: many tests wait for programs that they started.
-IN_CI := --quiet --numprocesses 3 --dist worksteal -m "not nightly and not guest"
+# Twice as many workers as cores: many tests wait for programs that they started, some for a minute.
+IN_CI := --quiet --numprocesses $(shell echo $$(( 2 * $(WORKERS) ))) --dist worksteal -m "not nightly and not guest"
 
 .PHONY: help
 help: ## Say what each target does
@@ -74,7 +74,7 @@ tools: ## Install Debian's tools that some tests ask real things of; where that 
 		|| echo "NOT INSTALLED:$$missing; the tests that need them skip" >&2
 
 .PHONY: check
-check: style types contracts toml rules pure ## Style, types, import contracts and the pure tests; under a minute
+check: style types contracts toml rules pure ## Style, types, import contracts, sizes and the pure tests; under 45 seconds
 
 .PHONY: style types contracts toml rules pure
 style: setup
@@ -97,7 +97,7 @@ rules:
 	else echo "promtool is not here: the Prometheus rules are NOT checked (make tools)" >&2; fi
 
 pure: setup
-	@$(PYTHON) -m pytest --quiet $(PURE_TESTS)
+	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
 
 .PHONY: test
 test: tools sdk style types contracts toml ## Everything that check does and all other tests; prints the slowest 20
@@ -136,10 +136,13 @@ disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in fa
 
 .PHONY: nightly
 nightly: TOOLS += pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, mutants
+nightly: setup tools cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
+	@echo "the money rules in 25 worlds each, and every program started from nothing"
+	@GPUBID_EXAMPLES=25 $(PYTHON) -m pytest $(IN_CI) tests/rules
+	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger stories)
 	@$(PYTHON) -m tests.storm --seed $$(date +%j)
 	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \
 	$(PYTHON) -m tests.disasters --seeds 10000 --first $$first \
