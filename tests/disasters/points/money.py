@@ -44,7 +44,7 @@ class Money:
         """When each open instance first and last turned since it was seen."""
         self._agreed: dict[tuple[str, str], float] = {}
         self._doubted: dict[tuple[str, str], float] = {}
-        self._at = truth.now
+        self._began = self._at = truth.now
         self._above = 0.0
         self._below = 0.0
         self.judged = 0
@@ -62,7 +62,7 @@ class Money:
         for market, is_fresh in sight.fresh.items():
             if not is_fresh or not sight.saw_truly(market):
                 continue
-            since, listed = self._looked.get(market, sight.began), sight.listed(market)
+            since, listed = self._looked.get(market, self._began), sight.listed(market)
             for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
                 blind = sight.now - since + self._patience(self._truth.boxes[key])
                 self._above += self._open[key] * blind / 3600 * SURELY
@@ -112,7 +112,7 @@ class Money:
         """A state that a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
         markets = {each.market for each in sight.struck if each.fault in {"state", "stale", "price"}}
         for market in markets:
-            since = self._looked.get(market, sight.began)
+            since = self._looked.get(market, self._began)
             rates = sum(rate for key, rate in self._rates.items() if key[0] == market)
             span = (sight.now - since + self._poll) / 3600
             self._below += rates * span
