@@ -56,7 +56,9 @@ class Money:
             key = (box.market, box.instance_id)
             rate = turn.rates.gpu + turn.rates.disk
             if box.label is not None:
-                self._open[key] = max(self._open.get(key, 0.0), self._rates.get(key, 0.0), rate)
+                # What is gone from a silent host counted as billed before, and does so while it is missing.
+                silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
+                self._open[key] = max(self._open.get(key, 0.0), self._rates.get(key, 0.0), rate, silent)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
         for market, is_fresh in sight.fresh.items():
