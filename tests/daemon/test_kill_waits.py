@@ -1,4 +1,7 @@
-"""`gpubid kill` waits and says what still bills, per lease, until it does not; Ctrl-C ends the wait alone."""
+"""`gpubid kill` waits and says what still bills, per lease, until it does not; Ctrl-C ends the wait alone.
+
+A market that asks for patience is left alone for a minute: these machines' clocks run fast.
+"""
 
 import asyncio
 import contextlib
@@ -6,8 +9,9 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.support import programs
-from tests.support.programs import LIVE, PATIENCE_SECONDS, command, environment, gpubid, until
+from tests.support import programs, stories
+from tests.support.programs import PATIENCE_SECONDS, command, environment, until
+from tests.support.stories import Box
 
 YEAR = 31_536_000
 
@@ -36,11 +40,11 @@ class Killing:
 
 
 @contextlib.asynccontextmanager
-async def killing(place: Path, *arguments: str) -> AsyncIterator[Killing]:
+async def killing(box: Box, *arguments: str) -> AsyncIterator[Killing]:
     process = await asyncio.create_subprocess_exec(
         *command("kill", *arguments),
-        cwd=place,
-        env=environment(place),
+        cwd=box.place,
+        env=environment(box.place, **box.environment),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -59,10 +63,11 @@ async def refuse(market: programs.Market, *routes: str) -> None:
 
 
 async def test_it_names_what_bills_until_it_does_not(tmp_path: Path) -> None:
-    async with programs.running(tmp_path) as (market, _):
+    async with stories.stage(tmp_path) as stage, stage.box.daemon():
+        market = stage.market
         await until(market.billing, "a rent")
         await refuse(market, "DELETE /instances")
-        async with killing(tmp_path) as kill:
+        async with killing(stage.box) as kill:
             await kill.says("pause confirmed")
             await kill.says("still bills disk on vast")
             assert kill.process.returncode is None, "it waits"
@@ -74,10 +79,11 @@ async def test_it_names_what_bills_until_it_does_not(tmp_path: Path) -> None:
 
 
 async def test_without_waiting_it_returns_at_once_and_fails_while_something_bills(tmp_path: Path) -> None:
-    async with programs.running(tmp_path) as (market, _):
+    async with stories.stage(tmp_path) as stage, stage.box.daemon():
+        market = stage.market
         await until(market.billing, "a rent")
         await refuse(market, "DELETE /instances", "PUT /instances")
-        ran = await gpubid(tmp_path, "kill", "--no-wait")
+        ran = await stage.box.gpubid("kill", "--no-wait")
         assert ran.code == 1
         assert "still bills" in ran.out
         assert "1 lease(s) still bill: the daemon carries it on" in ran.out
@@ -91,10 +97,11 @@ async def _nothing(market: programs.Market) -> bool:
 
 
 async def test_interrupted_it_leaves_the_kill_in_force_and_says_so(tmp_path: Path) -> None:
-    async with programs.running(tmp_path) as (market, _):
+    async with stories.stage(tmp_path) as stage, stage.box.daemon():
+        market = stage.market
         await until(market.billing, "a rent")
         await refuse(market, "DELETE /instances", "PUT /instances")
-        async with killing(tmp_path) as kill:
+        async with killing(stage.box) as kill:
             await kill.says("still bills")
             kill.process.send_signal(signal.SIGINT)
             assert await kill.ended() == 1
@@ -104,13 +111,13 @@ async def test_interrupted_it_leaves_the_kill_in_force_and_says_so(tmp_path: Pat
 
 
 async def test_without_a_daemon_it_goes_on_itself(tmp_path: Path) -> None:
-    async with programs.market(tmp_path) as market:
-        (tmp_path / "agent.toml").write_text(LIVE.format(url=market.url))
-        async with programs.daemon(tmp_path) as daemon:
+    async with stories.stage(tmp_path) as stage:
+        market = stage.market
+        async with stage.box.daemon() as daemon:
             await until(market.billing, "a rent")
             assert await daemon.stop() == 0
         await refuse(market, "DELETE /instances")
-        async with killing(tmp_path, "--json") as kill:
+        async with killing(stage.box, "--json") as kill:
             await kill.says("still bills disk")
             await market.still()
             assert await kill.ended() == 0
