@@ -73,7 +73,7 @@ def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> lis
 
 def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
     """Return the turns of a lease that ends at `until` and that nobody has seen since `look`."""
-    found = _back_online(held, look.at, recorded(held, look.events, until))
+    found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
     if not found and _is_starting(held):
         found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
     return found
@@ -89,16 +89,22 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
     return replace(view, events=tuple(event for event in view.events if event is not last))
 
 
-def _back_online(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
-    """Return the turns with the return of a silent host, which no record dates: what was stopped later ran before."""
-    if held.bills is not Bills.NOTHING or not found or found[0][1] is not Bills.DISK:
+def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
+    """Return the turns with a start that no record dates: what was stopped later ran before.
+
+    That is the return of a silent host, and the end of loading of what was given back.
+    """
+    is_loading_again = held.state is LeaseState.STARTING and held.has_run and held.bills is Bills.DISK
+    is_undated = held.bills is Bills.NOTHING or is_loading_again
+    if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
     return [(min(max(seen_at, held.accrued_until), found[0][0]), Bills.GPU_AND_DISK), *found]
 
 
 def _is_starting(held: Lease) -> bool:
     """Tell whether a start may be under way: also where the lease is missing or released meanwhile."""
-    is_stopped = held.paused_by_us or held.interrupted_by is not None or held.has_failed
+    is_given_back = held.state is LeaseState.STARTING
+    is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
     # What a refused bid left behind never was to start.
     is_stopped |= held.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
@@ -107,7 +113,7 @@ def _is_starting(held: Lease) -> bool:
 
 def turned(held: Lease, view: MarketView, bills: Bills, between: tuple[datetime, datetime], until: datetime) -> Turned:
     """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`."""
-    found = _back_online(held, between[0], recorded(held, view.events, until))
+    found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
     before = found[-1][1] if found else held.bills
     if before is bills:
         return Turned(tuple(found), found[-1][0] if found else between[1])

@@ -27,6 +27,11 @@ def test_a_start_under_way_counts_from_the_last_look(state: LeaseState) -> None:
     assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 3
 
 
+def test_what_the_market_gave_back_is_a_start_under_way() -> None:
+    held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, interrupted_by=Cause.OUTBID)
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 3
+
+
 def test_a_start_that_the_record_dates_counts_from_there() -> None:
     events = (
         builders.event("started", at=builders.ago(hours=2)),
@@ -63,6 +68,14 @@ def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> N
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
     change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
     assert gpu_hours(held, list(change.turns)) == 2
+
+
+@pytest.mark.parametrize(("has_run", "hours"), [(True, 2), (False, 0)])
+def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_run: bool, hours: float) -> None:
+    """The record dates the first start of an instance; of a later one only when its GPU was given back."""
+    held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=has_run)
+    view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
+    assert gpu_hours(held, list(turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
 
 
 def test_the_last_start_of_what_is_loading_goes_on() -> None:
