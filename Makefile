@@ -157,6 +157,10 @@ format: setup ## Put code and TOML in the shape that check asks for
 	@$(BIN)/ruff format --quiet .
 	@RUST_LOG=error $(BIN)/taplo fmt $(TAPLO_FORMAT) $(TOML)
 
+.PHONY: handbook
+handbook: setup ## Build the handbook as a website into dist/handbook; the pages are Markdown in deploy/handbook/pages
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
+
 .PHONY: schema
 schema: setup ## Write the JSON schemas of the configuration files anew
 	@$(PYTHON) deploy/schema/write.py

@@ -2,7 +2,7 @@
 # Builds gpubid_VERSION_ARCH.deb: the program in a virtual environment of its own, on Debian's Python.
 #   deploy/debian/build.sh [--version VERSION] [--out FOLDER] [--loose]
 # --loose packs in a second instead of a minute, for a package that is installed once and thrown away.
-# Needs uv and hatchling in .venv (`make setup`), dpkg-deb, and Debian's python3.
+# Needs uv, hatchling and mkdocs in .venv (`make setup`), dpkg-deb, and Debian's python3.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source=$PWD debian=$PWD/deploy/debian
@@ -61,6 +61,8 @@ install -D -m 644 "$tree/share/gpubid/agent.toml" "$root/etc/gpubid/agent.toml"
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/*.service deploy/systemd/*.timer
 install -D -m 644 deploy/systemd/gpubid.sysusers "$root/usr/lib/sysusers.d/gpubid.conf"
 install -D -m 644 -t "$root/usr/share/doc/gpubid" README.md "$stage/copyright"
+NO_MKDOCS_2_WARNING=1 "$bin/python" -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml \
+  --site-dir "$root/usr/share/doc/gpubid/handbook"
 gzip -9nc CHANGELOG.md >"$stage/changelog.gz"
 install -D -m 644 "$stage/changelog.gz" "$root/usr/share/doc/gpubid/changelog.gz"
 install -d "$root/usr/share/bash-completion/completions"

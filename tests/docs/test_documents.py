@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import typer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -14,8 +15,8 @@ from tests.markets.card import Card
 from tests.markets.cards import CARDS
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md")])
+HANDBOOK = ROOT / "deploy/handbook/pages"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md"), *HANDBOOK.glob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 RULES = range(1, 22)
 
@@ -53,23 +54,30 @@ def metrics() -> Iterator[tuple[str, str, str]]:
             yield name, ", ".join(value._labelnames) or "-", value._documentation
 
 
-def test_every_verb_stands_in_the_readme() -> None:
-    assert [verb for verb in verbs() if f"`{verb}" not in README] == []
+def test_every_verb_is_in_the_handbook() -> None:
+    reference = (HANDBOOK / "verbs.md").read_text()
+    assert [verb for verb in verbs() if f"`{verb}" not in reference] == []
 
 
-def test_every_command_of_the_readme_exists() -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_command_that_is_named_exists(document: Path) -> None:
     known = set(verbs())
     groups = {verb.rsplit(" ", 1)[0] for verb in known} - {"gpubid"}
-    inline = re.findall(r"`gpubid ([a-z][a-z ]*[a-z])", README)
-    for words in (*inline, *re.findall(r"^gpubid ([a-z]+)", "\n".join(blocks(README)), re.MULTILINE)):
+    text = document.read_text()
+    inline = re.findall(r"`gpubid ([a-z][a-z ]*[a-z])", text)
+    for words in (*inline, *re.findall(r"^(?:\$ )?gpubid ([a-z]+)", "\n".join(blocks(text)), re.MULTILINE)):
         typed = f"gpubid {words}"
         assert any(typed == one or typed.startswith(f"{one} ") for one in known | groups), typed
 
 
-def test_every_target_of_the_readme_exists() -> None:
+def test_every_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    inline = {target for document in DOCUMENTS for target in re.findall(r"`make ([a-z]+)`", document.read_text())}
-    named = inline | set(re.findall(r"^make ([a-z]+)", "\n".join(blocks(README)), re.MULTILINE))
+    texts = [document.read_text() for document in DOCUMENTS]
+    inline = {target for text in texts for target in re.findall(r"`make ([a-z]+)`", text)}
+    typed = {
+        target for text in texts for target in re.findall(r"^make ([a-z]+)", "\n".join(blocks(text)), re.MULTILINE)
+    }
+    named = inline | typed
     assert named <= targets
     assert "demo" in named
 
@@ -81,8 +89,12 @@ def test_metrics_are_documented_one_for_one() -> None:
 
 def test_the_table_of_cards_is_current() -> None:
     cell = r"(done|exempt: [^|]+)"
-    rows = re.findall(rf"^\| (MC-\d+) \| ([^|]+) \| {cell} \| {cell} \|$", README, re.MULTILINE)
+    rows = re.findall(rf"^\| (MC-\d+) \| ([^|]+) \| {cell} \| {cell} \|$", _page("markets"), re.MULTILINE)
     assert rows == [(card.card_id, card.title, _told("vast", card), _told("runpod", card)) for card in CARDS]
+
+
+def _page(name: str) -> str:
+    return (HANDBOOK / f"{name}.md").read_text()
 
 
 def _told(market: str, card: Card) -> str:
@@ -91,7 +103,7 @@ def _told(market: str, card: Card) -> str:
 
 
 def test_the_table_of_rules_names_a_file_for_each_that_is_there() -> None:
-    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", _page("money-rules"), re.MULTILINE)
     assert [int(number) for number, _ in rows] == list(RULES)
     for number, held in rows:
         files = re.findall(r"`(tests/[^`]+)`", held)
