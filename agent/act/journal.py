@@ -350,7 +350,9 @@ class Journal:
 
 
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
-    """A host that we left or that could not start is not rented again at once."""
+    """A host that we left or that could not start is not rented again at once; a confirmed start is remembered."""
+    if isinstance(decision, Resume):
+        _add_rests(tx, [resting.after_start(decision, now)])
     if not isinstance(decision, Release):
         return
     _add_rests(tx, resting.after_release(decision, now))

@@ -20,7 +20,7 @@ from agent.domain.workload import Slot, Workload
 from agent.ledger.recollection import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({cooldown.RAN, *endings.COUNTED})
+MARKS = frozenset({cooldown.RAN, cooldown.STARTED, *endings.COUNTED})
 """Scopes of what is only counted and holds nothing by itself."""
 FOR_GOOD = timedelta(days=3650)
 ENDING = frozenset({"pause", "release", "done", "kill"})

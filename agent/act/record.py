@@ -26,7 +26,7 @@ from agent.domain.event import Event
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance
 from agent.domain.intent import IntentState
-from agent.domain.lease import Lease
+from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
@@ -237,6 +237,10 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if fact.cause is not None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
+    if after.state is LeaseState.RUNNING and any(
+        (rest.scope, rest.key) == (cooldown.STARTED, after.lease_id) for rest in fleet.cooldowns
+    ):
+        tx.lift_cooldown(cooldown.STARTED, after.lease_id)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 

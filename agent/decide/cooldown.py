@@ -27,6 +27,12 @@ FULL = "full"
 """The scope of the rest, under a lease's id, of what cannot start where it stands."""
 HOST_FULL = timedelta(minutes=15)
 """After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
+STARTED = "started"
+"""The scope of the mark, under a lease's id, of a start that the market confirmed and that has not come to run."""
+STARTED_KEPT = timedelta(hours=1)
+"""After so long without an effect the start is asked for again."""
+START_PATIENCE = timedelta(minutes=15)
+"""How long a confirmed start of a paused lease may wait for its GPUs; then the lease counts as `FULL` does. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
 """After we left a host for another: coming straight back pays the loading twice."""
 

@@ -26,6 +26,7 @@ from agent.decide import (
     ownership,
     ranking,
     reload,
+    resting,
     rivals,
     slots,
     spread,
@@ -83,7 +84,7 @@ def plan(
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            wanted = _willed(_decision(proposal, work), ground.cooling)
+            wanted = _willed(resting.instead(_decision(proposal, work), work, fleet), ground.cooling)
             decision = _allowed(wanted, fleet, now_standing, caps, faulty)
             decision = breaking.instead(decision, proposal, wanted, work, fleet, caps)
             if isinstance(decision, Pause) and proposal.candidate is not None:

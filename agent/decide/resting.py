@@ -1,12 +1,14 @@
-"""What rests after a write: an offer that was refused, a host that we left, a slot that rented a moment ago."""
+"""Cooldowns that a write starts: for a refused offer, an abandoned host, a slot that has just rented, a start."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from agent.decide import cooldown, endings
+from agent.decide.recovery import may_leave
 from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Decision, Rebid, Release, Rent, Resume
-from agent.domain.workload import Slot
+from agent.domain.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
+from agent.domain.fleet import Fleet
+from agent.domain.workload import Slot, Workload
 
 SLOT_REST = timedelta(seconds=60)
 """After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
@@ -68,3 +70,33 @@ def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
     elif code == "moved":
         found.append(Cooldown("host", str(held.host), now + cooldown.HOST_LEFT, "we left it a moment ago"))
     return tuple(found)
+
+
+def after_start(decision: Resume, now: datetime) -> Cooldown:
+    """Return the mark of a start that the market confirmed: it may have been queued, or come to nothing."""
+    return Cooldown(
+        cooldown.STARTED, decision.lease.lease_id, now + cooldown.STARTED_KEPT, "a start without effect yet"
+    )
+
+
+def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
+    """Return a decision, or what takes the place of a start that was confirmed before and shows no effect.
+
+    The market's queue keeps such a start. Our own pause cancels it: after that a start is a new one.
+    """
+    if not isinstance(decision, Resume) or decision.lease.paused_by_us:
+        return decision
+    held = decision.lease
+    marks = (rest for rest in fleet.cooldowns if (rest.scope, rest.key) == (cooldown.STARTED, held.lease_id))
+    mark = next((rest for rest in marks if rest.until > fleet.now), None)
+    if mark is None:
+        return decision
+    began = mark.until - cooldown.STARTED_KEPT
+    if fleet.now - began < cooldown.START_PATIENCE:
+        sentence = f"its start was confirmed at {began:%H:%M} UTC and waits for free GPUs"
+        return Hold(held.slot, Reason("start_waits", sentence))
+    why = f"its start, confirmed at {began:%H:%M} UTC, has shown no effect"
+    if may_leave(held, work):
+        return Release(held, Reason("host_full", f"{why}: it is given up for another"))
+    sentence = f"{why}; its disk may not be lost, so it is tried again later"
+    return Hold(held.slot, Reason("host_full", sentence))

@@ -169,6 +169,7 @@ async def test_a_pause_keeps_the_disk_and_a_resume_starts_it_again(desk: Desk) -
     await desk.send(Resume(paused, WHY))
     resumed = desk.lease()
     assert (resumed.state, resumed.paused_by_us) == (LeaseState.STARTING, False)
+    assert f"started:{held.lease_id}" in desk.rests(), "until it runs, nothing shows that the start had an effect"
     assert (await desk.kinds())[-2:] == ["lease.paused", "lease.starting"]
 
 

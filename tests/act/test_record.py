@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.act import record, sweep
-from agent.decide import limits, losing, meter, plan
+from agent.decide import cooldown, limits, losing, meter, plan
 from agent.decide.book import Book
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.decide.meter import Charge
@@ -125,6 +125,17 @@ async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
     await write(desk, LeaseChanged(before, after, "lease.running"))
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.starts_ok, host.interruptions) == (1, 0)
+
+
+async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
+    before = await opened(desk, builders.lease(state=LeaseState.STARTING))
+    mark = Cooldown(cooldown.STARTED, before.lease_id, builders.NOW + timedelta(hours=1), "a start")
+    async with desk.ledger.transaction() as tx:
+        tx.add_cooldown(mark.scope, mark.key, mark.until, mark.code)
+    assert desk.rests()
+    fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), "lease.resumed")
+    await record.record(desk.ledger, builders.fleet(cooldowns=(mark,)), [fact])
+    assert not desk.rests()
 
 
 async def test_a_start_that_is_dated_before_its_rent_was_answered_took_no_time(desk: Desk) -> None:

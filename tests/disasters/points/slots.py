@@ -11,7 +11,7 @@ from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset(words.STANDING) | {words.HELD, "fleet"}
-RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full"})
+RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full", "started"})
 """Scopes of rests that keep a slot from being filled."""
 BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""

@@ -1,0 +1,93 @@
+"""A start that the market confirmed and that shows no effect: waited for, then given up, never sent cycle by cycle."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide import cooldown, plan, resting
+from agent.decide.limits import Limits
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Decision, Hold, Reason, Release, Resume
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from strategies.ondemand import OnDemand, OnDemandParams
+from strategies.patient import Patient, PatientParams
+from tests.support import builders
+
+NOW = builders.NOW
+TUNED = {
+    "ondemand": builders.tuned(OnDemand(), OnDemandParams(), "ondemand"),
+    "patient": builders.tuned(Patient(), PatientParams()),
+}
+WHY = Reason("resume", "start it again where it stands")
+STOPPED = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.DISPLACED)
+ON_DISK = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+
+
+def started(minutes: float, held: Lease = STOPPED) -> Cooldown:
+    """Return the mark of a start that was confirmed so many minutes ago."""
+    return resting.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
+
+
+def planned(held: Lease, *marks: Cooldown, work: Workload | None = None, **changes: Any) -> Decision:
+    of = work or builders.workload(strategy="ondemand")
+    fleet = builders.fleet(workloads=(of,), leases=(held,), cooldowns=marks, **changes)
+    (decision,) = plan.plan(fleet, TUNED, Limits()).decisions
+    return decision
+
+
+def test_what_stopped_is_started_once_and_then_waited_for() -> None:
+    assert isinstance(planned(STOPPED), Resume)
+    made = planned(STOPPED, started(0))
+    assert isinstance(made, Hold)
+    assert made.reason.code == "start_waits"
+    other = started(0, builders.lease(2))
+    assert isinstance(planned(STOPPED, other), Resume), "the start of another lease says nothing of this one"
+
+
+@pytest.mark.parametrize("cause", [Cause.OUT_OF_CREDIT, Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP], ids=str)
+def test_recovery_repeats_no_start_either(cause: Cause) -> None:
+    held = builders.lease(state=LeaseState.PAUSED, interrupted_by=cause)
+    work = builders.workload(strategy="patient")
+    assert isinstance(planned(held, work=work), Resume)
+    assert isinstance(planned(held, started(1, held), work=work), Hold)
+
+
+def test_a_start_without_effect_is_given_up() -> None:
+    minutes = cooldown.START_PATIENCE / timedelta(minutes=1)
+    assert isinstance(planned(STOPPED, started(minutes - 1)), Hold)
+    made = planned(STOPPED, started(minutes))
+    assert isinstance(made, Release)
+    assert made.reason.code == "host_full"
+
+
+def test_a_disk_that_may_hold_the_only_checkpoint_is_kept_and_tried_again() -> None:
+    made = planned(STOPPED, started(30), work=ON_DISK)
+    assert isinstance(made, Hold)
+    assert made.reason.code == "host_full"
+    assert isinstance(planned(STOPPED, started(60), work=ON_DISK), Resume)
+
+
+def test_our_own_pause_cancels_the_start_that_waited() -> None:
+    held = builders.lease(state=LeaseState.PAUSED, paused_by_us=True)
+    assert isinstance(planned(held, started(30, held)), Resume)
+
+
+def test_nobody_sends_a_start_at_the_pace_of_busy_cycles() -> None:
+    """Hours in which every start is queued, looked at every two seconds of a busy cycle or at each poll."""
+    starts = [at for at, decision in _afternoon(hours=6) if isinstance(decision, Resume)]
+    assert len(starts) == 6
+
+
+def _afternoon(hours: int) -> Iterator[tuple[datetime, Decision]]:
+    at = NOW
+    marks: tuple[Cooldown, ...] = ()
+    while at < NOW + timedelta(hours=hours):
+        made = planned(STOPPED, *marks, work=ON_DISK, now=at)
+        yield at, made
+        if isinstance(made, Resume):
+            marks = (resting.after_start(made, at),)
+        at += timedelta(seconds=2 if isinstance(made, Resume) else 30)
