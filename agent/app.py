@@ -20,7 +20,7 @@ from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Pass, Rules
-from agent.decide import halt, notices, reload
+from agent.decide.operators import kill_hold, notices, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.decision import Pause, Reason, Release
@@ -371,7 +371,7 @@ class App:
             return ""
         if not self.ledger.is_writable:
             return "the ledger's disk is nearly full: nothing more is paid for until there is room"
-        if halt.is_on(self.ledger.recollection(self.clock.now()).cooldowns, self.clock.now()):
+        if kill_hold.is_on(self.ledger.recollection(self.clock.now()).cooldowns, self.clock.now()):
             return "all spending was stopped by `gpubid kill` while this waited to be sent"
         return self._stopped_because
 

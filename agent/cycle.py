@@ -12,25 +12,13 @@ import structlog
 from agent.act import protect, record, shadows, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
-from agent.decide import (
-    apart,
-    credit,
-    crossings,
-    due,
-    limits,
-    needs,
-    plan,
-    probing,
-    progress,
-    reconcile,
-    risk,
-    stops,
-    task,
-    turns,
-    watching,
-)
-from agent.decide.facts import Alert, Fact, LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide import needs, plan
+from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
+from agent.decide.limits import budget_alerts, credit, limits, risk
+from agent.decide.moves import due_endings, stops
+from agent.decide.reconcile import probing, reconcile, turns
+from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Decision, Pause, Release
 from agent.domain.fleet import Fleet
@@ -155,7 +143,7 @@ class Cycle:
         found = await self._reconcile(rules)
         fleet = await self._fleet(rules)
         alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress.told(fleet))
+        facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress_facts.told(fleet))
         self._unwritten = facts
         try:
             return await self._carry_on(rules, found, facts)
@@ -182,8 +170,8 @@ class Cycle:
             await self._read(asked, rules)
         fleet = await self._fleet(rules)
         self._risks = risk.risks(fleet, rules.caps, self._risks)
-        self._typical = task.typical(self._typical, fleet)
-        seen = watching.watched(fleet.capacity, fleet) | apart.watched(fleet.capacity, fleet)
+        self._typical = deadline_progress.typical(self._typical, fleet)
+        seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
         await record.keep_capacity(self._ledger, fleet.capacity, seen)
         fleet = replace(fleet, typical=self._typical, capacity=seen)
         planned = await self._plan(fleet, rules, found)
@@ -223,7 +211,7 @@ class Cycle:
             return []
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
-            decisions = due.last_orders(fleet, limits.standing(fleet), rules.caps)
+            decisions = due_endings.last_orders(fleet, limits.standing(fleet), rules.caps)
         self._executor.see(turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
@@ -232,7 +220,7 @@ class Cycle:
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         except Exception:
-            await self._act(due.orders(fleet, limits.standing(fleet), rules.caps), fleet, rules)
+            await self._act(due_endings.orders(fleet, limits.standing(fleet), rules.caps), fleet, rules)
             raise
         self._witness(fleet, rules.tuned, rules.caps, found.faulty, planned)
         return planned
@@ -296,7 +284,7 @@ class Cycle:
         """Return thresholds that were crossed, and what is wrong with a market's credit."""
         now = limits.standing(fleet)
         self._marks, drained = credit.watch(self._marks, fleet, now)
-        crossed = crossings.crossings(fleet, now, rules.caps)
+        crossed = budget_alerts.crossings(fleet, now, rules.caps)
         return (*crossed, *credit.alerts(fleet, rules.caps), *drained)
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
-from agent.decide import credit, crossings, match, worked
-from agent.decide.facts import LeaseChanged
+from agent.decide.accounting import useful_time
+from agent.decide.limits import budget_alerts, credit
+from agent.decide.pricing import match
+from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.phases import Phases
 from agent.telemetry import recovery
@@ -19,7 +21,7 @@ class Figures:
         """Show on `metrics`."""
         self._metrics = metrics
         self._recoveries = recovery.Recoveries()
-        self._stretches: worked.Stretches | None = None
+        self._stretches: useful_time.Stretches | None = None
 
     def see(self, app: App, done: Pass) -> None:
         """Show what one pass of `app` saw, found, decided and did."""
@@ -50,7 +52,7 @@ class Figures:
         metrics.see_risks(
             [work.name for work in done.fleet.workloads], [name for name, found in done.risks.items() if found]
         )
-        metrics.see_purse(crossings.used(done.plan.standing, caps), known)
+        metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
         """Show the ledger's file and what it does not account for, also after a pass that failed: it may be why."""
@@ -86,9 +88,9 @@ class Figures:
                     charged[charge.lease_id] = charged.get(charge.lease_id, 0.0) + charge.useful_seconds
         ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == "lease.interrupted"}
         if self._stretches is not None:
-            for workload, seconds in worked.gained(self._stretches, fleet, ended | charged):
+            for workload, seconds in useful_time.gained(self._stretches, fleet, ended | charged):
                 self._metrics.see_useful(workload, seconds)
-        self._stretches = worked.running(fleet)
+        self._stretches = useful_time.running(fleet)
 
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:

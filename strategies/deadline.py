@@ -1,7 +1,7 @@
 """Slack is spent where it is expected to save most; on-demand is rented when the deadline says so, left when it may be.
 
 Between waiting, interruptible capacity and on-demand the cheapest expected way to finish in time is chosen, by hazards
-that fall with age and by what this market showed (`agent.decide.horizon`); a rule of slack can stand in for that.
+that fall with age and by what this market showed (`agent.decide.deadline.single_pool_policy`); a rule of slack can stand in for that.
 
 Invariants:
 1. Whatever else is cheaper, from the last call on only on-demand is rented.
@@ -16,8 +16,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, foresight, lowering, net, pacing, price, recovery, ways
-from agent.decide import task as tasks
+from agent.decide.deadline import deadline_costs, on_demand_fallback, slack
+from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.moves import bid_decay, recovery, voluntary_move
+from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import WAITS, Option, Reason, Term
 from agent.domain.intent import IntentKind
@@ -71,7 +73,7 @@ class _Grounds:
     task: tasks.Task
     bid: Candidate | None
     ask: Candidate | None
-    outlook: pacing.Outlook
+    outlook: slack.Outlook
 
     @property
     def start(self) -> float:
@@ -87,16 +89,16 @@ class _Grounds:
     def by_slack(self, tenure: Tenure | None) -> Tenure | None:
         """Return what the rules of slack hold next beside this."""
         task, params = self.task, self.params
-        is_behind = pacing.is_behind(task.done, task.deadline.hours, task.line, params.pace)
-        look = pacing.Look(tenure, self.bid is not None, is_behind, self.start)
-        return pacing.choose(self.outlook, look, params.slack_share, params.return_slack / _HOUR)
+        is_behind = slack.is_behind(task.done, task.deadline.hours, task.line, params.pace)
+        look = slack.Look(tenure, self.bid is not None, is_behind, self.start)
+        return slack.choose(self.outlook, look, params.slack_share, params.return_slack / _HOUR)
 
-    def foresight(self, slot: SlotView) -> foresight.Foresight | None:
+    def foresight(self, slot: SlotView) -> deadline_costs.Foresight | None:
         """Return what to hold by expected cost; None where that is not asked for, or on-demand is not to be had."""
         if not self.params.learn or self.ask is None or self.task.todo <= 0 or self.outlook.is_last_call:
             return None
         held, bid, learned = slot.lease, self.bid, self.view.learned
-        job = foresight.Job(self.task.span, self.task.deadline.hours / self.outlook.speed)
+        job = deadline_costs.Job(self.task.span, self.task.deadline.hours / self.outlook.speed)
         runs = held is not None and slot.down is None and held.state is LeaseState.RUNNING
         tenure = held.tenure if held is not None and runs else None
         loading = bid.reckoning.loading_hours if bid is not None else 0.0
@@ -105,9 +107,9 @@ class _Grounds:
         on_demand = self.ask.way.rate
         if held is not None and tenure is Tenure.ON_DEMAND:
             on_demand = self.task.rate(held, self.outlook.speed)
-        prices = foresight.Prices(on_demand, bid.way.rate if bid is not None else learned.price)
-        seen = foresight.Held(tenure, bid is not None, age, loading)
-        return foresight.of(self.outlook, job, seen, prices, learned)
+        prices = deadline_costs.Prices(on_demand, bid.way.rate if bid is not None else learned.price)
+        seen = deadline_costs.Held(tenure, bid is not None, age, loading)
+        return deadline_costs.of(self.outlook, job, seen, prices, learned)
 
     def reason(self, code: str, sentence: str, *options: Option) -> Reason:
         """Return a reason that also says how much slack there is and when it ends."""
@@ -154,11 +156,11 @@ class Deadline:
 
 def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParams) -> _Grounds:
     work = view.workload
-    bids = ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
+    bids = offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
     bid = next(iter(view.ranking(bids)), None)
-    asks = islice(view.ranking(ways.Asks(work.max_price, work.disk_gb)), LOOK_AT)
-    numbers = net.Numbers(params.reserve, params.start_delay)
-    outlook, ask = net.below(view, task, asks, slot.lease, numbers)
+    asks = islice(view.ranking(offer_terms.Asks(work.max_price, work.disk_gb)), LOOK_AT)
+    numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
+    outlook, ask = on_demand_fallback.below(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)
 
 
@@ -204,7 +206,7 @@ def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
     return _fill(slot, bid, grounds) if slot.lease is None else _recover(slot, slot.lease, bid, grounds)
 
 
-def _expected(slot: SlotView, bid: Candidate | None, expected: foresight.Foresight, grounds: _Grounds) -> Proposal:
+def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Foresight, grounds: _Grounds) -> Proposal:
     """A slot that runs nothing, by what is expected to cost least; an attempt there is no time for is never begun."""
     if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
         switch = _switch(slot, grounds)
@@ -215,7 +217,7 @@ def _expected(slot: SlotView, bid: Candidate | None, expected: foresight.Foresig
     return _told(made, expected)
 
 
-def _told(made: Proposal, expected: foresight.Foresight) -> Proposal:
+def _told(made: Proposal, expected: deadline_costs.Foresight) -> Proposal:
     """Return a proposal that also says what each choice is expected to cost."""
     why = made.reason
     return replace(
@@ -260,7 +262,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
         rivals=view.rivals,
         worth=view.workload.max_price,
     )
-    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     elsewhere = [] if bid is None else [bid]
     made = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
     return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence, *made.reason.options))
@@ -275,8 +277,8 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     is_settled = held.state is LeaseState.RUNNING and view.now - held.state_since >= params.return_after
     rest = grounds.task.todo / grounds.task.of_lease(held)
     if is_settled and rest > 0 and grounds.by_slack(held.tenure) is Tenure.INTERRUPTIBLE:
-        horizon = min(rest, better.RETURN_HOURS)
-        back = better.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
+        horizon = min(rest, voluntary_move.RETURN_HOURS)
+        back = voluntary_move.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
         expected = grounds.foresight(slot) if back is not None else None
         if back is not None and _is_back(expected):
             why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
@@ -284,7 +286,7 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")
 
 
-def _is_back(expected: foresight.Foresight | None) -> bool:
+def _is_back(expected: deadline_costs.Foresight | None) -> bool:
     """Tell whether going back is worth its slack; where that is not reckoned, the price alone decides."""
     return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 
@@ -299,8 +301,8 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
-    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
-    made = lowering.lower(slot, held, numbers, grounds.view.now)
+    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    made = bid_decay.lower(slot, held, numbers, grounds.view.now)
     return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence))
 
 

@@ -8,7 +8,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agent.decide import better, bidding, faring, hedging, keeping, lowering, net, price, recovery, wander, ways
+from agent.decide.deadline import deadline_markets, multi_pool_policy, on_demand_fallback
+from agent.decide.moves import bid_decay, recovery, voluntary_move
+from agent.decide.pricing import bidding, offer_terms, useful_hour
+from agent.decide.service import hedging, service_slots
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.decision import SPARE, WAITS, Option, Reason
 from agent.domain.intent import IntentKind
@@ -101,9 +104,9 @@ class HedgedParams(Params):
     """Each time by this share of the way down to the host's floor plus headroom."""
 
     @property
-    def weighing(self) -> wander.Numbers:
+    def weighing(self) -> multi_pool_policy.Numbers:
         """The numbers of the choice between markets."""
-        return wander.Numbers(self.wait_gain, self.near_price, self.weather_hours)
+        return multi_pool_policy.Numbers(self.wait_gain, self.near_price, self.weather_hours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,12 @@ class _Grounds:
 
     view: View
     params: HedgedParams
-    pricing: ways.Bids
+    pricing: offer_terms.Bids
     bids: Sequence[Candidate]
     asks: Sequence[Candidate]
     spread: hedging.Spread
     loss_rate: float
-    kept: keeping.Keeping | None = None
+    kept: service_slots.Keeping | None = None
 
     @property
     def is_bad(self) -> bool:
@@ -150,13 +153,13 @@ class Hedged:
         if not isinstance(params, HedgedParams):
             raise TypeError("hedged runs on HedgedParams")
         work = view.workload
-        bidding_ways = ways.Bids(
+        bidding_ways = offer_terms.Bids(
             work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals
         )
         bids = tuple(islice(view.ranking(bidding_ways), LOOK_AT))
-        asks = tuple(islice(view.ranking(ways.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT))
+        asks = tuple(islice(view.ranking(offer_terms.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT))
         is_kept = params.keep_warm and work.kind is WorkloadKind.SERVICE and view.has_offers
-        numbers = keeping.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
+        numbers = service_slots.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
         grounds = _Grounds(
             view=view,
             params=params,
@@ -167,7 +170,7 @@ class Hedged:
                 view, hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
             ),
             loss_rate=hedging.loss_rate(view, params.pool_window),
-            kept=keeping.keep(view, numbers, bids, asks) if is_kept else None,
+            kept=service_slots.keep(view, numbers, bids, asks) if is_kept else None,
         )
         return [_placed(_fare(slot, grounds) or _decide(slot, grounds), grounds.spread) for slot in view.slots]
 
@@ -200,26 +203,28 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
 def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     """Hold what finishing a deadline on several markets is expected to cost least on; None where that is not asked."""
     params, view, held = grounds.params, grounds.view, slot.lease
-    numbers = net.Numbers(params.reserve, params.start_delay)
+    numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
     is_asked = params.weigh_markets and slot.arriving is None and len(view.workload.places) == 1
     # Work whose only checkpoint is on a disk has no choice of markets any more.
     is_asked = is_asked and (held is None or recovery.may_leave(held, view.workload))
     bids = view.ranking(grounds.pricing) if is_asked else ()
-    made = faring.fare(view, slot, numbers, bids, grounds.asks, params.weighing) if is_asked else None
+    made = deadline_markets.fare(view, slot, numbers, bids, grounds.asks, params.weighing) if is_asked else None
     if made is None:
         return None
     if held is not None and recovery.ends_soon(held, view.now):
         best = made.candidate or grounds.bid(slot) or grounds.ask(slot)
         leaving = recovery.leave(slot, view.workload, best, view.now)
         if leaving is not None:
-            return faring.told(leaving, made)
-    if faring.holds(slot, made):
-        return None if held is None else faring.told(_calm(slot, held, grounds), made)
+            return deadline_markets.told(leaving, made)
+    if deadline_markets.holds(slot, made):
+        return None if held is None else deadline_markets.told(_calm(slot, held, grounds), made)
     if made.tenure is None:
         return _wait(slot, made, grounds)
     to = made.candidate
     if to is None or not recovery.may_go(slot, view.workload, to):
-        return faring.told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
+        return (
+            deadline_markets.told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
+        )
     sentence = (
         f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}; {made.sentence}"
     )
@@ -227,18 +232,18 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     return recovery.go(slot, to, Reason(code, sentence, made.options))
 
 
-def _wait(slot: SlotView, made: faring.Faring, grounds: _Grounds) -> Proposal:
+def _wait(slot: SlotView, made: deadline_markets.Faring, grounds: _Grounds) -> Proposal:
     """Hold nothing for now; what runs is let go for that only as often as for a cheaper offer."""
     held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
     if held is None or slot.down is not None:
         return Proposal(slot.slot, None, why)
-    is_kept = held.state is not LeaseState.RUNNING or slot.runs >= better.MOST_LEAVES
+    is_kept = held.state is not LeaseState.RUNNING or slot.runs >= voluntary_move.MOST_LEAVES
     if is_kept:
-        return faring.told(_calm(slot, held, grounds), made)
+        return deadline_markets.told(_calm(slot, held, grounds), made)
     return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
 
 
-def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+def _keep(slot: SlotView, grounds: _Grounds, kept: service_slots.Keeping) -> Proposal | None:
     """Return what keeping enough slots warm asks of one; None leaves a lease to what is done with any."""
     held = slot.lease
     if held is None or slot.down is not None:
@@ -254,12 +259,12 @@ def _keep(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal 
     return _elsewhere(slot, held, grounds, kept)
 
 
-def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+def _replace(slot: SlotView, grounds: _Grounds, kept: service_slots.Keeping) -> Proposal | None:
     """Fill a slot that holds nothing running, as far as the choice lacks any."""
     to = _place_of(slot, grounds, kept) if kept.lacking else None
     if to is not None:
         kept.lacking -= 1
-        return recovery.go(slot, to, keeping.chosen(to, kept))
+        return recovery.go(slot, to, service_slots.chosen(to, kept))
     if kept.lacking:
         why = Reason("no_offer", "nothing fits that is worth its price")
         return Proposal(slot.slot, None, why) if slot.lease is None else None
@@ -268,19 +273,19 @@ def _replace(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Propos
     return Proposal(slot.slot, IntentKind.RELEASE if is_left else None, why, lease=slot.lease if is_left else None)
 
 
-def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: keeping.Keeping) -> Proposal | None:
+def _elsewhere(slot: SlotView, held: Lease, grounds: _Grounds, kept: service_slots.Keeping) -> Proposal | None:
     """Move what runs where the choice would rather have it: to on-demand at once, to a bid where that pays."""
     params, view = grounds.params, grounds.view
     to = _place_of(slot, grounds, kept)
     if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
         return None
     if to.way.tenure is Tenure.ON_DEMAND:
-        return recovery.go(slot, to, keeping.chosen(to, kept))
-    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
-    return better.go_back(slot, view.workload, to, params.return_gain, params.return_horizon_hours, here)
+        return recovery.go(slot, to, service_slots.chosen(to, kept))
+    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    return voluntary_move.go_back(slot, view.workload, to, params.return_gain, params.return_horizon_hours, here)
 
 
-def _place_of(slot: SlotView, grounds: _Grounds, kept: keeping.Keeping) -> Candidate | None:
+def _place_of(slot: SlotView, grounds: _Grounds, kept: service_slots.Keeping) -> Candidate | None:
     """Take the next place of the choice that this slot may go to, interruptible ones first."""
     params, work = grounds.params, grounds.view.workload
     for spot in kept.spots:
@@ -359,7 +364,7 @@ def _recover(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         fastest=view.fastest,
         rivals=view.rivals,
     )
-    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     return recovery.recover(slot, view.workload, [] if best is None else [best], here, numbers, view.now)
 
 
@@ -377,7 +382,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     rested = [candidate for candidate in grounds.bids if candidate.offer.host not in resting]
     best = grounds.spread.first(slot.slot, rested, may_crowd=False)
     gain, hours = params.return_gain, params.return_horizon_hours
-    return better.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
+    return voluntary_move.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 
 
 def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
@@ -385,12 +390,14 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     params, view = grounds.params, grounds.view
     if not view.has_offers or view.now - held.state_since < params.leave_after:
         return None
-    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     best, hours = grounds.bid(slot), params.return_horizon_hours
-    return better.go_back(slot, view.workload, best, params.leave_gain, hours, here, is_by_speed=view.fastest > 0)
+    return voluntary_move.go_back(
+        slot, view.workload, best, params.leave_gain, hours, here, is_by_speed=view.fastest > 0
+    )
 
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
-    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
-    return lowering.lower(slot, held, numbers, grounds.view.now)
+    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    return bid_decay.lower(slot, held, numbers, grounds.view.now)

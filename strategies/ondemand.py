@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import price, recovery
+from agent.decide.moves import recovery
+from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -68,9 +69,9 @@ class _Ways:
     most: UsdPerHour
     disk_gb: float
 
-    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the ask where GPU and disk are within the price."""
         ask = candidate.ask
         if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.most:
             return ()
-        return (price.Way(Tenure.ON_DEMAND, ask),)
+        return (useful_hour.Way(Tenure.ON_DEMAND, ask),)

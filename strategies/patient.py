@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agent.decide import better, bidding, lowering, price, recovery, ways
+from agent.decide.moves import bid_decay, recovery, voluntary_move
+from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.decision import Option, Reason
 from agent.domain.intent import IntentKind
@@ -70,7 +71,7 @@ class Patient:
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
-            here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+            here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
             others = _elsewhere(view, shortlist, params)
             return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
         if recovery.ends_soon(held, view.now):
@@ -80,17 +81,17 @@ class Patient:
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
 
 
-def _ways(view: View, params: PatientParams) -> ways.Ways:
+def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
     """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
     work = view.workload
     asks = _asks(view, params) if params.on_demand_if_cheaper else None
-    return ways.Ways(
-        ways.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
+    return offer_terms.Ways(
+        offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
     )
 
 
-def _asks(view: View, params: PatientParams) -> ways.Asks:
-    return ways.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
+def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
+    return offer_terms.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
@@ -124,7 +125,7 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
 
 
 def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers:
-    most = view.workload.max_price.scaled(ways.speed(held.dlperf, view.fastest))
+    most = view.workload.max_price.scaled(offer_terms.speed(held.dlperf, view.fastest))
     return recovery.Numbers(
         ceiling=bidding.ceiling(most, held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
@@ -146,12 +147,12 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
     after, gain = (params.leave_after, params.leave_gain) if is_bid else (params.return_after, params.return_gain)
     if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
-    here = price.contested_hazard(view.hosts.get(held.host), view.market_hazard)
-    return better.go_back(
+    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    return voluntary_move.go_back(
         slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
     )
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
-    numbers = lowering.Numbers(params.headroom, params.lower_step, params.lower_after)
-    return lowering.lower(slot, held, numbers, view.now)
+    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    return bid_decay.lower(slot, held, numbers, view.now)

@@ -12,8 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import structlog
 
-from agent.decide import bill_drift
-from agent.decide.bill_drift import Drift
+from agent.decide.operators import bill_drift
+from agent.decide.operators.bill_drift import Drift
 from agent.domain.event import Event
 from agent.domain.money import ZERO, Usd, total
 from agent.ledger.bills import BillLine

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import ownership
-from agent.decide.facts import Fact, LeaseDisowned
+from agent.decide.reconcile import ownership
+from agent.decide.reconcile.facts import Fact, LeaseDisowned
 from agent.domain.event import Event
 from agent.domain.intent import Intent
 from agent.domain.lease import Bills, LeaseState

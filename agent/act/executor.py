@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
 from agent.act.stopping import Stopping
-from agent.decide.turns import Look
+from agent.decide.reconcile.turns import Look
 from agent.domain.decision import Decision, Hold, Pause, Release, slot_of
 from agent.domain.intent import Intent
 from agent.domain.workload import Workload

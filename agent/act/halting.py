@@ -4,7 +4,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import halt
+from agent.decide.operators import kill_hold
 from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
 from agent.ledger.errors import LedgerError
@@ -15,8 +15,8 @@ log = structlog.get_logger("gpubid.halting")
 
 async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = False) -> None:
     """Let nothing be rented, raised or started until `end`; what cannot be written down now is owed to the ledger."""
-    until = halt.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
-    kinds = (halt.EVERYTHING, halt.KEEPS_DISKS) if keep_disks else (halt.EVERYTHING,)
+    until = kill_hold.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
+    kinds = (kill_hold.EVERYTHING, kill_hold.KEEPS_DISKS) if keep_disks else (kill_hold.EVERYTHING,)
     ledger.owed = tuple(Cooldown(*kind, until, f"a kill by {who}") for kind in kinds)
     try:
         await settle(ledger, now)
@@ -33,7 +33,7 @@ async def settle(ledger: Ledger, now: datetime) -> None:
     if not ledger.owed:
         return
     async with ledger.transaction() as tx:
-        tx.lift_cooldown(*halt.KEEPS_DISKS)
+        tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
         for rest in ledger.owed:
             tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
         stopped = f"all spending stopped by {ledger.owed[0].code}"
@@ -48,7 +48,7 @@ async def end(ledger: Ledger, now: datetime, who: str) -> None:
         LedgerError: it could not be written down; the stop holds on.
     """
     async with ledger.transaction() as tx:
-        tx.lift_cooldown(*halt.EVERYTHING)
-        tx.lift_cooldown(*halt.KEEPS_DISKS)
+        tx.lift_cooldown(*kill_hold.EVERYTHING)
+        tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
         tx.append_event(Event(at=now, kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
     ledger.owed = ()

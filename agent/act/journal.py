@@ -17,7 +17,9 @@ import structlog
 from agent.act import crashpoint, proof, terms
 from agent.act.record import add_charges
 from agent.clock import Clock
-from agent.decide import meter, outcomes, resting, turns
+from agent.decide.accounting import meter
+from agent.decide.moves import rests_after_writes
+from agent.decide.reconcile import outcomes, turns
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.event import Event
@@ -293,7 +295,7 @@ class Journal:
             )
             if isinstance(decision, Rent):
                 tx.open_lease(outcome.lease)
-                _add_rests(tx, [resting.after_rent(decision.slot, now)])
+                _add_rests(tx, [rests_after_writes.after_rent(decision.slot, now)])
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
@@ -317,7 +319,9 @@ class Journal:
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
             tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
-            _add_rests(tx, resting.after_refusal(decision, reason, self._ledger.recollection(now).cooldowns, now))
+            _add_rests(
+                tx, rests_after_writes.after_refusal(decision, reason, self._ledger.recollection(now).cooldowns, now)
+            )
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
@@ -352,11 +356,11 @@ class Journal:
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     """A host that we left or that could not start is not rented again at once; a confirmed start is remembered."""
     if isinstance(decision, Resume):
-        _add_rests(tx, [resting.after_start(decision, now)])
+        _add_rests(tx, [rests_after_writes.after_start(decision, now)])
     if not isinstance(decision, Release):
         return
-    _add_rests(tx, resting.after_release(decision, now))
-    if decision.reason.code in resting.FAILED_STARTS:
+    _add_rests(tx, rests_after_writes.after_release(decision, now))
+    if decision.reason.code in rests_after_writes.FAILED_STARTS:
         held = decision.lease
         tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
 

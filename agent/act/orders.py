@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.act import places, record
-from agent.decide import cooldown, endings, halt, words
-from agent.decide.facts import ProgressTold
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import workload_end
+from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Progress, is_hours
 from agent.domain.decision import Pause, Reason, Release
@@ -20,7 +22,7 @@ from agent.domain.workload import Slot, Workload
 from agent.ledger.recollection import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({cooldown.RAN, cooldown.STARTED, *endings.COUNTED})
+MARKS = frozenset({cooldowns.RAN, cooldowns.STARTED, *workload_end.COUNTED})
 """Scopes of what is only counted and holds nothing by itself."""
 FOR_GOOD = timedelta(days=3650)
 ENDING = frozenset({"pause", "release", "done", "kill"})
@@ -154,9 +156,9 @@ def _reset(order: Order, grounds: Grounds) -> Meaning:
 
 
 def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
-    if key.startswith("lease:") and order.verb != words.PAUSE:
+    if key.startswith("lease:") and order.verb != operator_holds.PAUSE:
         key = f"slot:{leases[0].slot}"
-    if order.verb == words.DONE:
+    if order.verb == operator_holds.DONE:
         if not key.startswith(("workload:", "slot:")):
             raise OrderError("bad_target", f"{order.target!r} is no workload, slot or lease: only those can be done")
         kinds = [getattr(work, "kind", None) for work in grounds.workloads if work.name == _workload_of(key)]
@@ -165,10 +167,10 @@ def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], groun
     until = grounds.now + (order.span or FOR_GOOD)
     decisions: tuple[Release | Pause, ...] = ()
     mine = tuple(held for held in leases if held.state is not LeaseState.RELEASING)
-    if order.verb == words.PAUSE:
+    if order.verb == operator_holds.PAUSE:
         reason = Reason("ordered", "ordered by `gpubid pause`")
-        decisions = tuple(Pause(held, reason) for held in mine if not words.is_down(held))
-    elif order.verb in {words.DONE, words.KILL}:
+        decisions = tuple(Pause(held, reason) for held in mine if not operator_holds.is_down(held))
+    elif order.verb in {operator_holds.DONE, operator_holds.KILL}:
         decisions = _releases(mine, order.verb)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
     rest = Cooldown(order.verb, key, until, who)
@@ -179,7 +181,11 @@ def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], groun
 
 def _is_settled_by(order: Order, key: str, rest: Cooldown) -> bool:
     is_of_workload = key.startswith("workload:") and rest.key.startswith(f"slot:{_workload_of(key)}/")
-    return order.verb in {words.DONE, words.KILL} and rest.scope == words.HELD and (rest.key == key or is_of_workload)
+    return (
+        order.verb in {operator_holds.DONE, operator_holds.KILL}
+        and rest.scope == operator_holds.HELD
+        and (rest.key == key or is_of_workload)
+    )
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
@@ -202,13 +208,13 @@ def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Coll
         lifts += tuple((rest.scope, rest.key) for rest in grounds.known.cooldowns if _is_counted(rest, key))
     else:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
-    halted = any((rest.scope, rest.key) == halt.EVERYTHING for rest in grounds.known.cooldowns)
+    halted = any((rest.scope, rest.key) == kill_hold.EVERYTHING for rest in grounds.known.cooldowns)
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     return Meaning(key, f"{order.verb} {key}{still}", lifts=lifts)
 
 
 def _is_counted(rest: Cooldown, key: str) -> bool:
-    return rest.scope in endings.COUNTED and rest.key.rpartition("@")[0] == _workload_of(key)
+    return rest.scope in workload_end.COUNTED and rest.key.rpartition("@")[0] == _workload_of(key)
 
 
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
@@ -216,14 +222,21 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     lifts = []
     target = _place(order.target, grounds) if places.is_place(order.target) else order.target
     for rest in grounds.known.cooldowns:
-        if rest.scope in {words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD, "fleet"}:
+        if rest.scope in {
+            operator_holds.PAUSE,
+            operator_holds.DRAIN,
+            operator_holds.DONE,
+            operator_holds.KILL,
+            operator_holds.HELD,
+            "fleet",
+        }:
             continue
         shown = f"{rest.scope}:{rest.key}"
-        bare = rest.key if rest.scope == words.LOCK else shown
+        bare = rest.key if rest.scope == operator_holds.LOCK else shown
         if target in {shown, bare, bare.removeprefix("workload:").removeprefix("slot:")}:
             lifts.append((rest.scope, rest.key))
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
-        return _lifted(order, grounds, (words.LOCK,), ())
+        return _lifted(order, grounds, (operator_holds.LOCK,), ())
     if not lifts:
         raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
     return Meaning(target, f"unlock {target}", lifts=tuple(lifts))
@@ -318,7 +331,12 @@ def _resting(grounds: Grounds) -> str:
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:
-    return _lifted(order, grounds, (words.PAUSE, words.DRAIN, words.DONE, words.KILL, words.HELD), _HOLDS)
+    return _lifted(
+        order,
+        grounds,
+        (operator_holds.PAUSE, operator_holds.DRAIN, operator_holds.DONE, operator_holds.KILL, operator_holds.HELD),
+        _HOLDS,
+    )
 
 
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {

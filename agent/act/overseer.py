@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from agent.act import billing
 from agent.clock import Clock
-from agent.decide import bill_drift, oversight
-from agent.decide.notices import Notice
+from agent.decide.operators import bill_drift, oversight
+from agent.decide.operators.notices import Notice
 from agent.ledger.store import Ledger
 from agent.observe.poller import Poller
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide import ownership
+from agent.decide.reconcile import ownership
 from agent.domain.lease import Lease
 from agent.ledger.errors import LedgerError
 from agent.ledger.store import Ledger

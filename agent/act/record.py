@@ -6,8 +6,13 @@ from datetime import datetime
 import structlog
 
 from agent.act import disown
-from agent.decide import cooldown, meter, outbid, plan, watching
-from agent.decide.facts import (
+from agent.decide import plan
+from agent.decide.accounting import meter
+from agent.decide.deadline import availability
+from agent.decide.moves.recovery import OF_THE_MARKET
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.facts import (
     Alert,
     Fact,
     InstanceFound,
@@ -17,7 +22,6 @@ from agent.decide.facts import (
     Marked,
     ProgressTold,
 )
-from agent.decide.recovery import OF_THE_MARKET
 from agent.domain import money
 from agent.domain.capacity import Capacity
 from agent.domain.credit import Credit
@@ -133,12 +137,12 @@ async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: M
     Raises:
         LedgerError: nothing was written.
     """
-    made = watching.news(before, after)
+    made = availability.news(before, after)
     if made:
         async with ledger.transaction() as tx:
             for known in made:
                 tx.keep_capacity(known)
-            gone = watching.surplus(ledger.recollection().capacity, made)
+            gone = availability.surplus(ledger.recollection().capacity, made)
             tx.forget_learned((each.market, each.pool) for each in gone)
 
 
@@ -238,9 +242,9 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
     if after.state is LeaseState.RUNNING and any(
-        (rest.scope, rest.key) == (cooldown.STARTED, after.lease_id) for rest in fleet.cooldowns
+        (rest.scope, rest.key) == (cooldowns.STARTED, after.lease_id) for rest in fleet.cooldowns
     ):
-        tx.lift_cooldown(cooldown.STARTED, after.lease_id)
+        tx.lift_cooldown(cooldowns.STARTED, after.lease_id)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 
@@ -252,8 +256,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if not is_loss and not is_start:
         return
     if is_start:
-        until = fleet.now + cooldown.RAN_COUNTS
-        tx.add_cooldown(cooldown.RAN, f"{after.slot}@{after.lease_id}", until, f"a start on host {after.host_id}")
+        until = fleet.now + cooldowns.RAN_COUNTS
+        tx.add_cooldown(cooldowns.RAN, f"{after.slot}@{after.lease_id}", until, f"a start on host {after.host_id}")
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(
@@ -262,8 +266,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         owner_id=after.owner_id,
         interruptions=int(is_loss),
         market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
-        displaced=int(outbid.is_displaced(fact)),
-        outbids=outbid.told(fact),
+        displaced=int(outbid_evidence.is_displaced(fact)),
+        outbids=outbid_evidence.told(fact),
         starts_ok=int(is_start),
         # A start that was lost and came back says nothing of how fast the image came in.
         loaded_gb=image_gb,

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import structlog
 
-from agent.decide import frame
-from agent.decide.limits import Limits
+from agent.decide import plan_recording
+from agent.decide.limits.limits import Limits
 from agent.decide.plan import Plan
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
@@ -39,7 +39,7 @@ class Recorder:
         self._most_bytes = most_bytes
         self._file: BinaryIO | None = None
         self._day = ""
-        self._last: frame.Parts = {}
+        self._last: plan_recording.Parts = {}
         self._is_over = False
 
     def see(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> None:
@@ -47,7 +47,7 @@ class Recorder:
         if self._is_over:
             return
         try:
-            self._write(frame.parts(frame.framed(fleet, tuned, caps, faulty, made)), fleet.now)
+            self._write(plan_recording.parts(plan_recording.framed(fleet, tuned, caps, faulty, made)), fleet.now)
         except Exception as error:  # noqa: BLE001 - another's strategy may put anything into a decision
             self._is_over = True
             self.close()
@@ -59,12 +59,12 @@ class Recorder:
             self._file.close()
             self._file = None
 
-    def _write(self, pieces: frame.Parts, now: datetime) -> None:
+    def _write(self, pieces: plan_recording.Parts, now: datetime) -> None:
         if self._file is None or self._day != f"{now:%Y%m%d}":
             self._begin(now)
         assert self._file is not None  # noqa: S101 - just begun
-        packed = zlib.compress(frame.changed(self._last, pieces), _LEVEL)
-        self._file.write(len(packed).to_bytes(frame.LENGTH_BYTES, "big") + packed)
+        packed = zlib.compress(plan_recording.changed(self._last, pieces), _LEVEL)
+        self._file.write(len(packed).to_bytes(plan_recording.LENGTH_BYTES, "big") + packed)
         self._file.flush()
         self._last = pieces
         if self._file.tell() > self._most_bytes // 4:
@@ -75,13 +75,13 @@ class Recorder:
         self.close()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._make_room()
-        self._file = (self._folder / f"{now:%Y%m%dT%H%M%S.%fZ}{frame.SUFFIX}").open("xb")
-        self._file.write(frame.MAGIC)
+        self._file = (self._folder / f"{now:%Y%m%dT%H%M%S.%fZ}{plan_recording.SUFFIX}").open("xb")
+        self._file.write(plan_recording.MAGIC)
         self._day, self._last = f"{now:%Y%m%d}", {}
 
     def _make_room(self) -> None:
         """Give up the oldest files until a quarter of the room is free."""
-        files = sorted(self._folder.glob(f"*{frame.SUFFIX}"))
+        files = sorted(self._folder.glob(f"*{plan_recording.SUFFIX}"))
         sizes = {file: file.stat().st_size for file in files}
         for file in files:
             if sum(sizes.values()) <= self._most_bytes * 3 // 4:

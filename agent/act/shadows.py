@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from agent.decide import meter, shadow
-from agent.decide.limits import Limits
-from agent.decide.shadow import Shadow, Tally
+from agent.decide.accounting import meter
+from agent.decide.limits.limits import Limits
+from agent.decide.paper import shadow
+from agent.decide.paper.shadow import Shadow, Tally
 from agent.decide.strategy import Tuned
 from agent.domain import decision as decisions
 from agent.domain.decision import Decision, Rent, slot_of

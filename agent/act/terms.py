@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agent.decide import checkpointing
+from agent.decide.moves import checkpointing
 from agent.domain.decision import Rent
 from agent.domain.workload import Workload
 from agent.markets import errors, port

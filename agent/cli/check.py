@@ -10,7 +10,7 @@ from agent.config import exposure
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
-    from agent.decide.reload import Finding
+    from agent.decide.operators.reload import Finding
     from agent.web.holdings import Holdings
 
 
@@ -76,7 +76,7 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
 
 
 async def _found(config: "Config") -> "tuple[Finding, ...]":
-    from agent.decide import reload
+    from agent.decide.operators import reload
     from agent.observe import snapshot
     from agent.web import caps
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent.baselines.catalogue import Catalogue
 from agent.config import job as jobs
-from agent.decide import learning
-from agent.decide.estimate import history, option, weigh
+from agent.decide.estimate import option, past_runs, weigh
 from agent.decide.estimate.job import Job, Reruns, by_odds
+from agent.decide.pricing import host_record
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.gpu import GpuModel
@@ -139,20 +139,20 @@ async def _place(
     samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
     records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
-    asks = history.asks(samples, hours, table.gpus)
+    asks = past_runs.asks(samples, hours, table.gpus)
     leases = [one for one in await reader.leases(limit=ROWS) if one.market == market] if reader is not None else []
-    floors = history.floors(samples, leases, table.gpus)
+    floors = past_runs.floors(samples, leases, table.gpus)
     of = f"of {table.gpus}x {model} on {market} in the ledger"
     given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
     return weigh.Place(
         market=market,
-        asks=given[0] or history.cases(asks),
-        floors=given[1] or history.cases(floors),
+        asks=given[0] or past_runs.cases(asks),
+        floors=given[1] or past_runs.cases(floors),
         asks_from=f"given: ${table.price} per GPU and hour" if given[0] else _from(asks, "asks", of, "--price"),
         floors_from=f"given: floor ${table.floor} per GPU and hour"
         if given[1]
         else _from(floors, "floors", of, "--floor"),
-        record=learning.total(records, now) if records else HostRecord(market, ""),
+        record=host_record.total(records, now) if records else HostRecord(market, ""),
         hazard=table.hazard,
         storage=None if table.storage_price is None else float(table.storage_price),
         per_gb=None if table.traffic_price is None else float(table.traffic_price),
@@ -165,12 +165,12 @@ async def _place(
     )
 
 
-def _from(hourly: history.Hourly, what: str, of: str, mend: str) -> str:
+def _from(hourly: past_runs.Hourly, what: str, of: str, mend: str) -> str:
     if not hourly:
         return f"there are no {what} {of}; let the daemon watch that model, or give {mend}"
     span = f"{len(hourly)} hours from {min(hourly):%Y-%m-%d} to {max(hourly):%Y-%m-%d}"
-    return f"the {history.CHEAPEST} least {what} {of}, {span}"
+    return f"the {past_runs.CHEAPEST} least {what} {of}, {span}"
 
 
-def _until(hourly: history.Hourly) -> str:
+def _until(hourly: past_runs.Hourly) -> str:
     return f"{max(hourly):%Y-%m-%d}" if hourly else ""

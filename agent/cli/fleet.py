@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent.config.settings import Config
-    from agent.decide.notices import Notice
+    from agent.decide.operators.notices import Notice
     from agent.domain.event import Event
     from agent.ledger.reader import Reader
 
@@ -37,7 +37,7 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return what there is by the ledger, where no daemon tells."""
     from agent.act import billing
     from agent.clock import SystemClock
-    from agent.decide import bill_drift, oversight
+    from agent.decide.operators import bill_drift, oversight
     from agent.web import views
 
     now = SystemClock().now()
@@ -53,7 +53,7 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
 
 def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
     """Yield that no daemon runs, and why the last one ended if that is the last thing it wrote."""
-    from agent.decide.notices import Notice
+    from agent.decide.operators.notices import Notice
 
     bills = "; what is open goes on billing" if is_open else ""
     sentence = f"none runs on this ledger, which shows what it knew last{bills}: `gpubid run` takes it up again"

@@ -71,7 +71,7 @@ def logs(
 
 async def _logs(config: "Config | lastgood.Broken", slot: str, lines: int, *, is_followed: bool, as_json: bool) -> None:
     from agent.clock import SystemClock
-    from agent.decide import probing
+    from agent.decide.reconcile import probing
 
     before: list[str] = []
     while True:

@@ -16,7 +16,8 @@ from agent.app import App, Outside
 from agent.clock import SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
-from agent.decide import match, meter
+from agent.decide.accounting import meter
+from agent.decide.pricing import match
 from agent.decide.strategy import Tuned
 from agent.domain import gpu
 from agent.domain.account import Line

@@ -51,7 +51,7 @@ async def _told(
     span: tuple[datetime | None, datetime | None],
     step_seconds: float,
 ) -> dict[str, Any]:
-    from agent.decide import paper
+    from agent.decide.paper import paper_market
     from agent.lab import history
     from agent.lab import replay as replays
     from agent.ledger.errors import LedgerError
@@ -70,7 +70,7 @@ async def _told(
     made = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
     if not any(made):
         exits.stop(exits.FAILED, [f"{path}: holds no search of offers in that span; there is nothing to replay"])
-    rules = [*paper.RULES, "a floor that was recorded at or under a bid holds it, one above it outbids it"]
+    rules = [*paper_market.RULES, "a floor that was recorded at or under a bid holds it, one above it outbids it"]
     rules.append("hosts are judged by what happened on paper there, never by what was learned later")
     if known.assumed:
         rules.append(f"of {known.assumed} slices only prices are known: they are taken for ordinary verified hosts")

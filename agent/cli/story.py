@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agent.cli import timeline
 from agent.cli.rehearsal import Rehearsal
-from agent.decide import recovery
+from agent.decide.moves import recovery
 from agent.domain.money import Usd, total
 from agent.domain.tenure import Tenure
 from agent.simulator import climate

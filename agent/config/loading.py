@@ -10,7 +10,7 @@ import pydantic
 
 from agent.config import budgets, document, problems, source, verdict
 from agent.config.settings import Config, Listen, MarketSettings, Operators
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import budget, gpu, money
 from agent.domain.budget import Budget, Scope, Thresholds
 from agent.domain.readiness import Readiness, ReadySign

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.config.notify import Notify
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain.workload import Workload
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from agent.decide import checkpointing, cooldown, learning, match, price, ranking
+from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
+from agent.decide.pricing import cooldowns, host_record, match, ranking, useful_hour
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
 from agent.domain.fleet import Fleet
@@ -44,9 +45,9 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     book = match.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = match.Taken(held, cooldown.cooling(fleet.cooldowns, fleet.now))
-    hazard = learning.market_hazard(fleet.hosts.values(), fleet.now)
-    hosts = learning.pooled(fleet.hosts, fleet.now)
+    taken = match.Taken(held, cooldowns.cooling(fleet.cooldowns, fleet.now))
+    hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
+    hosts = host_record.pooled(fleet.hosts, fleet.now)
     ranked = ranking.ranking(book, work, _both_ways(work), hosts, taken, fleet.now, hazard)
     return Explanation(
         workload=work.name,
@@ -79,10 +80,10 @@ def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
 def _both_ways(work: Workload) -> Pricing:
     """Return the plain ways to hold an offer, at floor and at ask: the strategy's own bid stands in its decision."""
 
-    def ways(candidate: Offer) -> list[price.Way]:
+    def ways(candidate: Offer) -> list[useful_hour.Way]:
         most = work.max_price - candidate.disk_rate(work.disk_gb)
         found = [(Tenure.INTERRUPTIBLE, candidate.floor), (Tenure.ON_DEMAND, candidate.ask)]
-        return [price.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
+        return [useful_hour.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
 
     return ways
 

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.decide import cooldown, recovery, reload, slots, words
-from agent.decide import task as tasks
+from agent.decide import slots
+from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.moves import recovery
+from agent.decide.operators import operator_holds, reload
+from agent.decide.pricing import cooldowns
 from agent.domain.fleet import Fleet
 from agent.domain.host import HostKey
 from agent.domain.lease import Lease, LeaseState
@@ -36,7 +39,7 @@ class Need:
 
 def needs(fleet: Fleet) -> tuple[Need, ...]:
     """Return the workloads with a choice to make, in the order of the configuration."""
-    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
+    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
     if slots.EVERYTHING in cooling:
         return ()
     found = (_need(fleet, work, cooling) for work in fleet.workloads)
@@ -64,7 +67,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
     key: list[str] = []
     hosts: list[HostKey] = []
     for place in work.places:
-        if words.standstill(fleet, place, cooling) is not None:
+        if operator_holds.standstill(fleet, place, cooling) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

@@ -13,27 +13,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import (
-    apart,
-    breaking,
-    checkpointing,
-    cooldown,
-    due,
-    endings,
-    learning,
-    limits,
-    match,
-    ownership,
-    ranking,
-    reload,
-    resting,
-    rivals,
-    slots,
-    spread,
-    task,
-    watching,
-    words,
-)
+from agent.decide import slots
+from agent.decide.deadline import availability, availability_by_market, deadline_progress
+from agent.decide.limits import limits
+from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
+from agent.decide.operators import operator_holds, reload
+from agent.decide.pricing import cooldowns, host_record, match, ranking, rival_bids, spread
+from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money, usefulness
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
@@ -64,7 +50,7 @@ class Ground:
     market_hazard: float
     hosts: Mapping[HostKey, HostRecord]
     everything: HostRecord
-    rivals: rivals.Rivals
+    rivals: rival_bids.Rivals
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
@@ -77,16 +63,16 @@ def plan(
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     now_standing = limits.standing(fleet)
-    first = due.orders(fleet, now_standing, caps)
+    first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
     decisions: list[Decision] = list(first)
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            wanted = _willed(resting.instead(_decision(proposal, work), work, fleet), ground.cooling)
+            wanted = _willed(rests_after_writes.instead(_decision(proposal, work), work, fleet), ground.cooling)
             decision = _allowed(wanted, fleet, now_standing, caps, faulty)
-            decision = breaking.instead(decision, proposal, wanted, work, fleet, caps)
+            decision = break_before_make.instead(decision, proposal, wanted, work, fleet, caps)
             if isinstance(decision, Pause) and proposal.candidate is not None:
                 rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), ground.cooling)
                 rent = _allowed(rent, fleet, now_standing.after(decision), caps, faulty)
@@ -117,15 +103,15 @@ def _ground(fleet: Fleet) -> Ground:
     listed = {row.host for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
-    everything = learning.total(records.values(), fleet.now)
+    everything = host_record.total(records.values(), fleet.now)
     return Ground(
         books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
-        cooling=cooldown.cooling(fleet.cooldowns, fleet.now),
-        market_hazard=learning.hazard_of(everything),
-        hosts=learning.pooled(records, fleet.now),
+        cooling=cooldowns.cooling(fleet.cooldowns, fleet.now),
+        market_hazard=host_record.hazard_of(everything),
+        hosts=host_record.pooled(records, fleet.now),
         everything=everything,
-        rivals=rivals.learned(everything),
+        rivals=rival_bids.learned(everything),
     )
 
 
@@ -153,10 +139,10 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
         leases=held,
         unseen=frozenset(each.lease_id for each in held if not fleet.is_seen(each)),
-        task=task.of(fleet, work),
-        learned=watching.learned(fleet.capacity.get(work.name)),
-        fastest=task.fastest(fleet.typical, work),
-        by_market=apart.known(fleet, work),
+        task=deadline_progress.of(fleet, work),
+        learned=availability.learned(fleet.capacity.get(work.name)),
+        fastest=deadline_progress.fastest(fleet.typical, work),
+        by_market=availability_by_market.known(fleet, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
@@ -190,7 +176,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
-        if not is_taken and not endings.is_avoided(work, host, ground.cooling):
+        if not is_taken and not workload_end.is_avoided(work, host, ground.cooling):
             yielded.add(host)
             # What is yielded is taken before the next is asked for.
             owners[candidate.offer.owner] += 1
@@ -239,7 +225,7 @@ def _of_lease(proposal: Proposal) -> Decision:
 
 def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
     """Return a decision, or the hold that a person's standing word makes of it."""
-    word = words.forbidden(decision, cooling)
+    word = operator_holds.forbidden(decision, cooling)
     if word is None or isinstance(decision, Hold):
         return decision
     sentence = f"{word.sentence}; it would {decision.reason.sentence}"

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from agent.decide import cooldown, endings, price, readback, readiness, strangers, words
-from agent.decide.recovery import COOL_OFF, may_leave
+from agent.decide.moves.recovery import COOL_OFF, may_leave
+from agent.decide.operators import operator_holds
+from agent.decide.pricing import cooldowns, useful_hour
+from agent.decide.reconcile import orphans, readback, readiness, workload_end
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain import usefulness
 from agent.domain.decision import Reason, Release
@@ -33,7 +35,7 @@ LOADING_FACTOR = 5.0
 
 def releases(fleet: Fleet) -> Iterator[Release]:
     """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
-    cooling = cooldown.cooling(fleet.cooldowns, fleet.now)
+    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
             continue
@@ -61,16 +63,20 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
 def _failure_code(held: Lease) -> str:
     if held.end_reason.startswith(readback.PREFIX):
         return "mismatch"
-    codes = (endings.IMAGE_REFUSED, readiness.NOT_READY)
-    return next((code for code in codes if held.end_reason.startswith(code)), endings.START_FAILED)
+    codes = (workload_end.IMAGE_REFUSED, readiness.NOT_READY)
+    return next((code for code in codes if held.end_reason.startswith(code)), workload_end.START_FAILED)
 
 
 def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
     """A container that ended at once is tried on another host; the last one stays, paused, for a person to look at."""
-    is_over = held.end_reason == endings.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
-    if not is_over or endings.is_settling(fleet, held) or words.find(cooling, (words.HELD,), words.of_slot(held.slot)):
+    is_over = held.end_reason == workload_end.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
+    if (
+        not is_over
+        or workload_end.is_settling(fleet, held)
+        or operator_holds.find(cooling, (operator_holds.HELD,), operator_holds.of_slot(held.slot))
+    ):
         return None
-    return Reason(endings.FAST_EXIT, "its container ended right after the start: it is tried on another host")
+    return Reason(workload_end.FAST_EXIT, "its container ended right after the start: it is tried on another host")
 
 
 def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
@@ -78,12 +84,12 @@ def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | No
     work = fleet.workload(held.slot.workload)
     if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
         return None
-    why = cooling[f"{cooldown.FULL}:{held.lease_id}"]
+    why = cooling[f"{cooldowns.FULL}:{held.lease_id}"]
     return Reason("host_full", f"it cannot start where it stands after {why}: it is given up for another")
 
 
 def _is_stuck(held: Lease, cooling: Mapping[str, str]) -> bool:
-    return held.state is LeaseState.PAUSED and f"{cooldown.FULL}:{held.lease_id}" in cooling
+    return held.state is LeaseState.PAUSED and f"{cooldowns.FULL}:{held.lease_id}" in cooling
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -122,7 +128,7 @@ def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
         return False
     known = row.inet_down_mbps if row is not None else 0.0
     speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
-    expected = timedelta(hours=price.loading_hours(work.image_gb, speed))
+    expected = timedelta(hours=useful_hour.loading_hours(work.image_gb, speed))
     return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
 
 
@@ -136,7 +142,7 @@ def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) 
     stopped = cooling.get(EVERYTHING) or cooling.get(f"workload:{work.name}")
     if stopped is not None:
         return _hold(place, "stopped", f"stopped after {stopped}; `gpubid kill --lift` ends that")
-    word = words.standstill(fleet, place, cooling)
+    word = operator_holds.standstill(fleet, place, cooling)
     if word is not None:
         return Proposal(place, None, word)
     doubted = fleet.paying_intent(place)
@@ -157,13 +163,13 @@ def _is_leaving(held: Lease) -> bool:
 
 
 def _empty(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
-    stranger = strangers.claimant(fleet, place)
+    stranger = orphans.claimant(fleet, place)
     if stranger:
         return _hold(
             place, "stranger", f"instance {stranger} carries its label and has no lease: it is looked at first"
         )
     why = cooling.get(f"slot:{place}")
-    resting = cooling.get(f"{endings.RESTING}:{place}")
+    resting = cooling.get(f"{workload_end.RESTING}:{place}")
     if resting:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
@@ -175,15 +181,15 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
         return _hold(
             place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
         )
-    if endings.is_settling(fleet, held):
+    if workload_end.is_settling(fleet, held):
         return _hold(place, "settling", "its container ended; a moment shows whether the work is done")
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
     if _is_stuck(held, cooling):
-        why = cooling[f"{cooldown.FULL}:{held.lease_id}"]
+        why = cooling[f"{cooldowns.FULL}:{held.lease_id}"]
         return _hold(place, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
-    resting = cooling.get(f"{endings.RESTING}:{place}")
+    resting = cooling.get(f"{workload_end.RESTING}:{place}")
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     down = None
@@ -200,7 +206,7 @@ def _has_choice(fleet: Fleet) -> bool:
 
 def _runs(place: Slot, cooling: Mapping[str, str]) -> int:
     """Count the leases on which a slot began to run within the last day: each left a mark that rests for so long."""
-    prefix = f"{cooldown.RAN}:{place}@"
+    prefix = f"{cooldowns.RAN}:{place}@"
     return sum(key.startswith(prefix) for key in cooling)
 
 

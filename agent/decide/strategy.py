@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 
 import pydantic
 
-from agent.decide import apart, hazards, price
-from agent.decide.rivals import ASSUMED, Rivals
-from agent.decide.task import Task
+from agent.decide.deadline import availability_by_market, hazards
+from agent.decide.deadline.deadline_progress import Task
+from agent.decide.pricing import useful_hour
+from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.domain.decision import Reason
 from agent.domain.host import UNSEEN, HostKey, HostRecord
 from agent.domain.intent import IntentKind
@@ -109,14 +110,14 @@ class View:
     task: Task | None = None
     learned: hazards.Learned = hazards.UNSEEN
     fastest: float = 0.0
-    by_market: Mapping[str, apart.Known] = field(default_factory=dict)
+    by_market: Mapping[str, availability_by_market.Known] = field(default_factory=dict)
     rivals: Rivals = ASSUMED
 
 
 class Pricing(Protocol):
     """How a strategy would pay for an offer: the ways, each as (tenure, bid or ask per hour)."""
 
-    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the ways to hold the offer, or none."""
         ...
 
@@ -126,8 +127,8 @@ class Candidate:
     """An offer that fits, the way to hold it, and what a useful hour on it costs."""
 
     offer: Offer
-    way: price.Way
-    reckoning: price.Reckoning
+    way: useful_hour.Way
+    reckoning: useful_hour.Reckoning
 
 
 @dataclass(frozen=True, slots=True)

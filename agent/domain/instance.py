@@ -48,7 +48,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     image is what cannot be had. `ports` is as in a lease.
 
     `unread` names the fields that the market's answer left out or made absurd; they hold zero or nothing here, and the
-    fleet puts in their place what the lease says (`agent/decide/unread.py`).
+    fleet puts in their place what the lease says (`agent/decide/reconcile/unread_rows.py`).
     """
 
     market: str

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from agent.decide import apart, limits, needs, outcomes, plan, progress, reconcile, resting, task, watching
-from agent.decide.book import Book
-from agent.decide.facts import LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide import needs, plan
+from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
+from agent.decide.limits import limits
+from agent.decide.moves import rests_after_writes
+from agent.decide.paper.paper_ledger import Book
+from agent.decide.reconcile import outcomes, reconcile
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.capacity import Capacity
 from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
@@ -110,14 +114,16 @@ class Engine:
         self._memory = found.memory
         for fact in found.facts:
             self.book.learn(fact, self.now, self._image_gb)
-        for told in progress.told(self._fleet(self._view)):
+        for told in progress_facts.told(self._fleet(self._view)):
             self.book.hear(told)
 
     def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
         fleet = self._fleet(view)
-        self._typical = task.typical(self._typical, fleet)
+        self._typical = deadline_progress.typical(self._typical, fleet)
         fleet = replace(fleet, typical=self._typical)
-        self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
+        self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
+            self._capacity, fleet
+        )
         return plan.plan(replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
 
     def _found(self) -> reconcile.Reconciliation:
@@ -223,7 +229,9 @@ class Engine:
         return True
 
     def _refused(self, decision: Decision, error: errors.Rejected) -> None:
-        for rest in resting.after_refusal(decision, error.reason, tuple(self.book.cooldowns.values()), self.now):
+        for rest in rests_after_writes.after_refusal(
+            decision, error.reason, tuple(self.book.cooldowns.values()), self.now
+        ):
             self.book.rest(rest)
         if isinstance(decision, Rent) and error.leftover_id:
             left = outcomes.rented(self._intent(decision), decision, error.leftover_id, self.now, is_leftover=True)
@@ -235,7 +243,7 @@ class Engine:
         intent = self._intent(decision)
         instance_id = at_once(self.market.rent(decision.offer, terms, intent.intent_id))
         self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
-        self.book.rest(resting.after_rent(decision.slot, self.now))
+        self.book.rest(rests_after_writes.after_rent(decision.slot, self.now))
 
     def _intent(self, decision: Rent) -> Intent:
         work = next(each for each in self.workloads if each.name == decision.slot.workload)
@@ -268,9 +276,9 @@ class Engine:
             return
         # The market in memory says at once and for good that it is gone.
         self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
-        for rest in resting.after_release(decision, self.now):
+        for rest in rests_after_writes.after_release(decision, self.now):
             self.book.rest(rest)
-        if decision.reason.code in resting.FAILED_STARTS:
+        if decision.reason.code in rests_after_writes.FAILED_STARTS:
             self.book.expose(held, self.now, HostRecord(held.market, held.host_id, starts_failed=1.0))
 
 

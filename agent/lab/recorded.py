@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.decide.frame import Frame
 from agent.decide.plan import Plan
+from agent.decide.plan_recording import Frame
 from agent.domain.instance import Instance
 from agent.domain.interruption import MarketEvent
 from agent.domain.money import UsdPerHour

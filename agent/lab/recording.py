@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent.decide import frame, plan
-from agent.decide.frame import LENGTH_BYTES, MAGIC, SUFFIX, Frame
+from agent.decide import plan, plan_recording
+from agent.decide.plan_recording import LENGTH_BYTES, MAGIC, SUFFIX, Frame
 from agent.decide.strategy import Params, Strategy, Tuned
 
 Registry = Mapping[str, Strategy[Any]]
@@ -47,15 +47,15 @@ def frames(file: Path) -> Iterator[Frame]:
     Raises:
         RecordingError: it is no recording, or of another release.
     """
-    pieces: frame.Parts = {}
+    pieces: plan_recording.Parts = {}
     with file.open("rb") as source:
         if source.read(len(MAGIC)) != MAGIC:
             raise RecordingError(f"{file}: is no recording of this release; name a file that the daemon wrote")
         while packed := _next(source.read(LENGTH_BYTES), source.read):
             try:
-                pieces = frame.followed(pieces, zlib.decompress(packed))
-                yield frame.whole(pieces)
-            except (frame.Unread, zlib.error) as error:
+                pieces = plan_recording.followed(pieces, zlib.decompress(packed))
+                yield plan_recording.whole(pieces)
+            except (plan_recording.Unread, zlib.error) as error:
                 raise RecordingError(f"{file}: {str(error)[:200]}; it was written by another release") from error
 
 
@@ -72,7 +72,7 @@ def again(one: Frame, registry: Registry) -> bytes:
         RecordingError: a strategy is not installed, or its numbers are of another release.
     """
     made = plan.plan(one.fleet, tuned(one, registry), one.caps, one.faulty)
-    return frame.answer(made.decisions, made.standing)
+    return plan_recording.answer(made.decisions, made.standing)
 
 
 def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
@@ -87,8 +87,8 @@ def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
         if strategy is None:
             raise RecordingError(f"{numbers.code} is not installed here; install the package that brings it")
         try:
-            found[name] = frame.tuned(numbers, strategy)
-        except frame.Unread as error:
+            found[name] = plan_recording.tuned(numbers, strategy)
+        except plan_recording.Unread as error:
             raise RecordingError(str(error)[:200]) from error
     return found
 
@@ -104,10 +104,10 @@ def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Differen
         count += 1
         made = again(one, registry)
         if made != one.answer:
-            return count, Difference(count, one.fleet.now, frame.told(one.answer), frame.told(made))
+            return count, Difference(count, one.fleet.now, plan_recording.told(one.answer), plan_recording.told(made))
     return count, None
 
 
 def by_code(installed: Mapping[str, Strategy[Any]]) -> Registry:
     """Return strategies by where their class is found."""
-    return {frame.code_of(strategy): strategy for strategy in installed.values()}
+    return {plan_recording.code_of(strategy): strategy for strategy in installed.values()}

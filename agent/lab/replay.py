@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide import meter, shadow, task
-from agent.decide.limits import Limits
-from agent.decide.shadow import Shadow
+from agent.decide.accounting import meter
+from agent.decide.deadline import deadline_progress
+from agent.decide.limits.limits import Limits
+from agent.decide.paper import shadow
+from agent.decide.paper.shadow import Shadow
 from agent.decide.strategy import Tuned
 from agent.domain.decision import Hold
 from agent.domain.fleet import Fleet, MarketView
@@ -65,7 +67,7 @@ def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: 
         if moment.now > until:
             break
         fleet = _fleet(work, moment, since, plans)
-        typical = task.typical(typical, fleet)
+        typical = deadline_progress.typical(typical, fleet)
         done = shadow.step(made, replace(fleet, typical=typical), chosen, caps)
         plans += 1
         kinds += (

@@ -15,7 +15,7 @@ import structlog
 
 from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
-from agent.decide.probing import Target
+from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.instance import Instance
 from agent.domain.interruption import PRICE_RISE, MarketEvent

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from agent.clock import Clock
-from agent.decide import failing, probing
-from agent.decide.probing import Target
+from agent.decide.pricing import failing
+from agent.decide.reconcile import probing
+from agent.decide.reconcile.probing import Target
 from agent.domain import deadline
 from agent.domain.readiness import ReadySign, Sighting
 from agent.markets import errors, port

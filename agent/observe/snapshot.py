@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide import apart, unread, watching
+from agent.decide.deadline import availability, availability_by_market
+from agent.decide.reconcile import unread_rows
 from agent.domain import budget
 from agent.domain.budget import Scope
 from agent.domain.fleet import Fleet, MarketView, Spend
@@ -47,7 +48,7 @@ def fleet(
 ) -> Fleet:
     """Return everything known at `instant` as one value."""
     asked = {**past.intents, **{intent.intent_id: intent for intent in known.intents}}
-    markets = {view.market: unread.filled(view, known.leases, asked) for view in views}
+    markets = {view.market: unread_rows.filled(view, known.leases, asked) for view in views}
     made = Fleet(
         fleet_id=fleet_id,
         now=instant.now,
@@ -72,7 +73,7 @@ def fleet(
         known_since=instant.known_since,
         typical=instant.typical,
     )
-    seen = watching.by_workload(known.capacity, made) | apart.by_workload(known.capacity, made)
+    seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return replace(made, capacity=seen)
 
 

@@ -43,7 +43,7 @@ CHANNELS = ("webhook", "apprise", "hook")
 DELIVERIES = ("delivered", "failed")
 WINDOWS = ("day", "month")
 PROTECTIONS = ("storm", "starts", "rejected", "owner")
-"""The scopes of the rests that protections make (agent/decide/protections.py)."""
+"""The scopes of the rests that protections make (agent/decide/pricing/protections.py)."""
 
 REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 RECOVERY_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)

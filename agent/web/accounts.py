@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent.decide.accounts import PHASES, Sum
-from agent.decide.savings import Saving
+from agent.decide.accounting.accounts import PHASES, Sum
+from agent.decide.accounting.savings import Saving
 from agent.domain.account import HOUR
 from agent.domain.money import MICROS
 

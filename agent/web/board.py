@@ -13,8 +13,9 @@ from markupsafe import Markup
 
 from agent import __version__
 from agent.cycle import Pass, Rules
-from agent.decide import explain, meter
-from agent.decide.notices import Notice, held_back
+from agent.decide import explain
+from agent.decide.accounting import meter
+from agent.decide.operators.notices import Notice, held_back
 from agent.domain import money
 from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event

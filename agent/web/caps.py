@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain.budget import Budget, Kind, Scope, Thresholds
 from agent.domain.money import Usd, UsdPerHour
 

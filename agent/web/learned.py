@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent.decide import apart, hazards, learning, price, regimes, rivals, watching
+from agent.decide.deadline import availability, availability_by_market, hazards, regimes
+from agent.decide.pricing import host_record, rival_bids, useful_hour
 from agent.domain.capacity import Capacity, Counts
 from agent.domain.host import HALF_LIFE, HostRecord, decayed
 from agent.domain.outbids import STEPS
@@ -19,8 +20,8 @@ def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datet
     return {
         "now": now.isoformat(),
         "half_life_days": HALF_LIFE.days,
-        "hazards": watching.version(hazards.SHIPPED),
-        "rivals": _rivals(learning.total(hosts, now)),
+        "hazards": availability.version(hazards.SHIPPED),
+        "rivals": _rivals(host_record.total(hosts, now)),
         "markets": [
             _market(name, mine, now) | {"pools": [_pool(each) for each in known if each.market == name]}
             for name, mine in sorted(markets.items())
@@ -30,17 +31,17 @@ def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datet
 
 def _rivals(whole: HostRecord) -> dict[str, Any]:
     """Return the law by which strategies bid, over all hosts, with the counts it rests on beside what was assumed."""
-    law = rivals.learned(whole)
+    law = rival_bids.learned(whole)
     return {
         "outbids": sum(whole.outbids.ours),
         "displaced": whole.displaced,
-        "assumed_weighs": rivals.PRIOR_WEIGHT,
+        "assumed_weighs": rival_bids.PRIOR_WEIGHT,
         "displaced_share": law.displaced,
         "steps": [
             {
                 "headroom": step,
                 "losing_share": law.losing_share(step),
-                "assumed": rivals.ASSUMED.losing_share(step),
+                "assumed": rival_bids.ASSUMED.losing_share(step),
                 "ours": ours,
                 "rivals": theirs,
             }
@@ -50,14 +51,14 @@ def _rivals(whole: HostRecord) -> dict[str, Any]:
 
 
 def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, Any]:
-    rate = learning.market_hazard(records, now)
+    rate = host_record.market_hazard(records, now)
     hosts = {record.key: record for record in records}
-    judged = learning.pooled(hosts, now)
+    judged = host_record.pooled(hosts, now)
     rows = [_row(record, decayed(record, now), judged[record.key], rate) for record in records]
     return {
         "market": name,
         "losses_per_hour": rate,
-        "interruptible_hours": learning.total(records, now).bid_seconds / 3600,
+        "interruptible_hours": host_record.total(records, now).bid_seconds / 3600,
         "owners": _owners(records, rate, now),
         "hosts": sorted(rows, key=lambda row: (-row["running_hours"], row["host"])),
     }
@@ -73,7 +74,7 @@ def _pool(known: Capacity) -> dict[str, Any]:
         "seen_at": known.seen_at.isoformat(),
         "looks": known.looks,
         "price": known.price.dollars if known.price is not None else None,
-        **(_by_regimes(known) if apart.is_of(known) else _by_models(known)),
+        **(_by_regimes(known) if availability_by_market.is_of(known) else _by_models(known)),
         "version": known.version,
         "ages": list(hazards.SHIPPED.edges),
         "there": _counts(known.there),
@@ -82,7 +83,7 @@ def _pool(known: Capacity) -> dict[str, Any]:
 
 
 def _by_models(known: Capacity) -> dict[str, Any]:
-    told = watching.learned(known)
+    told = availability.learned(known)
     belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
     weights = belief.weights(hazards.SHIPPED)
     rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
@@ -100,7 +101,7 @@ def _by_models(known: Capacity) -> dict[str, Any]:
 
 def _by_regimes(known: Capacity) -> dict[str, Any]:
     """Return the same of a market watched apart; factors are those of old spells, to the average over all regimes."""
-    used, belief = regimes.SHIPPED, apart.belief(known)
+    used, belief = regimes.SHIPPED, availability_by_market.belief(known)
     lost, back = (
         used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
     )
@@ -130,7 +131,7 @@ def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[
             "owner": owner_id,
             "interruptible_hours": whole.bid_seconds / 3600,
             "losses_to_market": whole.market_losses,
-            "losses_per_hour": price.contested_hazard(whole, rate),
+            "losses_per_hour": useful_hour.contested_hazard(whole, rate),
         }
         for owner_id, whole in sorted(owners.items())
     ]
@@ -138,7 +139,7 @@ def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[
 
 def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> dict[str, Any]:
     """Return one host: what was counted there, and what it is judged by, its owner's other hosts included."""
-    losses = price.contested_hazard(judged, rate)
+    losses = useful_hour.contested_hazard(judged, rate)
     return {
         "host": own.host_id,
         "owner": own.owner_id,
@@ -150,7 +151,7 @@ def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> 
         "hours_to_a_loss": 1 / losses if losses else None,
         "starts_ok": own.starts_ok,
         "starts_failed": own.starts_failed,
-        "start_success": price.start_success(judged),
+        "start_success": useful_hour.start_success(judged),
         "loaded_mbps": own.loaded_gb * 8000 / own.loading_seconds if own.loading_seconds > 0 else None,
         "updated_at": kept.updated_at.isoformat() if kept.updated_at else None,
     }

@@ -26,7 +26,7 @@ from agent.act import orders as words
 from agent.clock import SteadyClock
 from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
-from agent.decide.notices import Notice
+from agent.decide.operators.notices import Notice
 from agent.domain import gpu as gpus
 from agent.domain.intent import Intent
 from agent.ledger.errors import LedgerError

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from agent.baselines import catalogue, loading
-from agent.decide import accounts, savings
+from agent.decide.accounting import accounts, savings
 from agent.domain.account import Line
 from agent.domain.gpu import GpuModel
 from agent.ledger.reader import Reader

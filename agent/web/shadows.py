@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from agent.decide import meter, paper
+from agent.decide.accounting import meter
+from agent.decide.paper import paper_market
 from agent.domain.lease import Lease
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.ledger.events import INTERRUPTED
@@ -17,7 +18,7 @@ async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload
     last = await reader.last_shadow_decisions() if accounts else []
     sums = {day: await reader.sums(day) for day in {each.seen_at.date() for each in accounts}}
     rows = [await _row(each, reader, sums[each.seen_at.date()], leases, last) for each in accounts]
-    return {"now": now.isoformat(), "shadows": rows, "rules": list(paper.RULES)}
+    return {"now": now.isoformat(), "shadows": rows, "rules": list(paper_market.RULES)}
 
 
 async def _row(

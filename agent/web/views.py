@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.cycle import Pass
-from agent.decide import cooldown, credit, crossings, explain, meter, words
-from agent.decide.limits import Limits
-from agent.decide.notices import Notice, held_back
+from agent.decide import explain
+from agent.decide.accounting import meter
+from agent.decide.limits import budget_alerts, credit
+from agent.decide.limits.limits import Limits
+from agent.decide.operators import operator_holds
+from agent.decide.operators.notices import Notice, held_back
+from agent.decide.pricing import cooldowns
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.price import PriceSample
@@ -52,7 +56,7 @@ def fleet(
         "resting": [
             {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
             for rest in known.cooldowns
-            if rest.scope != crossings.CROSSED
+            if rest.scope != budget_alerts.CROSSED
         ],
         "credit": [
             outlook(credit.outlook(name, kept.amount, known.leases, (caps or Limits()).credit_floor(name)), kept.at)
@@ -100,9 +104,20 @@ def _why(
     place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
 ) -> str:
     """Return why a slot is not running: a person's word first, then what was decided for it last."""
-    cooling = cooldown.cooling(known.cooldowns, now)
-    keys = tuple(key for held in mine for key in words.of_lease(held)) or words.of_slot(place)
-    word = words.find(cooling, (words.DONE, words.KILL, words.HELD, words.PAUSE, words.LOCK, words.DRAIN), keys)
+    cooling = cooldowns.cooling(known.cooldowns, now)
+    keys = tuple(key for held in mine for key in operator_holds.of_lease(held)) or operator_holds.of_slot(place)
+    word = operator_holds.find(
+        cooling,
+        (
+            operator_holds.DONE,
+            operator_holds.KILL,
+            operator_holds.HELD,
+            operator_holds.PAUSE,
+            operator_holds.LOCK,
+            operator_holds.DRAIN,
+        ),
+        keys,
+    )
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.decide import cooldown, outcomes, turns
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import outcomes, turns
 from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Resume
 from agent.domain.intent import IntentState
 from agent.domain.lease import Bills, LeaseState
@@ -204,8 +205,8 @@ async def test_an_order_on_what_is_gone_is_rejected(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("code", "span"),
     [
-        ("start_failed", cooldown.START_FAILED),
-        ("start_overdue", cooldown.START_FAILED),
+        ("start_failed", cooldowns.START_FAILED),
+        ("start_overdue", cooldowns.START_FAILED),
         ("mismatch", None),
         ("moved", None),
     ],

@@ -8,7 +8,8 @@ import pytest
 
 from agent.act import orders
 from agent.act.orders import Grounds, Meaning, Order, OrderError
-from agent.decide import endings, halt, words
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.reconcile import workload_end
 from agent.domain.cooldown import Cooldown
 from agent.domain.deadline import Deadline
 from agent.domain.decision import Pause, Release
@@ -103,8 +104,10 @@ async def test_a_host_is_meant_on_its_own_market_alone(desk: Desk) -> None:
 
 
 async def test_an_unlock_lifts_the_lock_of_one_market_alone(desk: Desk) -> None:
-    locked = (rest(words.LOCK, "host:vast/h1"), rest(words.LOCK, "host:runpod/h1"))
-    assert (await read(desk, Order("unlock", "host:vast/h1"), *locked)).lifts == ((words.LOCK, "host:vast/h1"),)
+    locked = (rest(operator_holds.LOCK, "host:vast/h1"), rest(operator_holds.LOCK, "host:runpod/h1"))
+    assert (await read(desk, Order("unlock", "host:vast/h1"), *locked)).lifts == (
+        (operator_holds.LOCK, "host:vast/h1"),
+    )
 
 
 async def test_what_is_released_is_all_that_is_open_of_it(desk: Desk) -> None:
@@ -138,7 +141,7 @@ async def test_a_pause_stands_and_stops_what_runs(desk: Desk) -> None:
     meant = await read(desk, Order("pause", "train", span=timedelta(hours=2)))
     (added,) = meant.adds
     assert (added.scope, added.key, added.until, added.code) == (
-        words.PAUSE,
+        operator_holds.PAUSE,
         "workload:train",
         NOW + timedelta(hours=2),
         "ops",
@@ -183,46 +186,52 @@ async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> Non
 
 
 async def test_a_resume_under_a_stop_of_all_spending_says_that_it_is_not_enough(desk: Desk) -> None:
-    meant = await read(desk, Order("resume", "train"), rest(words.PAUSE, "workload:train"), rest(*halt.EVERYTHING))
-    assert meant.lifts == ((words.PAUSE, "workload:train"),)
+    meant = await read(
+        desk, Order("resume", "train"), rest(operator_holds.PAUSE, "workload:train"), rest(*kill_hold.EVERYTHING)
+    )
+    assert meant.lifts == ((operator_holds.PAUSE, "workload:train"),)
     assert "`gpubid kill --lift` ends that" in meant.sentence
 
 
 async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
-    rests = [rest(words.HELD, "slot:train/0"), rest(words.HELD, "slot:train/1"), rest(words.LOCK, "slot:train/0")]
-    assert (await read(desk, Order("done", "train/0"), *rests)).lifts == ((words.HELD, "slot:train/0"),)
+    rests = [
+        rest(operator_holds.HELD, "slot:train/0"),
+        rest(operator_holds.HELD, "slot:train/1"),
+        rest(operator_holds.LOCK, "slot:train/0"),
+    ]
+    assert (await read(desk, Order("done", "train/0"), *rests)).lifts == ((operator_holds.HELD, "slot:train/0"),)
     assert set((await read(desk, Order("done", "train"), leases=())).lifts) == {
-        (words.HELD, "slot:train/0"),
-        (words.HELD, "slot:train/1"),
+        (operator_holds.HELD, "slot:train/0"),
+        (operator_holds.HELD, "slot:train/1"),
     }
 
 
 async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
     rests = [
-        rest(words.PAUSE, "workload:train"),
-        rest(words.DRAIN, "slot:train/1"),
-        rest(words.LOCK, "workload:train"),
+        rest(operator_holds.PAUSE, "workload:train"),
+        rest(operator_holds.DRAIN, "slot:train/1"),
+        rest(operator_holds.LOCK, "workload:train"),
         rest("slot", "train/0"),
-        rest(endings.FAST_EXIT, "train@h1"),
-        rest(endings.FAST_EXIT, "other@h1"),
+        rest(workload_end.FAST_EXIT, "train@h1"),
+        rest(workload_end.FAST_EXIT, "other@h1"),
     ]
     meant = await read(desk, Order("resume", "train"), *rests)
     assert set(meant.lifts) == {
-        (words.PAUSE, "workload:train"),
-        (words.DRAIN, "slot:train/1"),
+        (operator_holds.PAUSE, "workload:train"),
+        (operator_holds.DRAIN, "slot:train/1"),
         ("slot", "train/0"),
-        (endings.FAST_EXIT, "train@h1"),
+        (workload_end.FAST_EXIT, "train@h1"),
     }
 
 
 @pytest.mark.parametrize(
     ("target", "held"),
     [
-        ("host:h1", rest(words.LOCK, "host:vast/h1")),
-        ("train", rest(words.LOCK, "workload:train")),
+        ("host:h1", rest(operator_holds.LOCK, "host:vast/h1")),
+        ("train", rest(operator_holds.LOCK, "workload:train")),
         ("host:h1", rest("host", "vast/h1")),
         ("train/0", rest("slot", "train/0")),
-        ("vast-1", rest(words.LOCK, "slot:train/0")),
+        ("vast-1", rest(operator_holds.LOCK, "slot:train/0")),
     ],
     ids=str,
 )
@@ -232,7 +241,7 @@ async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: st
 
 
 async def test_unlock_never_lifts_a_pause_or_a_kill(desk: Desk) -> None:
-    rests = [rest(words.PAUSE, "workload:train"), rest("fleet", "all")]
+    rests = [rest(operator_holds.PAUSE, "workload:train"), rest("fleet", "all")]
     assert await refused(desk, Order("unlock", "train"), *rests) == "nothing_locked"
 
 
@@ -263,7 +272,7 @@ async def test_nothing_is_adopted_into_a_slot_that_is_filled_busy_or_unknown(des
 
 async def test_an_order_is_written_with_who_gave_it(desk: Desk) -> None:
     order = Order("adopt", "vast-2")
-    meant = await read(desk, order, rest(words.PAUSE, "workload:train"), leases=(STRANDED,))
+    meant = await read(desk, order, rest(operator_holds.PAUSE, "workload:train"), leases=(STRANDED,))
     async with desk.ledger.transaction() as tx:
         meant.write(tx, order, "ops", desk.clock.now())
     assert desk.lease().is_held is False

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agent.act import protect
-from agent.decide.facts import Alert, LeaseChanged
+from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.domain.event import Event
 from agent.domain.fleet import Fleet
 from agent.domain.intent import IntentState

@@ -6,10 +6,13 @@ from datetime import timedelta
 import pytest
 
 from agent.act import record, sweep
-from agent.decide import cooldown, limits, losing, meter, plan
-from agent.decide.book import Book
-from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
-from agent.decide.meter import Charge
+from agent.decide import plan
+from agent.decide.accounting import meter
+from agent.decide.accounting.meter import Charge
+from agent.decide.limits import limits
+from agent.decide.paper.paper_ledger import Book
+from agent.decide.pricing import cooldowns, loss_rate
+from agent.decide.reconcile.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Hold, Reason
 from agent.domain.event import Event
@@ -108,7 +111,7 @@ async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alo
     lab.learn(fact, builders.NOW, {})
     assert kept == lab.hosts[kept.key]
     is_bid = tenure is Tenure.INTERRUPTIBLE
-    assert kept.weighed_hours == pytest.approx(losing.weighed(0.5, 1.0) if is_bid else 0.0)
+    assert kept.weighed_hours == pytest.approx(loss_rate.weighed(0.5, 1.0) if is_bid else 0.0)
 
 
 async def test_metering_writes_money_and_no_event(desk: Desk) -> None:
@@ -129,7 +132,7 @@ async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
 
 async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
-    mark = Cooldown(cooldown.STARTED, before.lease_id, builders.NOW + timedelta(hours=1), "a start")
+    mark = Cooldown(cooldowns.STARTED, before.lease_id, builders.NOW + timedelta(hours=1), "a start")
     async with desk.ledger.transaction() as tx:
         tx.add_cooldown(mark.scope, mark.key, mark.until, mark.code)
     assert desk.rests()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.decide import hazards, horizon
+from agent.decide.deadline import hazards, single_pool_policy
 from agent.lab import blocks
 from agent.lab.deadline import baselines, learning, optimum, ticks
 from agent.lab.deadline.ticks import Rule, Setting
@@ -59,7 +59,7 @@ def _learner(over: Window) -> bool:
     gap = over.gap_seconds
 
     def build() -> None:
-        horizon.forget()
+        single_pool_policy.forget()
         _run(learning.rule(hazards.SHIPPED), over)
 
     built, _, _ = report.against(1, build, lambda: _bare(over))

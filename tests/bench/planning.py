@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agent import tuning
-from agent.decide import limits, plan
+from agent.decide import plan
+from agent.decide.limits import limits
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.fleet import Fleet, MarketView

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.decide import probing
+from agent.decide.reconcile import probing
 from agent.web import logs, reach
 from tests.support import builders, programs
 from tests.support.programs import gpubid, until

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.decide import rivals
+from agent.decide.pricing import rival_bids
 from agent.domain.host import HALF_LIFE, HostRecord
 from agent.domain.outbids import Outbids
 from agent.web import learned
@@ -42,9 +42,9 @@ def test_rivals_come_with_the_counts_and_what_was_assumed() -> None:
     steps = {step["headroom"]: step for step in told["steps"]}
     assert (steps[0.1]["ours"], steps[0.25]["rivals"], steps[0.5]["rivals"]) == (0.5, 0.5, 0.0)
     assert steps[0.0]["losing_share"] == steps[0.0]["assumed"] == pytest.approx(1.0)
-    law = rivals.learned(HostRecord("", "", displaced=3.0, outbids=Outbids().plus(outbids, 0.5)))
+    law = rival_bids.learned(HostRecord("", "", displaced=3.0, outbids=Outbids().plus(outbids, 0.5)))
     assert steps[0.5]["losing_share"] == pytest.approx(law.losing_share(0.5))
-    assert steps[0.5]["assumed"] == pytest.approx(rivals.ASSUMED.losing_share(0.5))
+    assert steps[0.5]["assumed"] == pytest.approx(rival_bids.ASSUMED.losing_share(0.5))
 
 
 def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:

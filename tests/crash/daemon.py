@@ -16,7 +16,7 @@ import aiohttp
 
 from agent.app import App, Outside
 from agent.config.settings import Config, Listen, MarketSettings
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from tests.support.scene import FLEET, KEY, strategies, work
 
 SURVIVED = 3

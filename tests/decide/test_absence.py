@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import absence, reconcile
-from agent.decide.facts import Alert, LeaseChanged, LeaseDisowned
-from agent.decide.memory import Memory
+from agent.decide.reconcile import absence, reconcile
+from agent.decide.reconcile.facts import Alert, LeaseChanged, LeaseDisowned
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.instance import InstanceState
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.interruption import Cause

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import accounts, savings
+from agent.decide.accounting import accounts, savings
 from agent.domain.account import HOUR, Line, Taken
 from agent.domain.interruption import Cause
 from agent.domain.money import Usd

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import apart, regimes, watching
+from agent.decide.deadline import availability, availability_by_market, regimes
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline
 from agent.domain.fleet import Fleet
@@ -30,19 +30,19 @@ def seen(minutes: float, *, has_floor: bool = True, **changes: Any) -> Fleet:
 def test_each_market_is_watched_apart_and_found_again_in_what_the_ledger_kept() -> None:
     known: dict[str, Capacity] = {}
     for minutes in (0, 10, 20):
-        known = apart.watched(known, seen(minutes, has_floor=minutes != 20))
-    told = apart.known(seen(20, capacity=known), WORK)
+        known = availability_by_market.watched(known, seen(minutes, has_floor=minutes != 20))
+    told = availability_by_market.known(seen(20, capacity=known), WORK)
     assert {name: each.belief.is_up for name, each in told.items()} == {"vast": False, "runpod": True}
     assert told["vast"].price == builders.per_hour("0.20")
-    assert apart.by_workload(known.values(), seen(20)) == known
-    assert set(watching.by_workload(known.values(), seen(20))) == set()
+    assert availability_by_market.by_workload(known.values(), seen(20)) == known
+    assert set(availability.by_workload(known.values(), seen(20))) == set()
 
 
 def test_looks_that_say_the_same_count_by_the_hours_between() -> None:
-    begun = apart.watched({}, seen(0))
+    begun = availability_by_market.watched({}, seen(0))
     belief = regimes.first(regimes.SHIPPED, is_up=True)
     for minutes in (10, 11, 20):
-        begun = apart.watched(begun, seen(minutes))
+        begun = availability_by_market.watched(begun, seen(minutes))
     for _ in range(2):
         belief = regimes.observe(regimes.SHIPPED, belief, is_up=True, hours=1 / 6)
     assert begun["train@vast"].evidence == pytest.approx(tuple(belief.shares))
@@ -50,29 +50,31 @@ def test_looks_that_say_the_same_count_by_the_hours_between() -> None:
 
 def test_one_market_or_no_deadline_is_not_watched_apart() -> None:
     fleet = seen(0)
-    assert apart.watched({}, replace(fleet, workloads=(builders.workload(),))) == {}
-    assert apart.watched({}, replace(fleet, markets={"vast": fleet.markets["vast"]})) == {}
+    assert availability_by_market.watched({}, replace(fleet, workloads=(builders.workload(),))) == {}
+    assert availability_by_market.watched({}, replace(fleet, markets={"vast": fleet.markets["vast"]})) == {}
 
 
 def test_a_stretch_that_nobody_watched_turns_regimes_and_begins_a_spell() -> None:
-    begun = apart.watched({}, seen(0))
-    after = apart.watched(begun, seen(60 * 200))["train@vast"]
+    begun = availability_by_market.watched({}, seen(0))
+    after = availability_by_market.watched(begun, seen(60 * 200))["train@vast"]
     assert after.evidence == pytest.approx(tuple(regimes.SHIPPED.prior), abs=1e-3)
     assert (after.seen_at - after.since) / timedelta(hours=1) == regimes.FIRST_AGE
 
 
 def test_evidence_of_other_regimes_is_dropped() -> None:
-    old = {key: replace(each, version="older") for key, each in apart.watched({}, seen(0)).items()}
-    belief = apart.known(seen(0, capacity=old), WORK)["vast"].belief
+    old = {key: replace(each, version="older") for key, each in availability_by_market.watched({}, seen(0)).items()}
+    belief = availability_by_market.known(seen(0, capacity=old), WORK)["vast"].belief
     assert belief.shares == pytest.approx(regimes.first(regimes.SHIPPED, is_up=True).shares)
 
 
 def test_what_is_shown_of_a_market_watched_apart_are_its_regimes() -> None:
-    known = apart.watched({}, seen(0))
+    known = availability_by_market.watched({}, seen(0))
     for minutes in range(10, 600, 10):
-        known = apart.watched(known, seen(minutes))
+        known = availability_by_market.watched(known, seen(minutes))
     (market,) = (row for row in learned.learned([], known.values(), builders.NOW)["markets"] if row["market"] == "vast")
     (pool,) = market["pools"]
     assert sum(model["weight"] for model in pool["models"]) == pytest.approx(1.0)
     assert pool["loss_factor"] < 0.5
-    assert pool["turns_per_hour"] == pytest.approx(apart.belief(known["train@vast"]).rate(regimes.SHIPPED))
+    assert pool["turns_per_hour"] == pytest.approx(
+        availability_by_market.belief(known["train@vast"]).rate(regimes.SHIPPED)
+    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import better, recovery
+from agent.decide.moves import recovery, voluntary_move
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.intent import IntentKind
 from agent.domain.lease import Lease
@@ -23,7 +23,7 @@ def on_demand(**changes: Any) -> Lease:
 
 def back(held: Lease | None, *, gain: float = 0.2, bid: str = "0.20", work: Workload | None = None) -> Proposal | None:
     best = builders.candidate(builders.offer(2), bid=bid)
-    return better.go_back(SlotView(builders.slot(), held), work or builders.workload(), best, gain)
+    return voluntary_move.go_back(SlotView(builders.slot(), held), work or builders.workload(), best, gain)
 
 
 def test_a_much_cheaper_offer_is_worth_a_move() -> None:
@@ -44,7 +44,7 @@ def test_a_dear_bid_is_left_for_a_cheap_one_and_sooner_where_it_is_lost_often() 
         held = on_demand(tenure=Tenure.INTERRUPTIBLE, gpu_rate=builders.per_hour(rate))
         best = builders.candidate(builders.offer(2), bid="0.20")
         view = SlotView(builders.slot(), held)
-        return better.go_back(view, builders.workload(), best, 0.2, market_loss_rate=losses) is not None
+        return voluntary_move.go_back(view, builders.workload(), best, 0.2, market_loss_rate=losses) is not None
 
     assert left("0.80", 0.1)
     rates = [f"0.{cents}" for cents in range(20, 80)]
@@ -55,8 +55,8 @@ def test_a_dear_bid_is_left_for_a_cheap_one_and_sooner_where_it_is_lost_often() 
 @pytest.mark.parametrize(
     ("tenure", "to", "most"),
     [
-        (Tenure.INTERRUPTIBLE, Tenure.INTERRUPTIBLE, better.MOST_LEAVES),
-        (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE, better.MOST_RETURNS),
+        (Tenure.INTERRUPTIBLE, Tenure.INTERRUPTIBLE, voluntary_move.MOST_LEAVES),
+        (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE, voluntary_move.MOST_RETURNS),
         (Tenure.ON_DEMAND, Tenure.ON_DEMAND, recovery.MOST_RUNS),
     ],
 )
@@ -65,7 +65,7 @@ def test_moves_that_nothing_forces_end_with_the_days(tenure: Tenure, to: Tenure,
     best = dataclasses.replace(best, way=dataclasses.replace(best.way, tenure=to))
     for runs, is_left in ((most - 1, True), (most, False)):
         slot = SlotView(builders.slot(), on_demand(tenure=tenure), runs=runs)
-        assert (better.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
+        assert (voluntary_move.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
 @pytest.mark.parametrize(("tenure", "is_left"), [(Tenure.INTERRUPTIBLE, False), (Tenure.ON_DEMAND, True)])
@@ -73,7 +73,7 @@ def test_a_pool_is_left_for_itself_only_where_it_is_held_another_way(tenure: Ten
     held = on_demand(tenure=tenure, host_id="pool/4090/eu/77")
     best = builders.candidate(builders.offer(2, host_id="pool/4090/eu"), bid="0.20")
     slot = SlotView(builders.slot(), held)
-    assert (better.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
+    assert (voluntary_move.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
 def test_the_only_checkpoint_is_never_left_behind() -> None:
@@ -82,7 +82,7 @@ def test_the_only_checkpoint_is_never_left_behind() -> None:
 
 def test_without_an_offer_or_a_lease_nothing_moves() -> None:
     assert back(None) is None
-    assert better.go_back(SlotView(builders.slot(), on_demand()), builders.workload(), None, 0.2) is None
+    assert voluntary_move.go_back(SlotView(builders.slot(), on_demand()), builders.workload(), None, 0.2) is None
 
 
 def test_a_faster_host_may_cost_more_and_a_slower_one_is_not_scaled_up() -> None:

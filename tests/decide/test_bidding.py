@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import bidding
+from agent.decide.pricing import bidding
 from agent.domain.money import FREE, UsdPerHour
 from tests.support import builders
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import capping, crossings, limits, reload
-from agent.decide import standing as standings
-from agent.decide.facts import Marked
-from agent.decide.limits import Limits
+from agent.decide.limits import budget_alerts, hard_caps, limits
+from agent.decide.limits import committed_spend as standings
+from agent.decide.limits.limits import Limits
+from agent.decide.operators import reload
+from agent.decide.reconcile.facts import Marked
 from agent.domain import budget
 from agent.domain.budget import EVERYTHING, Budget, Scope, Thresholds
 from agent.domain.decision import Decision, Pause, Reason, Release, Rent
@@ -119,13 +120,13 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
         f"would pass the cap of {tight[window]}"
     )
     whole: dict[str, Any] = {window: builders.usd(spent)}
-    [mark] = crossings.crossings(seen, limits.standing(seen), of(scope, **whole))
+    [mark] = budget_alerts.crossings(seen, limits.standing(seen), of(scope, **whole))
     assert isinstance(mark, Marked)
     assert mark.rest.code == f"${spent}.0000 of ${spent}.0000"
     more: dict[str, Any] = {window: builders.usd(spent) + Usd(1)}
-    assert list(crossings.crossings(seen, limits.standing(seen), of(scope, **more))) == []
+    assert list(budget_alerts.crossings(seen, limits.standing(seen), of(scope, **more))) == []
     double: dict[str, Any] = {window: builders.usd(2 * int(spent))}
-    assert [share for _, share in crossings.used(limits.standing(seen), of(scope, **double))] == [0.5]
+    assert [share for _, share in budget_alerts.used(limits.standing(seen), of(scope, **double))] == [0.5]
 
 
 def test_the_horizon_ends_with_the_day_and_the_month() -> None:
@@ -169,7 +170,7 @@ def test_a_floor_over_an_unknown_credit_strikes_nothing() -> None:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[tuple[str, str]]:
-    found = capping.endings(seen, limits.standing(seen), caps)
+    found = hard_caps.endings(seen, limits.standing(seen), caps)
     return [(type(order).__name__.lower(), order.lease.slot.workload) for order in found]
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.decide import capping, limits
-from agent.decide.limits import Limits
+from agent.decide.limits import hard_caps, limits
+from agent.decide.limits.limits import Limits
 from agent.domain import budget
 from agent.domain.budget import Budget, Thresholds
 from agent.domain.decision import Pause, Release
@@ -33,7 +33,7 @@ def fleet(*leases: Lease, **changes: Any) -> Fleet:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[Pause | Release]:
-    return list(capping.endings(seen, limits.standing(seen), caps))
+    return list(hard_caps.endings(seen, limits.standing(seen), caps))
 
 
 def names(seen: Fleet, caps: Limits) -> list[str]:

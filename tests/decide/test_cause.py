@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import cause
+from agent.decide.reconcile import cause
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
 from agent.domain.tenure import Tenure

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import checkpointing, explain, hazards, limits, plan
+from agent.decide import explain, plan
+from agent.decide.deadline import hazards
+from agent.decide.limits import limits
+from agent.decide.moves import checkpointing
 from agent.domain.decision import Rent
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint, CheckpointPlace, Workload

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import credit, crossings, limits
-from agent.decide.facts import Alert, Marked
-from agent.decide.limits import Limits
+from agent.decide.limits import budget_alerts, credit, limits
+from agent.decide.limits.limits import Limits
+from agent.decide.reconcile.facts import Alert, Marked
 from agent.domain import budget
 from agent.domain.budget import Budget, Thresholds
 from agent.domain.cooldown import Cooldown
@@ -186,7 +186,7 @@ def test_what_we_count_ourselves_is_never_an_alarm(steps: list[tuple[int, int]])
 
 
 def crossed(seen: Fleet, caps: Limits) -> list[str]:
-    found = crossings.crossings(seen, limits.standing(seen), caps)
+    found = budget_alerts.crossings(seen, limits.standing(seen), caps)
     return [one.kind if isinstance(one, Marked) else one.code for one in found]
 
 
@@ -197,7 +197,7 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     caps = Limits(soft=soft, budgets={TRAIN: Budget(soft=soft)})
     assert crossed(fleet(spent="0.99"), caps) == []
     seen = fleet(spent="1")
-    marks = list(crossings.crossings(seen, limits.standing(seen), caps))
+    marks = list(budget_alerts.crossings(seen, limits.standing(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
     rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked))
     assert crossed(replace(seen, cooldowns=rests), caps) == []
@@ -217,7 +217,7 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(window: str
     one: dict[str, Any] = {window: builders.usd(1)}
     hard = Thresholds(**one)
     seen = fleet(spent="1.25", leases=())
-    [mark] = crossings.crossings(seen, limits.standing(seen), Limits(budgets={TRAIN: Budget(hard)}))
+    [mark] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={TRAIN: Budget(hard)}))
     assert isinstance(mark, Marked)
     assert (mark.workload, mark.kind, mark.rest.until) == ("train", "budget.reached", until)
     assert mark.rest.code == "$1.2500 of $1.0000"
@@ -225,14 +225,14 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(window: str
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
         "nothing more is rented on it, and what runs is paused"
     )
-    [of_market] = crossings.crossings(seen, limits.standing(seen), Limits(budgets={VAST: Budget(soft=hard)}))
+    [of_market] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={VAST: Budget(soft=hard)}))
     assert isinstance(of_market, Marked)
     assert of_market.workload == ""
     assert of_market.sentence.endswith("you asked to be told")
 
 
 def test_a_moved_threshold_is_another_one() -> None:
-    rest = Cooldown(crossings.CROSSED, "budget.warned account per_day 1000000", builders.ago(days=-1), "")
+    rest = Cooldown(budget_alerts.CROSSED, "budget.warned account per_day 1000000", builders.ago(days=-1), "")
     seen = fleet(spent="2", cooldowns=(rest,))
     assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd(1)))) == []
     assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd("1.5")))) == ["budget.warned"]
@@ -247,7 +247,7 @@ def test_a_rate_is_told_while_it_is_above() -> None:
 def test_what_is_used_of_each_threshold() -> None:
     caps = Limits(per_day=builders.usd(4), soft=Thresholds(per_hour=builders.per_hour("0.448")))
     seen = fleet(spent="1")
-    assert dict(crossings.used(limits.standing(seen), caps)) == {
+    assert dict(budget_alerts.used(limits.standing(seen), caps)) == {
         ("account", "", "per_hour", "soft"): 0.5,
         ("account", "", "per_day", "hard"): 0.25,
     }

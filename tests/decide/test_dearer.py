@@ -1,8 +1,8 @@
 """What a lease comes to cost more without our doing."""
 
-from agent.decide import reconcile
-from agent.decide.facts import Alert, LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide.reconcile import reconcile
+from agent.decide.reconcile.facts import Alert, LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.interruption import PRICE_RISE
 from agent.domain.tenure import Tenure

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.decide import doubt
-from agent.decide.facts import Alert, Fact, IntentSettled
-from agent.decide.memory import Absence, Memory
+from agent.decide.reconcile import doubt
+from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
+from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.instance import Instance, InstanceState
 from agent.domain.intent import Intent, IntentKind, IntentState
 from agent.domain.lease import Lease, LeaseState

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.decide import reconcile
-from agent.decide.facts import LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide.reconcile import reconcile
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.instance import Instance, InstanceState
 from agent.domain.lease import Bills, LeaseState
 from tests.support import builders

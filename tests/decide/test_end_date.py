@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from agent.decide import needs, recovery
+from agent.decide import needs
+from agent.decide.moves import recovery
 from agent.decide.strategy import SlotView
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import explain, match, plan
-from agent.decide.limits import Limits
+from agent.decide import explain, plan
+from agent.decide.limits.limits import Limits
+from agent.decide.pricing import match
 from agent.domain.decision import Decision, Hold, Option, Pause, Reason, Rebid, Release, Rent, Resume, Term, slot_of
 from agent.domain.fleet import Fleet
 from agent.domain.offer import Offer

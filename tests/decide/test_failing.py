@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.decide import failing
+from agent.decide.pricing import failing
 
 
 @pytest.mark.parametrize(

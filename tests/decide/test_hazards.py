@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from agent.decide import hazards
+from agent.decide.deadline import hazards
 
 POOL = hazards.Hazards(
     edges=(0.0, 1.0), losses=(0.5, 0.1), returns=(1.0, 0.2), factors=((0.5, 1.0), (2.0, 1.0)), weights=(0.6, 0.4)

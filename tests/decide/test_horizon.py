@@ -8,22 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import hazards, horizon, outlays, shelf
+from agent.decide.deadline import hazards, single_pool_dp, single_pool_policy, sized_cache
 from agent.domain.tenure import Tenure
 
 HALF = hazards.Hazards(edges=(0.0,), losses=(math.log(2),), returns=(math.log(4 / 3),))
 """In an hour capacity is lost with a chance of a half and comes back with a quarter."""
-HOURLY = outlays.Setting(step=1.0, span=6.0, slack=4.0, start_on_demand=0.0, start_interruptible=0.0, ratio=0.5)
-TEN_MINUTES = outlays.Setting(1 / 6, span=12.0, slack=6.0, start_on_demand=0.2, start_interruptible=0.2, ratio=0.32)
+HOURLY = single_pool_dp.Setting(step=1.0, span=6.0, slack=4.0, start_on_demand=0.0, start_interruptible=0.0, ratio=0.5)
+TEN_MINUTES = single_pool_dp.Setting(
+    1 / 6, span=12.0, slack=6.0, start_on_demand=0.2, start_interruptible=0.2, ratio=0.32
+)
 NODES = 0.05
 """What straight lines between nodes may be off, in hours of on-demand."""
-SHIPPED = horizon.Horizon(TEN_MINUTES, hazards.SHIPPED)
+SHIPPED = single_pool_policy.Horizon(TEN_MINUTES, hazards.SHIPPED)
 
 
 def standing(
     left: float, todo: float, tenure: Tenure | None = None, *, start: float = 0.0, gap: float = 1.0
-) -> horizon.Standing:
-    return horizon.Standing(left, todo, tenure, 0.0, start, start, gap)
+) -> single_pool_policy.Standing:
+    return single_pool_policy.Standing(left, todo, tenure, 0.0, start, start, gap)
 
 
 def believed(pool: hazards.Hazards, *, is_up: bool, age: float = 0.0) -> hazards.Belief:
@@ -31,7 +33,7 @@ def believed(pool: hazards.Hazards, *, is_up: bool, age: float = 0.0) -> hazards
 
 
 def test_three_hours_for_two_of_work_by_hand() -> None:
-    found = horizon.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=False))
+    found = single_pool_policy.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=False))
     # One hour later, with an hour to spare: 0.5 with capacity (work it), 0.875 without (wait: 1/4 x 0.5 + 3/4 x 1).
     # With none to spare: 1.25 with capacity (0.5, then 0.5 or 1), 1.875 without (1, then 1/4 x 0.5 + 3/4 x 1).
     assert found.wait == pytest.approx(0.25 * 1.25 + 0.75 * 1.875, abs=1e-5)
@@ -40,14 +42,14 @@ def test_three_hours_for_two_of_work_by_hand() -> None:
 
 
 def test_three_hours_for_two_of_work_with_capacity_by_hand() -> None:
-    found = horizon.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=True))
+    found = single_pool_policy.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=True))
     assert found.interruptible == pytest.approx(0.5 + 0.5 * 0.5 + 0.5 * 0.875, abs=1e-5)
     assert found.on_demand == pytest.approx(1 + 0.5 * 0.5 + 0.5 * 0.875, abs=1e-5)
     assert found.wait == pytest.approx(0.5 * 1.25 + 0.5 * 1.875, abs=1e-5)
 
 
 def test_what_may_be_late_costs_infinitely_much_and_on_demand_is_the_last_resort() -> None:
-    kernel = horizon.Horizon(TEN_MINUTES, hazards.SHIPPED)
+    kernel = single_pool_policy.Horizon(TEN_MINUTES, hazards.SHIPPED)
     tight = standing(5.25, 5.0, start=0.2, gap=1 / 6)
     for is_up in (True, False):
         belief = believed(hazards.SHIPPED, is_up=is_up, age=5.0)
@@ -60,7 +62,7 @@ def test_what_may_be_late_costs_infinitely_much_and_on_demand_is_the_last_resort
 
 def test_a_pool_that_was_never_lost_does_not_soften_the_deadline() -> None:
     never = hazards.Hazards(edges=(0.0,), losses=(0.0,), returns=(10.0,))
-    kernel = horizon.Horizon(TEN_MINUTES, never)
+    kernel = single_pool_policy.Horizon(TEN_MINUTES, never)
     tight = standing(5.3, 5.0, start=0.2, gap=1 / 6)
     assert kernel.choose(tight, believed(never, is_up=True, age=9.0)) is Tenure.ON_DEMAND
     assert kernel.choose(standing(6.0, 5.0, start=0.2, gap=1 / 6), believed(never, is_up=True)) is Tenure.INTERRUPTIBLE
@@ -70,7 +72,7 @@ def test_capacity_that_is_old_is_worth_leaving_on_demand_for_and_young_is_not() 
     at = standing(6.0, 5.0, Tenure.ON_DEMAND, start=0.2, gap=1 / 6)
     assert SHIPPED.choose(at, believed(hazards.SHIPPED, is_up=True, age=8.0)) is Tenure.INTERRUPTIBLE
     brittle = hazards.Hazards(edges=(0.0,), losses=(4.0,), returns=(0.1,))
-    kernel = horizon.Horizon(TEN_MINUTES, brittle)
+    kernel = single_pool_policy.Horizon(TEN_MINUTES, brittle)
     assert kernel.choose(at, believed(brittle, is_up=True)) is Tenure.ON_DEMAND
 
 
@@ -105,26 +107,26 @@ def test_less_work_or_more_time_never_costs_more(
 
 def test_a_table_of_seventy_hours_is_of_bounded_size() -> None:
     at = standing(70.0, 48.0, start=0.2, gap=1 / 6)
-    setting = horizon.setting(at, 70.0, 48.0, 0.32)
-    assert setting.span / setting.step <= horizon.MOST_STEPS
-    long = horizon.setting(standing(900.0, 300.0, start=0.2, gap=1 / 6), 900.0, 300.0, 0.32)
-    assert long.span / long.step <= horizon.MOST_STEPS
-    assert np.isclose(long.slack, horizon.MOST_SLACK)
+    setting = single_pool_policy.setting(at, 70.0, 48.0, 0.32)
+    assert setting.span / setting.step <= single_pool_policy.MOST_STEPS
+    long = single_pool_policy.setting(standing(900.0, 300.0, start=0.2, gap=1 / 6), 900.0, 300.0, 0.32)
+    assert long.span / long.step <= single_pool_policy.MOST_STEPS
+    assert np.isclose(long.slack, single_pool_policy.MOST_SLACK)
 
 
 def test_tables_of_many_jobs_are_kept_while_there_is_room_and_those_used_last_the_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = shelf.Shelf[tuple[outlays.Setting, hazards.Hazards], horizon.Horizon](
-        lambda key: horizon.Horizon(*key), horizon.MOST_BYTES
+    kept = sized_cache.Shelf[tuple[single_pool_dp.Setting, hazards.Hazards], single_pool_policy.Horizon](
+        lambda key: single_pool_policy.Horizon(*key), single_pool_policy.MOST_BYTES
     )
-    monkeypatch.setattr(horizon, "_shelf", kept)
+    monkeypatch.setattr(single_pool_policy, "_shelf", kept)
     settings = [replace(HOURLY, ratio=place / 100) for place in range(40)]
-    first = [horizon.of(each, HALF) for each in settings]
-    assert [horizon.of(each, HALF) for each in settings] == first, "each is built once"
+    first = [single_pool_policy.of(each, HALF) for each in settings]
+    assert [single_pool_policy.of(each, HALF) for each in settings] == first, "each is built once"
     kept.most_bytes = 3 * first[0].size
-    assert horizon.of(settings[5], HALF) is first[5]
-    assert [horizon.of(settings[place], HALF) is first[place] for place in (38, 39, 5)] == [True, True, True]
-    assert horizon.of(settings[0], HALF) is not first[0]
-    assert horizon.of(settings[38], HALF) is not first[38], "what was used longest ago went first"
+    assert single_pool_policy.of(settings[5], HALF) is first[5]
+    assert [single_pool_policy.of(settings[place], HALF) is first[place] for place in (38, 39, 5)] == [True, True, True]
+    assert single_pool_policy.of(settings[0], HALF) is not first[0]
+    assert single_pool_policy.of(settings[38], HALF) is not first[38], "what was used longest ago went first"
     assert kept.size <= kept.most_bytes

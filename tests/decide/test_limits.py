@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import limits
-from agent.decide.limits import Limits, Standing
+from agent.decide.limits import limits
+from agent.decide.limits.limits import Limits, Standing
 from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.intent import IntentKind, IntentState

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import match, price
-from agent.decide.match import Book, Taken
+from agent.decide.pricing import match, useful_hour
+from agent.decide.pricing.match import Book, Taken
 from agent.domain import gpu
 from agent.domain.host import HostKey
 from agent.domain.offer import Offer
@@ -145,7 +145,7 @@ def test_a_book_gives_the_wanted_models_and_counts_in_rising_order_of_the_bound(
 ) -> None:
     book, wants = Book(many), work.requirements
     found = book.rising(wants)
-    assert [bound for bound, _ in found] == sorted(price.least_per_dlperf(row) for _, row in found)
+    assert [bound for bound, _ in found] == sorted(useful_hour.least_per_dlperf(row) for _, row in found)
     wanted = [row for row in many if row.gpus == wants.gpus and (not wants.gpu_models or row.gpu in wants.gpu_models)]
     assert sorted(map(id, wanted)) == sorted(id(row) for _, row in found)
     assert book.rising(wants) is found

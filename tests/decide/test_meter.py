@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import losing, meter
+from agent.decide.accounting import meter
+from agent.decide.pricing import loss_rate
 from agent.domain.lease import Bills, Lease
 from agent.domain.money import ZERO, Usd, UsdPerHour
 from agent.domain.readiness import Readiness, ReadySign
@@ -95,14 +96,14 @@ def test_hours_weighed_by_age_add_up_whatever_the_pieces(cuts: list[datetime], a
         part = dataclasses.replace(held, accrued_until=since)
         weighed += sum(charge.weighed_hours for charge in meter.accrue(part, until))
     hours = age / 3600
-    assert weighed == pytest.approx(losing.weighed(hours, hours + (max(cuts) - START) / timedelta(hours=1)))
+    assert weighed == pytest.approx(loss_rate.weighed(hours, hours + (max(cuts) - START) / timedelta(hours=1)))
 
 
 def test_hours_are_weighed_from_the_start_of_their_own_stay() -> None:
     starting = builders.lease(bills=Bills.DISK, run_since=None, opened_at=START, state_since=START, accrued_until=START)
     begun = START + timedelta(minutes=30)
     (charge,) = meter.accrue(starting, begun + timedelta(hours=2), [(begun, Bills.GPU_AND_DISK)])
-    assert charge.weighed_hours == pytest.approx(losing.weighed(0.0, 2.0))
+    assert charge.weighed_hours == pytest.approx(loss_rate.weighed(0.0, 2.0))
 
 
 def test_nothing_is_charged_backwards() -> None:

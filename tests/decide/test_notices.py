@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.decide import notices
+from agent.decide.operators import notices
 from agent.domain.fleet import MarketView
 from agent.domain.lease import LeaseState
 from agent.domain.money import ZERO

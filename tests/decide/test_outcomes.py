@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.decide import outcomes
-from agent.decide.meter import Charge
+from agent.decide.accounting.meter import Charge
+from agent.decide.reconcile import outcomes
 from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date, timedelta
 
-from agent.decide import bill_drift, halt, oversight, words
+from agent.decide.operators import bill_drift, kill_hold, operator_holds, oversight
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
 from agent.domain.intent import IntentState
@@ -87,10 +87,12 @@ def test_what_is_gone_for_a_listing_counts_anew() -> None:
     assert codes(look(seen, listed(14, 1))) == []
 
 
-def killed(minutes: float, *, keep_disks: bool = False, key: tuple[str, str] = halt.EVERYTHING) -> tuple[Cooldown, ...]:
+def killed(
+    minutes: float, *, keep_disks: bool = False, key: tuple[str, str] = kill_hold.EVERYTHING
+) -> tuple[Cooldown, ...]:
     """Give the rests of a kill of so many minutes ago."""
-    until = builders.ago(minutes=minutes) + halt.FOR_GOOD
-    disks = (Cooldown(*halt.KEEPS_DISKS, until, "a kill"),) if keep_disks else ()
+    until = builders.ago(minutes=minutes) + kill_hold.FOR_GOOD
+    disks = (Cooldown(*kill_hold.KEEPS_DISKS, until, "a kill"),) if keep_disks else ()
     return (Cooldown(*key, until, "a kill"), *disks)
 
 
@@ -130,22 +132,22 @@ def test_a_rent_in_doubt_and_an_instance_without_a_lease_may_bill_under_a_kill()
     doubted = after(1, intents=(builders.intent(1),), cooldowns=killed(6))
     assert [each.name for each in doubted.remaining] == ["the rent 0000000000000001 in doubt"]
     assert [each.name for each in after(1, cooldowns=killed(6)).remaining] == ["instance 1"]
-    of_market = killed(6, key=(words.KILL, "market:vast"))
+    of_market = killed(6, key=(operator_holds.KILL, "market:vast"))
     assert [each.name for each in after(1, cooldowns=of_market).remaining] == ["instance 1"]
 
 
 def test_a_kill_of_one_target_counts_what_it_names_alone() -> None:
     leases = (builders.lease(1), builders.lease(2, slot=builders.slot("other")))
-    left = list(oversight.remaining(under(killed(6, key=(words.KILL, "workload:train")), *leases), NOW))
+    left = list(oversight.remaining(under(killed(6, key=(operator_holds.KILL, "workload:train")), *leases), NOW))
     assert [each.name for each in left] == ["vast-1"]
 
 
 def test_the_same_kill_given_again_keeps_its_time() -> None:
     first = killed(6)
-    assert halt.until(first, NOW, keep_disks=False) == first[0].until
-    assert halt.until(first, NOW, keep_disks=True) == NOW + halt.FOR_GOOD
-    assert halt.until((), NOW, keep_disks=False) == NOW + halt.FOR_GOOD
-    assert halt.since(first[0]) == builders.ago(minutes=6)
+    assert kill_hold.until(first, NOW, keep_disks=False) == first[0].until
+    assert kill_hold.until(first, NOW, keep_disks=True) == NOW + kill_hold.FOR_GOOD
+    assert kill_hold.until((), NOW, keep_disks=False) == NOW + kill_hold.FOR_GOOD
+    assert kill_hold.since(first[0]) == builders.ago(minutes=6)
 
 
 def test_the_last_compared_day_of_each_market_is_told_when_it_differs() -> None:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import due, limits, ownership
-from agent.decide.facts import Alert, Fact, LeaseChanged, LeaseDisowned
-from agent.decide.memory import Memory
+from agent.decide.limits import limits
+from agent.decide.moves import due_endings
+from agent.decide.reconcile import ownership
+from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged, LeaseDisowned
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.decision import Release
 from agent.domain.fleet import Fleet
 from agent.domain.label import Label
@@ -97,7 +99,7 @@ def test_nothing_is_due_of_what_is_not_proven_and_only_orders_of_what_is_estrang
 
     def orders(held: Lease) -> list[str]:
         fleet = builders.fleet(leases=(held,))
-        found = due.orders(fleet, limits.standing(fleet), caps)
+        found = due_endings.orders(fleet, limits.standing(fleet), caps)
         assert all(isinstance(order, Release) for order in found)
         return [order.reason.code for order in found]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import meter, phases
-from agent.decide.phases import Promise, Ran
+from agent.decide.accounting import meter, phases
+from agent.decide.accounting.phases import Promise, Ran
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.phases import Phases
 from agent.domain.readiness import Readiness, ReadySign

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide import plan
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.decide.plan import Plan
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.cooldown import Cooldown

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agent.decide import explain, plan
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -17,7 +17,7 @@ TUNED = {"patient": builders.tuned(Patient(), PatientParams())}
 SCRIPT = """
 import json
 from agent.decide import explain, plan
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from tests.decide import test_plan_bytes as there
 made = plan.plan(there.crowd(), there.TUNED, Limits(instances=30))
 print(json.dumps([explain.as_json(decision) for decision in made.decisions]))

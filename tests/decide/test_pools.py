@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from agent.decide import cause, match, plan, readback, reconcile, selling
-from agent.decide.facts import LeaseChanged
-from agent.decide.limits import Limits
-from agent.decide.memory import Memory
+from agent.decide import plan
+from agent.decide.limits.limits import Limits
+from agent.decide.pricing import match
+from agent.decide.reconcile import cause, no_longer_sold, readback, reconcile
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import host
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Hold, Release, Rent, Resume
@@ -95,7 +97,7 @@ def test_a_lost_bid_without_a_price_is_an_outbid_and_a_stop_by_the_market_is_unk
 
 def test_what_is_not_sold_is_said_for_each_market() -> None:
     view = replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
-    (alert,) = selling.alerts(builders.fleet(markets={"vast": view}))
+    (alert,) = no_longer_sold.alerts(builders.fleet(markets={"vast": view}))
     assert (alert.code, alert.key) == ("not_sold", "vast/interruptible")
     assert alert.sentence.startswith("it is gone")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.decide import price
-from agent.decide.gamma import Gamma
-from agent.decide.price import Way
+from agent.decide.pricing import useful_hour
+from agent.decide.pricing.gamma_distribution import Gamma
+from agent.decide.pricing.useful_hour import Way
 from agent.domain import money
 from agent.domain.host import HostRecord
 from agent.domain.offer import Offer
@@ -33,19 +33,19 @@ def integral(hazard: float, horizon: float) -> tuple[float, float]:
 
 @given(hazards, horizons)
 def test_a_stay_is_the_integral_of_its_survival(hazard: float, horizon: float) -> None:
-    hours, loss = price.stay(hazard, horizon)
+    hours, loss = useful_hour.stay(hazard, horizon)
     expected_hours, expected_loss = integral(hazard, horizon)
     assert hours == pytest.approx(expected_hours, rel=1e-6)
     assert loss == pytest.approx(expected_loss, abs=1e-9)
 
 
 def test_a_stay_without_hazard_lasts() -> None:
-    assert price.stay(0.0, 6.0) == (6.0, 0.0)
+    assert useful_hour.stay(0.0, 6.0) == (6.0, 0.0)
 
 
 @given(st.floats(1e-12, 1e-6), horizons)
 def test_a_tiny_hazard_costs_no_precision(hazard: float, horizon: float) -> None:
-    hours, loss = price.stay(hazard, horizon)
+    hours, loss = useful_hour.stay(hazard, horizon)
     assert hours == pytest.approx(horizon, rel=1e-4)
     assert loss == pytest.approx(hazard * horizon, rel=1e-4)
 
@@ -68,7 +68,7 @@ def test_a_contested_day_is_as_long_as_an_adaptive_integral_says(
     Where `losses` is whole, the closed form over `special.expn` gives the same to 1e-14. Eight points were 3.1 % low in
     the first row and 1.4 % in the second.
     """
-    assert price.lasting(hazard, Gamma(losses, exposure), 24.0)[0] == pytest.approx(expected_hours, rel=1e-5)
+    assert useful_hour.lasting(hazard, Gamma(losses, exposure), 24.0)[0] == pytest.approx(expected_hours, rel=1e-5)
 
 
 @given(st.floats(0, 0.5), st.floats(0, 20), st.floats(2, 200), horizons)
@@ -76,7 +76,7 @@ def test_a_contested_day_is_as_long_as_an_adaptive_integral_says(
 def test_a_contested_stay_is_the_integral_of_its_survival(
     hazard: float, losses: float, exposure: float, horizon: float
 ) -> None:
-    hours, loss = price.lasting(hazard, Gamma(losses, exposure), horizon)
+    hours, loss = useful_hour.lasting(hazard, Gamma(losses, exposure), horizon)
     width = horizon / STEPS
     survival = [math.exp(-hazard * at) * (1 + at / exposure) ** -losses for at in (width * n for n in range(STEPS + 1))]
     inner = 4 * math.fsum(survival[1:-1:2]) + 2 * math.fsum(survival[2:-1:2])
@@ -85,56 +85,60 @@ def test_a_contested_stay_is_the_integral_of_its_survival(
 
 
 def test_who_has_stood_long_is_taken_less_often() -> None:
-    fresh = price.contested(None, 0.5)
-    stood = price.contested(HostRecord("vast", "h1", bid_seconds=10 * 3600), 0.5)
-    assert price.lasting(0.0, stood, 24.0)[0] > price.lasting(0.0, fresh, 24.0)[0] > price.stay(0.5, 24.0)[0]
+    fresh = useful_hour.contested(None, 0.5)
+    stood = useful_hour.contested(HostRecord("vast", "h1", bid_seconds=10 * 3600), 0.5)
+    assert (
+        useful_hour.lasting(0.0, stood, 24.0)[0]
+        > useful_hour.lasting(0.0, fresh, 24.0)[0]
+        > useful_hour.stay(0.5, 24.0)[0]
+    )
 
 
 @given(st.floats(0, 1), st.integers(0, 50), st.floats(0, 10**7))
 def test_a_hosts_hazard_lies_between_what_it_says_and_what_it_did(said: float, lost: int, seconds: float) -> None:
-    prior = price.host_hazard(said, None)
+    prior = useful_hour.host_hazard(said, None)
     record = HostRecord("vast", "h1", running_seconds=seconds, interruptions=lost)
-    posterior = price.host_hazard(said, record)
+    posterior = useful_hour.host_hazard(said, record)
     hours = seconds / 3600
     if hours:
         least, most = sorted((prior, lost / hours))
         assert least - 1e-12 <= posterior <= most * (1 + 1e-9) + 1e-12
-    assert price.host_hazard(said, replace(record, interruptions=lost + 1)) > posterior
+    assert useful_hour.host_hazard(said, replace(record, interruptions=lost + 1)) > posterior
 
 
 def test_a_host_that_is_up_half_the_time_fails_every_other_outage() -> None:
-    assert price.host_hazard(0.5, None) == pytest.approx(1 / price.OUTAGE_HOURS)
-    assert price.host_hazard(0.0, None) == price.host_hazard(0.5, None)
+    assert useful_hour.host_hazard(0.5, None) == pytest.approx(1 / useful_hour.OUTAGE_HOURS)
+    assert useful_hour.host_hazard(0.0, None) == useful_hour.host_hazard(0.5, None)
 
 
 def test_an_empty_record_changes_nothing() -> None:
-    assert price.host_hazard(0.98, HostRecord("vast", "h1")) == pytest.approx(price.host_hazard(0.98, None))
-    assert price.start_success(HostRecord("vast", "h1")) == price.start_success(None) == 0.9
+    assert useful_hour.host_hazard(0.98, HostRecord("vast", "h1")) == pytest.approx(useful_hour.host_hazard(0.98, None))
+    assert useful_hour.start_success(HostRecord("vast", "h1")) == useful_hour.start_success(None) == 0.9
 
 
 def test_a_long_record_outweighs_the_prior() -> None:
-    assert price.market_hazard(0, 0) == pytest.approx(0.15)
-    assert price.market_hazard(500, 1000) == pytest.approx(0.5, rel=0.01)
-    assert price.start_success(HostRecord("vast", "h1", starts_failed=990)) == pytest.approx(0.009)
+    assert useful_hour.market_hazard(0, 0) == pytest.approx(0.15)
+    assert useful_hour.market_hazard(500, 1000) == pytest.approx(0.5, rel=0.01)
+    assert useful_hour.start_success(HostRecord("vast", "h1", starts_failed=990)) == pytest.approx(0.009)
 
 
 def test_loading_counts_gigabytes_over_megabits() -> None:
-    assert price.loading_hours(9.0, 200.0) * 3600 == pytest.approx(360 + price.CONTAINER_SECONDS)
-    assert price.loading_hours(1.0, 0.0) == price.loading_hours(1.0, 1.0)
+    assert useful_hour.loading_hours(9.0, 200.0) * 3600 == pytest.approx(360 + useful_hour.CONTAINER_SECONDS)
+    assert useful_hour.loading_hours(1.0, 0.0) == useful_hour.loading_hours(1.0, 1.0)
 
 
 def reckoned(offer: Offer | None = None, rate: str = "0.22", work: Workload | None = None, loss: float = 0.15) -> float:
     """Return dollars per useful DLPerf-hour."""
     way = Way(Tenure.INTERRUPTIBLE, builders.per_hour(rate))
-    return price.reckon(offer or builders.offer(), way, work or builders.workload(), None, loss).per_useful
+    return useful_hour.reckon(offer or builders.offer(), way, work or builders.workload(), None, loss).per_useful
 
 
 def test_a_reckoning_by_hand() -> None:
     work = builders.workload(checkpoint=Checkpoint(timedelta(minutes=30), timedelta(0), 2.0, CheckpointPlace.REMOTE))
     offer = builders.offer(reliability=0.5, inet_down_mbps=1e12, storage_micros_per_gb_month=720_000)
-    found = price.reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
+    found = useful_hour.reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
     hours = (1 - math.exp(-0.5 * 24)) / 0.5
-    loading = price.CONTAINER_SECONDS / 3600 / 0.9
+    loading = useful_hour.CONTAINER_SECONDS / 3600 / 0.9
     assert found.hazard == pytest.approx(0.5)
     assert found.gpu_dollars == pytest.approx(0.40 * hours)
     assert found.disk_dollars == pytest.approx(0.02 * (hours + loading))
@@ -147,7 +151,7 @@ def test_a_reckoning_by_hand() -> None:
 
 
 def test_every_figure_of_a_reckoning_is_told() -> None:
-    found = price.reckon(
+    found = useful_hour.reckon(
         builders.offer(), Way(Tenure.ON_DEMAND, builders.per_hour("0.4")), builders.workload(), None, 0.1
     )
     told = {term.name: term.figure for term in found.terms()}
@@ -195,21 +199,21 @@ records = st.none() | st.builds(
 def test_the_bound_is_below_every_way_of_paying_at_least_the_cheaper_price(
     offer: Offer, work: Workload, record: HostRecord | None, loss: float, scale: float, over: int
 ) -> None:
-    bound = price.least_per_dlperf(offer)
+    bound = useful_hour.least_per_dlperf(offer)
     rates = [rate for rate in (offer.ask, offer.floor) if rate is not None]
     if not rates:
         assert bound == math.inf
         return
     for tenure in (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE):
         way = Way(tenure, min(rates) + money.UsdPerHour(over), scale)
-        assert bound <= price.reckon(offer, way, work, record, loss).per_useful * (1 + 1e-12)
+        assert bound <= useful_hour.reckon(offer, way, work, record, loss).per_useful * (1 + 1e-12)
 
 
 @given(offers, workloads, records, st.floats(0, 5))
 def test_a_reckoning_is_sound(offer: Offer, work: Workload, record: HostRecord | None, loss: float) -> None:
-    found = price.reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
+    found = useful_hour.reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
     hours = found.gpu_dollars / 0.3
-    assert 0 < hours <= price.HORIZON_HOURS * (1 + 1e-9)
+    assert 0 < hours <= useful_hour.HORIZON_HOURS * (1 + 1e-9)
     assert 0 < found.useful_hours <= hours * (1 + 1e-9)
     assert 0 <= found.lost_hours <= hours / 2 * (1 + 1e-9)
     assert 0 <= found.restore_hours <= 0.9 * hours * (1 + 1e-9)
@@ -237,24 +241,24 @@ def test_the_cost_rises_with_storage_and_loading(offer: Offer, work: Workload) -
 
 def test_without_checkpoints_a_loss_loses_half_the_stay() -> None:
     work = builders.workload(checkpoint=Checkpoint(restore=timedelta(0), place=CheckpointPlace.NONE))
-    found = price.reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
+    found = useful_hour.reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
     hours = found.gpu_dollars / 0.2
     assert found.lost_hours == pytest.approx(found.hazard * hours * hours / 2)
 
 
 def test_a_host_never_benchmarked_is_last_and_harmless() -> None:
     unknown = builders.offer(dlperf=0.0)
-    assert price.least_per_dlperf(unknown) == pytest.approx(0.2 / 1e-6)
+    assert useful_hour.least_per_dlperf(unknown) == pytest.approx(0.2 / 1e-6)
     assert math.isfinite(reckoned(unknown))
 
 
 def test_data_that_must_move_is_priced_by_the_byte_and_by_the_time_it_takes() -> None:
     dear = builders.offer(traffic_down_micros_per_gb=20_000)
-    way = price.Way(Tenure.ON_DEMAND, builders.per_hour("0.40"))
+    way = useful_hour.Way(Tenure.ON_DEMAND, builders.per_hour("0.40"))
     plain = builders.workload(checkpoint=Checkpoint(size_gb=2.0, place=CheckpointPlace.REMOTE))
     full = replace(plain, dataset_gb=100.0)
-    without, with_data = (price.reckon(dear, way, work, None, 0.15) for work in (plain, full))
-    tries = 1 / price.start_success(None)
+    without, with_data = (useful_hour.reckon(dear, way, work, None, 0.15) for work in (plain, full))
+    tries = 1 / useful_hour.start_success(None)
     assert plain.moved_gb == 7.0
     assert with_data.traffic_dollars - without.traffic_dollars == pytest.approx(100 * 0.02 * tries)
     assert with_data.loading_hours - without.loading_hours == pytest.approx(100 * 8000 / 800 / 3600 * tries)

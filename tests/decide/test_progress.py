@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import probing, progress
-from agent.decide.facts import ProgressTold
+from agent.decide.deadline import progress_facts
+from agent.decide.reconcile import probing
+from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.deadline import Deadline, Progress, ProgressSign
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
@@ -42,7 +43,7 @@ def seen(
 
 
 def only(fleet: Fleet) -> ProgressTold:
-    (fact,) = progress.told(fleet)
+    (fact,) = progress_facts.told(fleet)
     return fact
 
 
@@ -52,7 +53,7 @@ def test_the_first_sight_of_a_deadline_is_written_down() -> None:
 
 
 def test_a_workload_without_a_deadline_tells_nothing() -> None:
-    assert list(progress.told(seen(3.0, of=builders.workload()))) == []
+    assert list(progress_facts.told(seen(3.0, of=builders.workload()))) == []
 
 
 def test_a_report_is_news_and_measures_the_speed_between_two_of_one_lease() -> None:
@@ -64,8 +65,8 @@ def test_a_report_is_news_and_measures_the_speed_between_two_of_one_lease() -> N
 
 
 def test_the_same_report_again_is_no_news() -> None:
-    assert list(progress.told(seen(2.0, before=known(2.0, minutes=30)))) == []
-    assert list(progress.told(seen(2.5, before=known(2.0), at=builders.ago(minutes=1)))) == []
+    assert list(progress_facts.told(seen(2.0, before=known(2.0, minutes=30)))) == []
+    assert list(progress_facts.told(seen(2.5, before=known(2.0), at=builders.ago(minutes=1)))) == []
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_what_measures_no_speed(hours: float, before: Progress, held: dict[str, 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf"), 2e6])
 def test_what_is_no_number_of_hours_is_not_believed(hours: float) -> None:
-    assert list(progress.told(seen(hours, before=known(2.0, minutes=30)))) == []
+    assert list(progress_facts.told(seen(hours, before=known(2.0, minutes=30)))) == []
 
 
 def test_a_renamed_workload_keeps_what_was_told_of_it() -> None:

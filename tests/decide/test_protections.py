@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from agent.decide import protections, ranking
-from agent.decide.match import Book, Taken
-from agent.decide.price import Way
-from agent.decide.protections import Incident
+from agent.decide.pricing import protections, ranking
+from agent.decide.pricing.match import Book, Taken
+from agent.decide.pricing.protections import Incident
+from agent.decide.pricing.useful_hour import Way
 from agent.domain.interruption import Cause
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure

@@ -6,9 +6,9 @@ from itertools import islice, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import match, price, ranking
-from agent.decide.match import Book, Taken
-from agent.decide.price import Way
+from agent.decide.pricing import match, ranking, useful_hour
+from agent.decide.pricing.match import Book, Taken
+from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
 from agent.domain.host import HostKey, HostRecord
 from agent.domain.money import UsdPerHour
@@ -42,7 +42,9 @@ def brute_force(
     found = []
     for offer in offers:
         if match.refusal(offer, work, NOW, taken) is None:
-            costs = [price.reckon(offer, way, work, hosts.get(offer.host), LOSS).per_useful for way in both_ways(offer)]
+            costs = [
+                useful_hour.reckon(offer, way, work, hosts.get(offer.host), LOSS).per_useful for way in both_ways(offer)
+            ]
             found += [(min(costs), offer.offer_id)] if costs else []
     return sorted(found)
 
@@ -109,7 +111,7 @@ def test_of_an_offers_ways_the_cheapest_is_taken(offers: list[Offer]) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}):
         for way in both_ways(found.offer):
-            other = price.reckon(found.offer, way, work, None, LOSS)
+            other = useful_hour.reckon(found.offer, way, work, None, LOSS)
             assert found.reckoning.per_useful <= other.per_useful
 
 

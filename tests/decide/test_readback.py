@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import readback
+from agent.decide.reconcile import readback
 from agent.domain.tenure import Tenure
 from tests.support import builders
 

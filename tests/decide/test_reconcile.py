@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.decide import reconcile, unread
-from agent.decide.facts import LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide.reconcile import reconcile, unread_rows
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
@@ -310,7 +310,7 @@ def test_a_fresh_rent_whose_terms_cannot_be_read_waits_to_be_read_back() -> None
 def test_a_lease_whose_price_cannot_be_read_is_metered_at_what_it_says() -> None:
     row = builders.instance(gpu_rate=money.FREE, unread=frozenset({"gpu_rate"}))
     fleet = world((RUNS,), row, at=40)
-    view = unread.filled(fleet.markets["vast"], fleet.leases, {})
+    view = unread_rows.filled(fleet.markets["vast"], fleet.leases, {})
     fact = changed(reconcile.reconcile(replace(fleet, markets={"vast": view}), Memory()))
     assert fact.after.gpu_rate == RUNS.gpu_rate
     assert sum(charge.gpu.micros for charge in fact.charges) == RUNS.gpu_rate.over(600).micros

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent.decide import cooldown, endings, reconcile
-from agent.decide.facts import LeaseChanged
-from agent.decide.memory import Memory
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import reconcile, workload_end
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, Lease, LeaseState
@@ -141,7 +142,7 @@ def test_what_is_gone_is_closed_and_owes_nothing_after_it_was_last_seen() -> Non
     assert fact.evidence is not None
     assert fact.cooldown is not None
     assert (fact.cooldown.scope, fact.cooldown.key, fact.cooldown.code) == ("host", "vast/h1", "host_gone")
-    assert fact.cooldown.until == after.ended_at + cooldown.HOST_LOST
+    assert fact.cooldown.until == after.ended_at + cooldowns.HOST_LOST
 
 
 def test_a_release_that_is_gone_is_closed_without_blame() -> None:
@@ -171,12 +172,12 @@ def test_a_start_that_failed_rests_its_host_and_says_what_its_daemon_said() -> N
     assert fact.evidence.sentence.endswith("its daemon said: no space left")
     assert fact.cooldown is not None
     assert (fact.cooldown.scope, fact.cooldown.key, fact.cooldown.code) == ("host", "vast/h1", "a failed start")
-    assert fact.cooldown.until == NOW + timedelta(seconds=15) + cooldown.START_FAILED
+    assert fact.cooldown.until == NOW + timedelta(seconds=15) + cooldowns.START_FAILED
 
 
 def test_a_container_that_ended_at_once_is_marked_so() -> None:
     held = builders.lease(run_since=builders.ago(minutes=1), runs=1)
-    assert lost(held, InstanceState.EXITED).after.end_reason == endings.FAST_EXIT
+    assert lost(held, InstanceState.EXITED).after.end_reason == workload_end.FAST_EXIT
     assert lost(builders.lease(runs=1), InstanceState.EXITED).after.end_reason == ""
 
 

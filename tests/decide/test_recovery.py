@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import price, recovery
-from agent.decide.price import Way
-from agent.decide.recovery import Numbers
+from agent.decide.moves import recovery
+from agent.decide.moves.recovery import Numbers
+from agent.decide.pricing import useful_hour
+from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate, Down, Proposal, SlotView
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause
@@ -207,9 +208,9 @@ def test_what_never_ran_comes_back_at_its_own_rate() -> None:
 def test_what_ran_comes_back_early_or_hardly_ever() -> None:
     fresh = recovery._idle_hours(lost(), timedelta())
     early = recovery.EARLY_RESUME / timedelta(hours=1)
-    waited, resumed = price.stay(recovery.EARLY_RESUME_PER_HOUR, early)
+    waited, resumed = useful_hour.stay(recovery.EARLY_RESUME_PER_HOUR, early)
     assert resumed == pytest.approx(9 / 48, abs=0.002)
-    late, _ = price.stay(recovery.LATE_RESUME_PER_HOUR, recovery.HORIZON_HOURS - early)
+    late, _ = useful_hour.stay(recovery.LATE_RESUME_PER_HOUR, recovery.HORIZON_HOURS - early)
     assert fresh == pytest.approx(waited + (39 / 48) * late, rel=0.002)
 
 

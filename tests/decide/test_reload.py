@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.decide import limits, reload
-from agent.decide.reload import After
+from agent.decide.limits import limits
+from agent.decide.operators import reload
+from agent.decide.operators.reload import After
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
 from agent.domain.lease import LeaseState

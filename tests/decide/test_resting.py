@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.decide import cooldown, plan, resting
-from agent.decide.limits import Limits
+from agent.decide import plan
+from agent.decide.limits.limits import Limits
+from agent.decide.moves import rests_after_writes
+from agent.decide.pricing import cooldowns
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Decision, Hold, Reason, Release, Resume
 from agent.domain.interruption import Cause
@@ -29,7 +31,7 @@ ON_DISK = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=Che
 
 def started(minutes: float, held: Lease = STOPPED) -> Cooldown:
     """Return the mark of a start that was confirmed so many minutes ago."""
-    return resting.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
+    return rests_after_writes.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
 
 
 def planned(held: Lease, *marks: Cooldown, work: Workload | None = None, **changes: Any) -> Decision:
@@ -57,7 +59,7 @@ def test_recovery_repeats_no_start_either(cause: Cause) -> None:
 
 
 def test_a_start_without_effect_is_given_up() -> None:
-    minutes = cooldown.START_PATIENCE / timedelta(minutes=1)
+    minutes = cooldowns.START_PATIENCE / timedelta(minutes=1)
     assert isinstance(planned(STOPPED, started(minutes - 1)), Hold)
     made = planned(STOPPED, started(minutes))
     assert isinstance(made, Release)
@@ -89,5 +91,5 @@ def _afternoon(hours: int) -> Iterator[tuple[datetime, Decision]]:
         made = planned(STOPPED, *marks, work=ON_DISK, now=at)
         yield at, made
         if isinstance(made, Resume):
-            marks = (resting.after_start(made, at),)
+            marks = (rests_after_writes.after_start(made, at),)
         at += timedelta(seconds=2 if isinstance(made, Resume) else 30)

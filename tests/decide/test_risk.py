@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.decide import limits, risk
-from agent.decide.limits import Limits
+from agent.decide.limits import limits, risk
+from agent.decide.limits.limits import Limits
 from agent.domain import budget
 from agent.domain.budget import Budget, Thresholds
 from agent.domain.deadline import Deadline, Progress

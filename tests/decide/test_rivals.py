@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import outbid, plan, recovery, rivals
-from agent.decide.facts import LeaseChanged
-from agent.decide.limits import Limits
+from agent.decide import plan
+from agent.decide.limits.limits import Limits
+from agent.decide.moves import recovery
+from agent.decide.pricing import rival_bids
+from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.strategy import Down, SlotView
 from agent.domain.decision import Rent
 from agent.domain.host import HALF_LIFE, HostRecord, decayed
@@ -45,23 +48,23 @@ def seen(*pairs: tuple[int, int], displaced: float = 0.0) -> HostRecord:
 
 @given(headrooms)
 def test_nothing_seen_is_the_law_assumed(headroom: float) -> None:
-    above = rivals.ASSUMED.outbidding(headroom)
-    assert rivals.learned(HostRecord("vast", "h1")) == rivals.ASSUMED
-    assert rivals.ASSUMED.displaced == rivals.DISPLACED_SHARE
-    assert rivals.ASSUMED.losing_share(headroom) == pytest.approx(0.25 + 0.75 * above)
+    above = rival_bids.ASSUMED.outbidding(headroom)
+    assert rival_bids.learned(HostRecord("vast", "h1")) == rival_bids.ASSUMED
+    assert rival_bids.ASSUMED.displaced == rival_bids.DISPLACED_SHARE
+    assert rival_bids.ASSUMED.losing_share(headroom) == pytest.approx(0.25 + 0.75 * above)
 
 
 def test_the_law_assumed_is_that_of_the_recorded_jumps() -> None:
     """Log-normal about 2.76 times the floor: half of all rivals are above that, of those above the floor a bit more."""
-    assert rivals.ASSUMED.outbidding(1.76) == pytest.approx(0.5 / 0.98631, rel=1e-4)
-    assert rivals.ASSUMED.losing_share(0.0) == 1.0
+    assert rival_bids.ASSUMED.outbidding(1.76) == pytest.approx(0.5 / 0.98631, rel=1e-4)
+    assert rival_bids.ASSUMED.losing_share(0.0) == 1.0
 
 
 @given(st.lists(outbids, max_size=12), st.floats(0, 20), headrooms, headrooms)
 def test_more_headroom_is_lost_no_more_often(
     pairs: list[tuple[int, int]], displaced: float, one: float, other: float
 ) -> None:
-    law = rivals.learned(seen(*pairs, displaced=displaced))
+    law = rival_bids.learned(seen(*pairs, displaced=displaced))
     low, high = sorted((one, other))
     assert 0.0 < law.displaced < 1.0
     assert law.displaced < law.losing_share(high) <= law.losing_share(low) + 1e-12
@@ -73,15 +76,15 @@ def test_the_dearer_the_rivals_seen_the_less_a_headroom_saves(
     pairs: list[tuple[int, int]], one: tuple[int, int], more: int, displaced: float, headroom: float
 ) -> None:
     dearer = (one[0], min(one[1] + more, len(STEPS) - 1))
-    cheap = rivals.learned(seen(*pairs, one, displaced=displaced))
-    dear = rivals.learned(seen(*pairs, dearer, displaced=displaced))
+    cheap = rival_bids.learned(seen(*pairs, one, displaced=displaced))
+    dear = rival_bids.learned(seen(*pairs, dearer, displaced=displaced))
     assert dear.losing_share(headroom) >= cheap.losing_share(headroom) - 1e-12
 
 
 def test_cheap_rivals_make_headroom_worth_more_and_dear_ones_less() -> None:
-    timid, bold = rivals.learned(seen(*[(0, 0)] * 16)), rivals.learned(seen(*[(0, 6)] * 16))
-    assert timid.outbidding(0.05) == pytest.approx(rivals.ASSUMED.outbidding(0.05) / 2)
-    assert bold.outbidding(2.0) == pytest.approx((rivals.ASSUMED.outbidding(2.0) + 1) / 2)
+    timid, bold = rival_bids.learned(seen(*[(0, 0)] * 16)), rival_bids.learned(seen(*[(0, 6)] * 16))
+    assert timid.outbidding(0.05) == pytest.approx(rival_bids.ASSUMED.outbidding(0.05) / 2)
+    assert bold.outbidding(2.0) == pytest.approx((rival_bids.ASSUMED.outbidding(2.0) + 1) / 2)
 
 
 def test_what_our_own_bid_hid_is_not_taken_for_dearness() -> None:
@@ -95,28 +98,28 @@ def test_what_our_own_bid_hid_is_not_taken_for_dearness() -> None:
         bid = 1.4 * drawn.lognormvariate(0.0, 0.4) - 1
         if bid > ours:
             found, plain = found.plus(Outbids.one(ours, bid)), plain.plus(Outbids.one(0.0, bid))
-    law = rivals.learned(HostRecord("vast", "h1", outbids=found, displaced=displaced))
+    law = rival_bids.learned(HostRecord("vast", "h1", outbids=found, displaced=displaced))
     drawn_bids = [1.4 * drawn.lognormvariate(0.0, 0.4) - 1 for _ in range(40_000)]
     above = [sum(bid > step for bid in drawn_bids) for step in STEPS]
     true = [count / above[0] for count in above]
     assert law.above == pytest.approx(true, abs=0.03)
     # Those below the floor take nothing: of the losses there .4 are to on demand, .6 x P(above the floor) to rivals.
     assert law.displaced == pytest.approx(0.4 / (0.4 + 0.6 * above[0] / len(drawn_bids)), abs=0.03)
-    naive = rivals.learned(HostRecord("vast", "h1", outbids=plain, displaced=displaced))
+    naive = rival_bids.learned(HostRecord("vast", "h1", outbids=plain, displaced=displaced))
     assert naive.above[4] > true[4] + 0.15
 
 
 def test_outbids_of_bids_far_over_the_floor_say_nothing_of_bids_near_it() -> None:
-    law = rivals.learned(seen(*[(4, 5)] * 50))
-    assert law.above[:5] == pytest.approx(rivals.ASSUMED.above[:5])
-    assert law.above[6] < rivals.ASSUMED.above[6] / 2
+    law = rival_bids.learned(seen(*[(4, 5)] * 50))
+    assert law.above[:5] == pytest.approx(rival_bids.ASSUMED.above[:5])
+    assert law.above[6] < rival_bids.ASSUMED.above[6] / 2
 
 
 def test_losses_to_on_demand_are_what_no_bid_saves() -> None:
-    law = rivals.learned(seen((0, 3), displaced=15.0))
+    law = rival_bids.learned(seen((0, 3), displaced=15.0))
     assert law.displaced == pytest.approx((16 * 0.25 + 15) / (16 + 15 + 1))
     assert law.losing_share(100.0) > law.displaced
-    often = rivals.learned(seen((4, 5), displaced=15.0))
+    often = rival_bids.learned(seen((4, 5), displaced=15.0))
     # An outbid half over the floor stands for more than one at it.
     assert often.displaced < law.displaced
 
@@ -125,7 +128,7 @@ def test_what_was_seen_fades_as_every_count_does() -> None:
     record = replace(seen(*[(0, 0)] * 8, displaced=4.0), updated_at=builders.NOW)
     later = decayed(record, builders.NOW + HALF_LIFE)
     assert sum(later.outbids.ours) == sum(later.outbids.rivals) == pytest.approx(4)
-    assert rivals.learned(record).above[1] < rivals.learned(later).above[1] < rivals.ASSUMED.above[1]
+    assert rival_bids.learned(record).above[1] < rival_bids.learned(later).above[1] < rival_bids.ASSUMED.above[1]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +144,9 @@ def test_an_outbid_counts_at_the_step_nearest_to_our_bid_and_below_the_rivals(
 
 
 def test_a_told_price_is_counted_over_the_hosts_floor() -> None:
-    assert outbid.told(LOSS) == Outbids.one(0.1, 0.8)
+    assert outbid_evidence.told(LOSS) == Outbids.one(0.1, 0.8)
     inbox = replace(LOSS, evidence=Evidence("inbox", "", builders.per_hour("0.205")))
-    assert outbid.told(inbox) == Outbids.one(0.1, 0.1)
+    assert outbid_evidence.told(inbox) == Outbids.one(0.1, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_a_told_price_is_counted_over_the_hosts_floor() -> None:
     ids=["no loss", "unknown", "no price", "no evidence", "no floor", "floor of nothing", "on demand"],
 )
 def test_what_tells_no_bid_over_a_floor_is_not_counted(changes: dict[str, object]) -> None:
-    assert outbid.told(replace(LOSS, **changes)) == Outbids()  # type: ignore[arg-type]
+    assert outbid_evidence.told(replace(LOSS, **changes)) == Outbids()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,9 @@ def test_what_tells_no_bid_over_a_floor_is_not_counted(changes: dict[str, object
     ],
 )
 def test_only_a_bid_is_displaced(cause: Cause, tenure: Tenure, is_displaced: bool) -> None:
-    assert outbid.is_displaced(replace(LOSS, cause=cause, before=builders.lease(tenure=tenure))) is is_displaced
+    assert (
+        outbid_evidence.is_displaced(replace(LOSS, cause=cause, before=builders.lease(tenure=tenure))) is is_displaced
+    )
 
 
 @pytest.mark.parametrize(("rival", "headroom"), [(0, 0.05), (6, 0.0)])
@@ -199,10 +204,10 @@ def test_a_raise_is_worth_less_where_rivals_are_dear(rival: int, is_dearer: bool
     )
     slot = SlotView(held.slot, held, None, Down(held.state_since))
 
-    def raised(law: rivals.Rivals) -> float:
+    def raised(law: rival_bids.Rivals) -> float:
         most, worth = builders.per_hour("0.36"), builders.per_hour("1.00")
         numbers = recovery.Numbers(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, rivals=law)
         made = recovery.recover(slot, builders.workload(), [], 0.3, numbers, builders.NOW)
         return min(option.dollars for option in made.reason.options if option.name == "raise")
 
-    assert (raised(rivals.learned(seen(*[(0, rival)] * 16))) > raised(rivals.ASSUMED)) is is_dearer
+    assert (raised(rival_bids.learned(seen(*[(0, rival)] * 16))) > raised(rival_bids.ASSUMED)) is is_dearer

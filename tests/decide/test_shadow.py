@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import price, shadow
-from agent.decide.limits import Limits
-from agent.decide.shadow import Shadow
+from agent.decide.limits.limits import Limits
+from agent.decide.paper import shadow
+from agent.decide.paper.shadow import Shadow
+from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
 from agent.domain.cooldown import Cooldown
 from agent.domain.decision import Rent
@@ -28,7 +29,7 @@ MINUTE = timedelta(minutes=1)
 WORK = builders.workload(checkpoint=Checkpoint(15 * MINUTE, MINUTE, 0.0, CheckpointPlace.REMOTE))
 PATIENT = Tuned("patient", Patient(), PatientParams(), "p")
 ON_DEMAND = Tuned("ondemand", OnDemand(), OnDemandParams(), "o")
-START = price.loading_hours(WORK.image_gb, 800.0) * 3600
+START = useful_hour.loading_hours(WORK.image_gb, 800.0) * 3600
 TRAFFIC = round(WORK.image_gb * 5_000)
 DISK = 150_000 * 20 / 720
 

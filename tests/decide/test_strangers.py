@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import strangers
-from agent.decide.facts import Fact, InstanceFound, IntentSettled
-from agent.decide.memory import Memory
+from agent.decide.reconcile import orphans
+from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.instance import InstanceState
 from agent.domain.intent import IntentState
@@ -35,7 +35,7 @@ def world(labels: Any = None, rows: Any = (ROW,), **changes: Any) -> Fleet:
 
 def looked(fleet: Fleet, memory: Memory, settled: tuple[Fact, ...] = ()) -> tuple[tuple[Fact, ...], Memory]:
     held = [lease for lease in fleet.leases if lease.is_open]
-    found = strangers.find(fleet, fleet.markets["vast"], memory, held, settled)
+    found = orphans.find(fleet, fleet.markets["vast"], memory, held, settled)
     return found.facts, Memory(strangers=found.sightings)
 
 
@@ -143,7 +143,7 @@ def test_what_we_released_is_released_again(reason: str) -> None:
     assert unlabelled.verdict == "hold"
 
 
-@pytest.mark.parametrize("reason", sorted(strangers.TAKEN_BACK))
+@pytest.mark.parametrize("reason", sorted(orphans.TAKEN_BACK))
 def test_what_was_thought_gone_goes_on_where_its_metering_stopped(reason: str) -> None:
     past = builders.lease(
         7, state=LeaseState.ENDED, end_reason=reason, accrued_until=builders.ago(minutes=20), traffic_down_gb=5.0
@@ -191,7 +191,7 @@ def test_the_lease_of_a_row_is_what_the_row_shows_for_the_money() -> None:
         ends_at=builders.ago(days=-3),
         created_at=builders.ago(hours=3),
     )
-    made = strangers.lease_of(world(), row, builders.slot(), None)
+    made = orphans.lease_of(world(), row, builders.slot(), None)
     assert (made.lease_id, made.market, made.host_id, made.owner_id) == ("vast-7", "vast", "h7", "o7")
     assert (made.tenure, made.gpu, made.gpus, made.dlperf) == (Tenure.ON_DEMAND, row.gpu, 2, 77.0)
     assert (made.billing_rate, made.disk_rate, made.disk_gb) == (builders.per_hour("0.85"), row.disk_rate, 250.0)
@@ -205,16 +205,16 @@ def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> Non
     """Traffic that was paid is not paid again; another id, for the lease that ended keeps its own."""
     past = builders.lease(7, end_reason="host_gone", has_run=True, traffic_down_gb=5.0, traffic_up_gb=2.0)
     rent = builders.intent(7, disk_gb=20.0)
-    made = strangers.lease_of(world(past_leases={"7": past}), ROW, builders.slot(), rent)
+    made = orphans.lease_of(world(past_leases={"7": past}), ROW, builders.slot(), rent)
     assert (made.traffic_down_gb, made.traffic_up_gb, made.has_run) == (5.0, 2.0, True)
     assert (made.offer_id, made.intent_id, made.end_reason) == ("a7", rent.intent_id, "")
     assert made.lease_id == f"vast-7-{builders.NOW.timestamp():.0f}"
 
 
 def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:
-    runs = strangers.lease_of(world(), ROW, builders.slot(), None)
+    runs = orphans.lease_of(world(), ROW, builders.slot(), None)
     assert (runs.bills, runs.run_since) == (Bills.GPU_AND_DISK, ROW.created_at)
-    rests = strangers.lease_of(world(), builders.instance(7, state=InstanceState.PAUSED), builders.slot(), None)
+    rests = orphans.lease_of(world(), builders.instance(7, state=InstanceState.PAUSED), builders.slot(), None)
     assert (rests.bills, rests.run_since) == (Bills.DISK, None)
 
 
@@ -228,7 +228,7 @@ def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:
     ids=["no intent", "sent", "not sent"],
 )
 def test_without_a_creation_date_metering_begins_when_it_was_sent(intent: Any, since: Any) -> None:
-    made = strangers.lease_of(world(), created(None), builders.slot(), intent)
+    made = orphans.lease_of(world(), created(None), builders.slot(), intent)
     assert made.accrued_until == since
 
 
@@ -245,12 +245,12 @@ def test_without_a_creation_date_metering_begins_when_it_was_sent(intent: Any, s
     ids=str,
 )
 def test_an_empty_slot_is_claimed_by_what_may_yet_be_adopted(changes: dict[str, Any], claimed: str) -> None:
-    assert strangers.claimant(world(**changes), builders.slot()) == claimed
+    assert orphans.claimant(world(**changes), builders.slot()) == claimed
 
 
 def test_sightings_on_another_market_are_kept() -> None:
     fleet = world()
-    found = strangers.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
+    found = orphans.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
     assert found.sightings == {"runpod/9": 1, "vast/7": 1}
     assert found.to_look == {"7"}
 
@@ -268,7 +268,7 @@ def test_what_is_neither_labelled_nor_in_the_ledger_is_never_named(label: Any, p
     for _ in range(looks):
         facts, memory = looked(fleet, memory)
         named += facts
-    assert len(named) == (max(looks - strangers.LOOKS + 1, 0) if is_ours else 0), "in every cycle until it is recorded"
+    assert len(named) == (max(looks - orphans.LOOKS + 1, 0) if is_ours else 0), "in every cycle until it is recorded"
 
 
 def test_held_leases_are_known() -> None:

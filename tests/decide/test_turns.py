@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.decide import meter, turns
-from agent.decide.memory import Memory, Suspicion
+from agent.decide.accounting import meter
+from agent.decide.reconcile import turns
+from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.instance import InstanceState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, LeaseState

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from agent.decide import unread
+from agent.decide.reconcile import unread_rows
 from agent.domain import money
 from agent.domain.fleet import MarketView
 from agent.domain.instance import Instance
@@ -23,12 +23,12 @@ def only(view: MarketView) -> Instance:
 
 def test_a_row_that_was_read_stays_as_it_is() -> None:
     view = builders.view(instances=(builders.instance(),))
-    assert unread.filled(view, (builders.lease(gpu_rate=builders.per_hour(9)),), {}) is view
+    assert unread_rows.filled(view, (builders.lease(gpu_rate=builders.per_hour(9)),), {}) is view
 
 
 def test_the_lease_says_what_the_row_does_not() -> None:
     held = builders.lease()
-    row = only(unread.filled(builders.view(instances=(BLIND,)), (held,), {}))
+    row = only(unread_rows.filled(builders.view(instances=(BLIND,)), (held,), {}))
     assert (row.gpu_rate, row.disk_gb, row.host_id) == (held.gpu_rate, held.disk_gb, held.host_id)
     assert row.unread == BLIND.unread
     assert row == msgspec.structs.replace(BLIND, gpu_rate=held.gpu_rate, disk_gb=held.disk_gb, host_id=held.host_id), (
@@ -38,15 +38,15 @@ def test_the_lease_says_what_the_row_does_not() -> None:
 
 def test_a_lease_of_another_market_says_nothing() -> None:
     view = builders.view(instances=(BLIND,))
-    assert only(unread.filled(view, (builders.lease(market="runpod"),), {})) == BLIND
+    assert only(unread_rows.filled(view, (builders.lease(market="runpod"),), {})) == BLIND
 
 
 def test_an_order_says_what_was_asked_for_where_there_is_no_lease() -> None:
     view = builders.view(instances=(BLIND,), labels={BLIND.instance_id: LABEL})
     bid = builders.intent(intent_id="i1", price=builders.per_hour("0.3"), disk_gb=40.0, host_id="h7")
-    row = only(unread.filled(view, (), {"i1": bid}))
+    row = only(unread_rows.filled(view, (), {"i1": bid}))
     assert (row.gpu_rate, row.disk_gb, row.host_id) == (builders.per_hour("0.3"), 40.0, "h7")
     ask = builders.intent(intent_id="i1", price=None, tenure=Tenure.ON_DEMAND, rate=builders.per_hour("0.5"))
-    row = only(unread.filled(view, (), {"i1": ask}))
+    row = only(unread_rows.filled(view, (), {"i1": ask}))
     assert row.gpu_rate + BLIND.disk_rate == builders.per_hour("0.5")
-    assert only(unread.filled(view, (), {})) == BLIND
+    assert only(unread_rows.filled(view, (), {})) == BLIND

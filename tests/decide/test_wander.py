@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import regimes, shelf, voyage, wander
+from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes, sized_cache
 from agent.domain.tenure import Tenure
 
 KNOWN = regimes.SHIPPED
@@ -15,14 +15,16 @@ BID, ASK = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND
 NEVER_LOST = regimes.Regimes(((1e-9, 1e-9, 1e-9, 1e-9),), (1.0,))
 
 
-def standing(**more: float) -> wander.Standing:
+def standing(**more: float) -> multi_pool_policy.Standing:
     given_ = {"left": 10.0, "todo": 4.0, "pool": -1, "where": -1, "warming": 0.0, "overhead": 0.5, "gap": 0.25}
     given_ |= {"span": 10.0, "room": 6.0} | more
-    return wander.Standing(tenure=None, **given_)  # type: ignore[arg-type]
+    return multi_pool_policy.Standing(tenure=None, **given_)  # type: ignore[arg-type]
 
 
-def pool(price: float, *, is_up: bool = True, egress: float = 0.0, known: regimes.Regimes = KNOWN) -> wander.Pool:
-    return wander.Pool(price, regimes.first(known, is_up=is_up), egress)
+def pool(
+    price: float, *, is_up: bool = True, egress: float = 0.0, known: regimes.Regimes = KNOWN
+) -> multi_pool_policy.Pool:
+    return multi_pool_policy.Pool(price, regimes.first(known, is_up=is_up), egress)
 
 
 @given(st.lists(st.booleans(), max_size=60), st.sampled_from([0.05, 0.25, 1.0, 6.0]))
@@ -52,7 +54,7 @@ def test_evidence_wears_off() -> None:
 
 
 def test_where_nothing_is_ever_lost_a_job_costs_its_work_and_one_start() -> None:
-    made = wander.choose(standing(), [pool(1.0, known=NEVER_LOST)], 3.0, np.zeros((1, 1)), NEVER_LOST)
+    made = multi_pool_policy.choose(standing(), [pool(1.0, known=NEVER_LOST)], 3.0, np.zeros((1, 1)), NEVER_LOST)
     assert (made.tenure, made.pool) == (BID, 0)
     assert made.costs[BID, 0] == pytest.approx(4.5, rel=0.02)
     assert made.costs[ASK, -1] == pytest.approx(5.5, rel=0.1)  # a start on demand, and soon over to what is cheap
@@ -60,7 +62,7 @@ def test_where_nothing_is_ever_lost_a_job_costs_its_work_and_one_start() -> None
 
 def test_where_nothing_is_ever_there_it_takes_on_demand_and_what_that_costs_is_known() -> None:
     away = pool(1.0, is_up=False, known=NEVER_LOST)
-    made = wander.choose(standing(), [away], 3.0, np.zeros((1, 1)), NEVER_LOST)
+    made = multi_pool_policy.choose(standing(), [away], 3.0, np.zeros((1, 1)), NEVER_LOST)
     assert made.costs[ASK, -1] == pytest.approx(13.5, rel=0.02)
 
 
@@ -68,41 +70,41 @@ def test_where_nothing_is_ever_there_it_takes_on_demand_and_what_that_costs_is_k
 def test_a_cheaper_pool_is_worth_a_move_or_not_by_its_egress(egress: float, first: int) -> None:
     moves = np.array([[0.0, egress], [egress, 0.0]])
     pools = [pool(1.0, known=NEVER_LOST), pool(0.5, egress=egress, known=NEVER_LOST)]
-    made = wander.choose(standing(where=0.0), pools, 3.0, moves, NEVER_LOST)
+    made = multi_pool_policy.choose(standing(where=0.0), pools, 3.0, moves, NEVER_LOST)
     assert (made.tenure, made.pool) == (BID, first)
 
 
 def test_no_slack_is_no_choice() -> None:
     pools = [pool(0.01)]
     tight = standing(todo=9.5, room=0.5)
-    assert wander.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
+    assert multi_pool_policy.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
 
 
 def test_pools_near_in_price_that_are_free_to_move_between_are_one_place() -> None:
     moves = np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=float)
-    assert wander.places([1.0, 1.0, 1.02, 2.0], moves) == [(0,), (1, 2), (3,)]
-    assert wander.places([1.0, 1.0], np.array([[0.0, 0.0], [1.0, 0.0]])) == [(0,), (1,)]
-    assert wander.places([1.0], np.zeros((1, 1))) == [(0,)]
+    assert multi_pool_policy.places([1.0, 1.0, 1.02, 2.0], moves) == [(0,), (1, 2), (3,)]
+    assert multi_pool_policy.places([1.0, 1.0], np.array([[0.0, 0.0], [1.0, 0.0]])) == [(0,), (1,)]
+    assert multi_pool_policy.places([1.0], np.zeros((1, 1))) == [(0,)]
 
 
 def test_a_job_begins_where_another_pool_of_the_region_is_spare_and_waits_there_while_it_can() -> None:
     moves = np.array([[0.0, 0.0, 9.0], [0.0, 0.0, 9.0], [9.0, 9.0, 0.0]])
     roomy = {"left": 40.0, "span": 40.0, "todo": 8.0, "room": 32.0}
     pools = [pool(1.0), pool(1.0), pool(1.0)]
-    assert wander.choose(standing(**roomy), pools, 3.0, moves).pool in {0, 1}
+    assert multi_pool_policy.choose(standing(**roomy), pools, 3.0, moves).pool in {0, 1}
     lost = [pool(1.0, is_up=False), pool(1.0, is_up=False), pool(1.0, egress=9.0)]
-    assert wander.choose(standing(**roomy, where=0), lost, 3.0, moves).tenure is None
+    assert multi_pool_policy.choose(standing(**roomy, where=0), lost, 3.0, moves).tenure is None
 
 
 def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose checkpoint lies on its disk has another overhead, and so another table, at every look."""
-    kept = shelf.Shelf(voyage.Table, voyage.MOST_BYTES)
-    monkeypatch.setattr(voyage, "_shelf", kept)
+    kept = sized_cache.Shelf(multi_pool_dp.Table, multi_pool_dp.MOST_BYTES)
+    monkeypatch.setattr(multi_pool_dp, "_shelf", kept)
 
-    def asked(overhead: float) -> voyage.Table:
-        tiers = (voyage.Tier(1.0, 0.0, 1), voyage.Tier(2.0, 0.0, 1))
+    def asked(overhead: float) -> multi_pool_dp.Table:
+        tiers = (multi_pool_dp.Tier(1.0, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         none = ((0.0, 0.0), (0.0, 0.0))
-        return voyage.table(voyage.Voyage(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
+        return multi_pool_dp.table(multi_pool_dp.Voyage(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
 
     first = asked(0.2)
     kept.most_bytes = 3 * first.size
@@ -118,10 +120,10 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
 
 
 def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
-    def table(price: float) -> voyage.Table:
-        tiers = (voyage.Tier(price, 0.0, 1), voyage.Tier(2.0, 0.0, 1))
+    def table(price: float) -> multi_pool_dp.Table:
+        tiers = (multi_pool_dp.Tier(price, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         egress = ((0.0, 1.0), (1.0, 0.0))
-        return voyage.Table(voyage.Voyage(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+        return multi_pool_dp.Table(multi_pool_dp.Voyage(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
 
     cheap, dear = table(1.0), table(1.5)
     first = cheap.kept[-1]
@@ -134,8 +136,8 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
 
 
 def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_by_both() -> None:
-    tiers = (voyage.Tier(1.0, 0.0, 1),)
-    table = voyage.Table(voyage.Voyage(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+    tiers = (multi_pool_dp.Tier(1.0, 0.0, 1),)
+    table = multi_pool_dp.Table(multi_pool_dp.Voyage(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
     assert table.kept == [*range(7), *range(9, 25, 3), 25]
     assert [table.around(stages) for stages in (0.4, 1.0, 4.25, 10.0, 11.5, 99.0)] == [
         (1, 2, 0.0),

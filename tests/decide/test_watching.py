@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import hazards, watching
+from agent.decide.deadline import availability, hazards
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline
 from agent.domain.fleet import Fleet
@@ -30,7 +30,7 @@ def seen(offers: Sequence[Offer], minutes: int = 0, **changes: Any) -> Fleet:
 def watched(*looks: Fleet) -> Capacity:
     known: Mapping[str, Capacity] = {}
     for fleet in looks:
-        known = watching.watched(known, fleet)
+        known = availability.watched(known, fleet)
     return known["train"]
 
 
@@ -46,7 +46,7 @@ def test_capacity_first_seen_is_thought_an_hour_old_and_its_price_is_known() -> 
 def test_what_goes_is_away_since_it_was_missed_and_weighs_against_the_pool() -> None:
     found = watched(seen([builders.offer()]), seen([ASK_ONLY], 10), seen([ASK_ONLY], 20))
     assert (found.is_there, found.since, found.price) == (False, NOW + MINUTES, builders.offer().floor)
-    told = watching.learned(found)
+    told = availability.learned(found)
     assert told.belief is not None
     assert told.belief.age == pytest.approx(1 / 6)
     begun = hazards.first(hazards.SHIPPED, is_up=True, age=hazards.FIRST_AGE_HOURS)
@@ -81,7 +81,7 @@ def test_a_paused_lease_is_no_capacity_and_looking_twice_at_once_teaches_once() 
 
 def test_evidence_of_other_models_is_not_believed() -> None:
     other = Capacity(is_there=True, since=NOW, seen_at=NOW, evidence=(1.0,))
-    assert watching.learned(other).belief is None
+    assert availability.learned(other).belief is None
 
 
 def test_looking_often_says_no_more_than_looking_once() -> None:
@@ -91,7 +91,7 @@ def test_looking_often_says_no_more_than_looking_once() -> None:
     assert often.looks < 40, "looks that say the same again are not each kept"
     assert sum(often.there.hours) == pytest.approx(1.0)
     assert often.there.hours == pytest.approx(seldom.there.hours)
-    mine, theirs = watching.learned(often).belief, watching.learned(seldom).belief
+    mine, theirs = availability.learned(often).belief, availability.learned(seldom).belief
     assert mine is not None
     assert theirs is not None
     assert mine.weights(hazards.SHIPPED) == pytest.approx(theirs.weights(hazards.SHIPPED), abs=0.02)
@@ -116,9 +116,9 @@ def test_what_nobody_watched_is_no_evidence() -> None:
 
 def test_evidence_that_a_newer_release_cannot_read_is_begun_anew() -> None:
     old = replace(watched(seen([builders.offer()])), version="of before", evidence=(5.0,) * 9)
-    assert watching.learned(old).belief is None
-    (after,) = watching.watched({"train": old}, seen([builders.offer()], 10)).values()
-    assert after.version == watching.version(hazards.SHIPPED)
+    assert availability.learned(old).belief is None
+    (after,) = availability.watched({"train": old}, seen([builders.offer()], 10)).values()
+    assert after.version == availability.version(hazards.SHIPPED)
     assert max(map(abs, after.evidence)) < 1
     assert after.since == old.since
 
@@ -129,17 +129,17 @@ def test_workloads_that_ask_the_same_share_what_is_learned_and_others_do_not() -
     cheap = builders.workload("cheap", max_price=builders.per_hour("0.3"))
     offers = {"vast": builders.view(offers=(builders.offer(),))}
     fleet = builders.fleet(workloads=(one, other, picky, cheap), markets=offers)
-    found = watching.watched({}, fleet)
+    found = availability.watched({}, fleet)
     assert found["train"] == found["other"]
     assert len({each.pool for each in found.values()}) == 3
-    kept = watching.news({}, found)
+    kept = availability.news({}, found)
     assert len(kept) == 3
-    assert watching.by_workload(kept, fleet) == found
-    assert watching.news(found, watching.watched(found, fleet)) == ()
+    assert availability.by_workload(kept, fleet) == found
+    assert availability.news(found, availability.watched(found, fleet)) == ()
 
 
 def test_only_so_many_pools_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_POOLS", 2)
+    monkeypatch.setattr(availability, "MOST_POOLS", 2)
     known = [Capacity(True, NOW, NOW, market="vast", pool=name) for name in ("a", "b")]
     newer = Capacity(True, NOW, NOW + MINUTES, market="vast", pool="c")
-    assert watching.surplus(known, (newer,)) == (known[0],)
+    assert availability.surplus(known, (newer,)) == (known[0],)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.decide import worked
+from agent.decide.accounting import useful_time
 from agent.domain.fleet import Fleet
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Checkpoint, CheckpointPlace
@@ -26,12 +26,12 @@ def fleet(minutes: float, *leases: Lease) -> Fleet:
 
 def counted(*course: tuple[float, tuple[Lease, ...], dict[str, float]]) -> float:
     """Return the minutes that are counted over a course of (minute, leases, charged), the first of them uncounted."""
-    stretches = worked.running(fleet(course[0][0], *course[0][1]))
+    stretches = useful_time.running(fleet(course[0][0], *course[0][1]))
     seconds = 0.0
     for minute, leases, charged in course[1:]:
         at = fleet(minute, *leases)
-        seconds += sum(gain for name, gain in worked.gained(stretches, at, charged) if name == WORK.name)
-        stretches = worked.running(at)
+        seconds += sum(gain for name, gain in useful_time.gained(stretches, at, charged) if name == WORK.name)
+        stretches = useful_time.running(at)
     return seconds / 60
 
 

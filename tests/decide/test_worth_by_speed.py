@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
-from agent.decide import better, recovery, task, ways
+from agent.decide.deadline import deadline_progress
+from agent.decide.moves import recovery, voluntary_move
+from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Down, SlotView
 from agent.domain import gpu
 from agent.domain.interruption import Cause
@@ -19,24 +21,24 @@ EITHER = builders.requirements(gpu_models=(FAST, SLOW))
 
 
 def test_the_fastest_is_among_the_models_named_and_of_the_same_size() -> None:
-    assert task.fastest(TYPICAL, builders.workload(requirements=EITHER)) == 100.0
-    assert task.fastest(TYPICAL, builders.workload()) == 0.0
-    assert task.fastest({}, builders.workload(requirements=EITHER)) == 0.0
+    assert deadline_progress.fastest(TYPICAL, builders.workload(requirements=EITHER)) == 100.0
+    assert deadline_progress.fastest(TYPICAL, builders.workload()) == 0.0
+    assert deadline_progress.fastest({}, builders.workload(requirements=EITHER)) == 0.0
     anything = builders.workload(requirements=builders.requirements(gpu_models=()))
-    assert task.fastest(TYPICAL, anything) == 0.0
+    assert deadline_progress.fastest(TYPICAL, anything) == 0.0
 
 
 @pytest.mark.parametrize(("dlperf", "fastest", "speed"), [(44.0, 100.0, 0.44), (120.0, 100.0, 1.0), (44.0, 0.0, 1.0)])
 def test_speed_is_a_share_of_the_fastest(dlperf: float, fastest: float, speed: float) -> None:
-    assert ways.speed(dlperf, fastest) == pytest.approx(speed)
+    assert offer_terms.speed(dlperf, fastest) == pytest.approx(speed)
 
 
 @pytest.mark.parametrize(("fastest", "fits"), [(0.0, True), (100.0, False)])
 def test_a_slow_card_must_be_cheap_in_proportion(fastest: float, fits: bool) -> None:
     slow = builders.offer(gpu=SLOW, dlperf=44.0, floor=builders.per_hour("0.30"), ask=builders.per_hour("0.40"))
     most = builders.per_hour("0.60")
-    assert bool(ways.Asks(most, 20.0, fastest)(slow)) is fits
-    assert bool(ways.Bids(most, 20.0, 0.1, 0.9, fastest)(slow)) is fits
+    assert bool(offer_terms.Asks(most, 20.0, fastest)(slow)) is fits
+    assert bool(offer_terms.Bids(most, 20.0, 0.1, 0.9, fastest)(slow)) is fits
 
 
 @pytest.mark.parametrize(("is_by_speed", "moves"), [(False, True), (True, False)])
@@ -44,7 +46,7 @@ def test_half_the_price_for_less_than_half_the_work_is_no_gain(is_by_speed: bool
     held = builders.lease(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"), dlperf=100.0)
     best = builders.candidate(builders.offer(2, dlperf=44.0), bid="0.40")
     work = builders.workload(requirements=EITHER)
-    made = better.go_back(SlotView(builders.slot(), held), work, best, 0.1, is_by_speed=is_by_speed)
+    made = voluntary_move.go_back(SlotView(builders.slot(), held), work, best, 0.1, is_by_speed=is_by_speed)
     assert (made is not None) is moves
 
 

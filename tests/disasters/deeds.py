@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.act.orders import Order, OrderError
 from agent.config.settings import Config
-from agent.decide import halt
+from agent.decide.operators import kill_hold
 from agent.domain import money
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
@@ -88,7 +88,7 @@ async def _lift(deed: Deed, player: "Player") -> None:
         raise
     finally:
         # A lift that is told as failed may have been written down.
-        if not halt.is_on(app.ledger.recollection().cooldowns, app.clock.now()):
+        if not kill_hold.is_on(app.ledger.recollection().cooldowns, app.clock.now()):
             player.end_kill()
 
 

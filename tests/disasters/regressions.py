@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from agent.decide import absence, agreed_rate, ownership, strangers
-from agent.decide.facts import InstanceFound
-from agent.decide.memory import Memory
+from agent.decide.reconcile import absence, agreed_rate, orphans, ownership
+from agent.decide.reconcile.facts import InstanceFound
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.instance import Instance
 from agent.domain.lease import Lease
@@ -35,19 +35,19 @@ def _named_is_ours() -> Iterator[Any]:
 
 def _verdict_once() -> Iterator[Any]:
     """A verdict on an unknown instance is found in one look alone, and lost with it (defect 2)."""
-    find = strangers.find
+    find = orphans.find
 
-    def once(fleet: Fleet, view: MarketView, *rest: Any) -> strangers.Strangers:
+    def once(fleet: Fleet, view: MarketView, *rest: Any) -> orphans.Strangers:
         found = find(fleet, view, *rest)
         facts = tuple(
             fact
             for fact in found.facts
             if not isinstance(fact, InstanceFound)
-            or found.sightings.get(f"{view.market}/{fact.instance.instance_id}") == strangers.LOOKS
+            or found.sightings.get(f"{view.market}/{fact.instance.instance_id}") == orphans.LOOKS
         )
         return dataclasses.replace(found, facts=facts)
 
-    yield mock.patch.object(strangers, "find", once)
+    yield mock.patch.object(orphans, "find", once)
 
 
 def _long_silence() -> Iterator[Any]:

@@ -13,7 +13,7 @@ from agent.app import App, Outside
 from agent.cli.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.deadline import Deadline

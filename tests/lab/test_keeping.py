@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import keeping, warm
+from agent.decide.service import capacity_choice, service_slots
 from agent.domain.money import per_hour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Requirements, Workload, WorkloadKind
@@ -44,17 +44,17 @@ class Lived:
         tuned = {"hedged": builders.tuned(Hedged(), numbers, "hedged")}
         self.engine = Engine(self.market, (SERVICE,), tuned, START)
         self.looks = len(available) * 5
-        self.chosen: list[warm.Choice] = []
-        asked = keeping.keep
+        self.chosen: list[capacity_choice.Choice] = []
+        asked = service_slots.keep
 
-        def keep(*given: Any) -> keeping.Keeping:
+        def keep(*given: Any) -> service_slots.Keeping:
             made = asked(*given)
             self.chosen.append(made.choice)
             return made
 
-        monkeypatch.setattr(keeping, "keep", keep)
+        monkeypatch.setattr(service_slots, "keep", keep)
 
-    def cycles(self) -> Iterator[tuple[warm.Choice, Counter[Tenure]]]:
+    def cycles(self) -> Iterator[tuple[capacity_choice.Choice, Counter[Tenure]]]:
         """Yield after each look the last choice and what is live, of a slot that moves where it moves to."""
         for _ in range(self.looks):
             self.engine.cycle(self.market.now)

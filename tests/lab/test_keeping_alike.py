@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.decide import limits, meter, plan, warm
-from agent.decide.book import Book
-from agent.decide.facts import LeaseChanged
+from agent.decide import plan
+from agent.decide.accounting import meter
+from agent.decide.limits import limits
+from agent.decide.paper.paper_ledger import Book
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.service import capacity_choice
 from agent.domain.fleet import Fleet
 from agent.domain.interruption import Cause
 from agent.domain.lease import Lease, LeaseState
@@ -28,7 +31,7 @@ POOLS, PRICES = ("vast-a", "vast-b", "runpod-a", "runpod-b"), (0.20, 0.22, 0.24,
 SERVICE = builders.workload(strategy="hedged", slots=2, kind=WorkloadKind.SERVICE, image_gb=1.0)
 Judged = tuple[float, float, float, float]
 """The price of a place, its losses an hour now and ahead, and the slots there."""
-Answer = tuple[list[Judged], list[str], warm.Terms, dict[float, int], int]
+Answer = tuple[list[Judged], list[str], capacity_choice.Terms, dict[float, int], int]
 
 
 class Asked:
@@ -36,9 +39,9 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.answers: list[Answer] = []
-        choose = warm.choose
+        choose = capacity_choice.choose
 
-        def asked(places: Sequence[warm.Place], terms: warm.Terms) -> warm.Choice:
+        def asked(places: Sequence[capacity_choice.Place], terms: capacity_choice.Terms) -> capacity_choice.Choice:
             made = choose(places, terms)
             by_price = sorted(places, key=lambda each: each.price)
             found = [(each.price, each.hazard, each.outlook, float(each.held)) for each in by_price]
@@ -46,7 +49,7 @@ class Asked:
             self.answers.append((found, [each.kin for each in by_price], terms, spots, made.on_demand))
             return made
 
-        monkeypatch.setattr(warm, "choose", asked)
+        monkeypatch.setattr(capacity_choice, "choose", asked)
 
     def last(self) -> Answer | None:
         """Return the last answer and forget it."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import hazards
+from agent.decide.deadline import hazards
 from agent.lab.deadline import fitting, folds, learning, problem, slack, ticks, window
 from agent.lab.deadline.cross_fit import CrossFit
 from strategies.deadline import DeadlineParams

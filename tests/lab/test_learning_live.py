@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.decide import hazards, limits, plan, price, watching
+from agent.decide import plan
+from agent.decide.deadline import availability, hazards
+from agent.decide.limits import limits
+from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline as By
@@ -29,7 +32,7 @@ NOTHING, LATER = timedelta(0), timedelta(minutes=20)
 PARAMS = DeadlineParams(
     reserve=NOTHING, start_delay=NOTHING, return_after=NOTHING, return_gain=0.0, return_slack=NOTHING, headroom=0.0
 )
-LOADING = timedelta(hours=price.loading_hours(builders.workload().image_gb, 800.0))
+LOADING = timedelta(hours=useful_hour.loading_hours(builders.workload().image_gb, 800.0))
 CHECKPOINT = Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE)
 
 
@@ -44,7 +47,7 @@ class Planned:
     def choose(self, at: ticks.Standing) -> Tenure | None:
         """Return what the decision of the only slot comes to."""
         fleet = _fleet(at, self._capacity)
-        self._capacity = watching.watched(self._capacity, fleet)
+        self._capacity = availability.watched(self._capacity, fleet)
         (made,) = plan.plan(_fleet(at, self._capacity), self._tuned, limits.Limits()).decisions
         return made.tenure if isinstance(made, Rent) else at.tenure
 

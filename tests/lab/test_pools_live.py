@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.decide import apart, limits, plan, watching
+from agent.decide import plan
+from agent.decide.deadline import availability, availability_by_market
+from agent.decide.limits import limits
 from agent.domain.capacity import Capacity
 from agent.domain.deadline import Deadline as By
 from agent.domain.deadline import Progress
@@ -41,7 +43,9 @@ class Planned:
     def choose(self, sight: play.Sight) -> play.Choice:
         """Return what the decision of the only slot comes to."""
         fleet = self._fleet(sight)
-        self._capacity = watching.watched(self._capacity, fleet) | apart.watched(self._capacity, fleet)
+        self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
+            self._capacity, fleet
+        )
         (made,) = plan.plan(self._fleet(sight), TUNED, limits.Limits()).decisions
         if isinstance(made, Release):
             return play.NOTHING

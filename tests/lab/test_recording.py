@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from agent.act.recording import Recorder, folder_of
 from agent.cli.main import app
-from agent.decide import frame, plan
-from agent.decide.limits import Limits
+from agent.decide import plan, plan_recording
+from agent.decide.limits.limits import Limits
 from agent.domain.decision import Option, Reason
 from agent.domain.money import per_hour
 from agent.lab import recorded, recording
@@ -41,11 +41,11 @@ async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_pat
     assert [one.fleet.now for one in frames] == [made.now for made in live]
     assert recording.verify(frames, REGISTRY) == (len(live), None)
     for one, made in zip(frames, live, strict=True):
-        assert recording.again(one, REGISTRY) == frame.answer(made.decisions, made.standing)
-    kinds = [kind for one in frames for kind, _ in frame.told(one.answer)]
+        assert recording.again(one, REGISTRY) == plan_recording.answer(made.decisions, made.standing)
+    kinds = [kind for one in frames for kind, _ in plan_recording.told(one.answer)]
     assert {"Rent", "Pause", "Release", "Hold"} <= set(kinds), "a story in which nothing happens proves nothing"
     assert all(not item.environment for one in frames for item in one.fleet.workloads)
-    assert all(SECRET.encode() not in part for one in frames for part in frame.parts(one).values())
+    assert all(SECRET.encode() not in part for one in frames for part in plan_recording.parts(one).values())
 
 
 async def test_an_engine_that_sees_only_the_recorded_views_decides_the_same(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_recording_that_a_crash_cut_short_is_read_up_to_there(tmp_path: Path) 
     assert len(list(recording.frames(file))) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"something else", frame.MAGIC + b"\0\0\0\2ab"])
+@pytest.mark.parametrize("content", [b"", b"something else", plan_recording.MAGIC + b"\0\0\0\2ab"])
 def test_what_is_no_recording_is_refused_with_its_name(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "other.frames"
     file.write_bytes(content)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.clock import SteppedClock
-from agent.decide import price
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
+from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
 from agent.domain.money import per_hour
 from agent.domain.offer import Offer
@@ -31,7 +31,7 @@ MINUTE = timedelta(minutes=1)
 WORK = builders.workload(checkpoint=Checkpoint(15 * MINUTE, MINUTE, 0.0, CheckpointPlace.REMOTE))
 WAITS = Tuned("patient", Patient(), PatientParams(may_raise=False, may_move=False, on_demand_if_cheaper=False), "p")
 ON_DEMAND = Tuned("ondemand", OnDemand(), OnDemandParams(), "o")
-START = price.loading_hours(WORK.image_gb, 800.0) * 60
+START = useful_hour.loading_hours(WORK.image_gb, 800.0) * 60
 """Minutes from a rent to running: the image over the host's line."""
 DISK, IMAGE = 0.15 * 20 / 720, WORK.image_gb * 0.005
 CONFIG = """

@@ -12,7 +12,7 @@ from playwright.async_api import async_playwright
 from typer.testing import CliRunner, Result
 
 from agent.cli.main import app
-from agent.decide import hazards
+from agent.decide.deadline import hazards
 from agent.lab import bench
 from agent.lab.page import foreseen
 

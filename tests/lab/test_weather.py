@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.decide.regimes import DOWN, UP, Regimes
+from agent.decide.deadline.regimes import DOWN, UP, Regimes
 from agent.lab.deadline.fitting import Sight
 from agent.lab.pools import fitting
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent.act import orders
 from agent.clock import SteppedClock
-from agent.decide import learning, losing, rivals
+from agent.decide.pricing import host_record, loss_rate, rival_bids
 from agent.domain.host import HALF_LIFE
 from agent.domain.outbids import Outbids
 from agent.ledger import migrate, schema
@@ -34,24 +34,24 @@ async def filled(path: Path) -> Ledger:
     return ledger
 
 
-def law(ledger: Ledger, at: timedelta = timedelta(0)) -> rivals.Rivals:
+def law(ledger: Ledger, at: timedelta = timedelta(0)) -> rival_bids.Rivals:
     """Return the law over all hosts of a ledger."""
     hosts = [record for records in ledger.recollection().hosts.values() for record in records.values()]
-    return rivals.learned(learning.total(hosts, NOW + at))
+    return rival_bids.learned(host_record.total(hosts, NOW + at))
 
 
 async def test_the_law_is_the_same_after_a_restart_and_fades_by_the_clock_alone(path: Path) -> None:
     ledger = await filled(path)
     before = law(ledger)
     assert ledger.recollection().hosts_on("vast")["h1"].outbids == TIMID.plus(TIMID)
-    assert before.above[1] == pytest.approx(16 * rivals.ASSUMED.above[1] / 19)
+    assert before.above[1] == pytest.approx(16 * rival_bids.ASSUMED.above[1] / 19)
     assert before.displaced == pytest.approx((4 + 1) / (16 + 1 + 3))
     await ledger.close()
     ledger = await opened(path, HALF_LIFE)
     assert law(ledger) == before
     later = law(ledger, HALF_LIFE)
-    assert later.above[1] == pytest.approx(16 * rivals.ASSUMED.above[1] / 17.5)
-    assert law(ledger, 400 * HALF_LIFE).above == pytest.approx(rivals.ASSUMED.above)
+    assert later.above[1] == pytest.approx(16 * rival_bids.ASSUMED.above[1] / 17.5)
+    assert law(ledger, 400 * HALF_LIFE).above == pytest.approx(rival_bids.ASSUMED.above)
     await ledger.close()
 
 
@@ -61,10 +61,10 @@ async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
     meaning = orders.read(order, "user me", orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW))
     async with ledger.transaction() as tx:
         meaning.write(tx, order, "user me", NOW)
-    assert law(ledger) == rivals.ASSUMED
+    assert law(ledger) == rival_bids.ASSUMED
     await ledger.close()
     ledger = await opened(path)
-    assert law(ledger) == rivals.ASSUMED
+    assert law(ledger) == rival_bids.ASSUMED
     await ledger.close()
 
 
@@ -91,5 +91,5 @@ async def test_a_ledger_of_before_keeps_what_it_knew_of_hosts(path: Path) -> Non
     assert (kept.owner_id, kept.running_seconds, kept.interruptions, kept.market_losses) == ("o1", 60.0, 3.0, 2.0)
     assert (kept.bid_seconds, kept.loading_seconds) == (50.0, 40.0)
     assert (kept.displaced, kept.outbids) == (0.0, Outbids())
-    assert kept.weighed_hours == pytest.approx(50.0 / 3600 * losing.ahead(0.0), rel=1e-3)
+    assert kept.weighed_hours == pytest.approx(50.0 / 3600 * loss_rate.ahead(0.0), rel=1e-3)
     await ledger.close()

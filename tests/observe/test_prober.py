@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.clock import SteppedClock
-from agent.decide.probing import Target
+from agent.decide.reconcile.probing import Target
 from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.readiness import Readiness, ReadySign
 from agent.markets import errors

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.recovery import COOL_OFF
+from agent.decide.moves.recovery import COOL_OFF
 from agent.domain.intent import IntentKind
 from agent.domain.workload import WorkloadKind
 from tests.support.losses import seeds

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config.settings import Config
-from agent.decide import reload
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
+from agent.decide.operators import reload
 from agent.domain import money
 from agent.domain.lease import LeaseState
 from agent.domain.workload import OnChange, Workload

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import limits
+from agent.decide.limits import limits
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.domain.workload import Checkpoint, CheckpointPlace

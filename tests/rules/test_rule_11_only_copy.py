@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.workload import Checkpoint, CheckpointPlace
 from agent.simulator.model import Contract

@@ -10,7 +10,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState

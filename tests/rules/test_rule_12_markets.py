@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import budget, money
 from agent.domain.budget import EVERYTHING, Budget, Kind, Scope, Thresholds
 from agent.domain.intent import Intent

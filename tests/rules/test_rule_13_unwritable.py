@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.act.orders import Order
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.decision import Reason
 from agent.domain.intent import IntentKind

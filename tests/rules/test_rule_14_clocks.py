@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.lease import LeaseState
 from tests.support.losses import seeds

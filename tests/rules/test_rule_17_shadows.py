@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import ways
+from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.decision import Reason
 from agent.domain.intent import IntentKind
@@ -43,7 +43,7 @@ class Wild:
                 kind = kinds[view.now.second % 3]
                 made.append(Proposal(seen.slot, kind, Reason("wild", "wild"), lease=seen.lease))
                 continue
-            best = next(view.ranking(ways.Asks(view.workload.max_price, view.workload.disk_gb)), None)
+            best = next(view.ranking(offer_terms.Asks(view.workload.max_price, view.workload.disk_gb)), None)
             made.append(Proposal(seen.slot, None if best is None else IntentKind.RENT, Reason("wild", "wild"), best))
         return made
 
@@ -86,7 +86,7 @@ def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int
 
 def test_a_shadow_knows_no_way_to_a_market() -> None:
     """What a shadow is made of holds no object that could send anything: it is plain values through and through."""
-    from agent.decide import shadow
+    from agent.decide.paper import shadow
 
     assert shadow.unpacked(shadow.packed(shadow.Shadow("w", "s", work_now()))) == shadow.Shadow("w", "s", work_now())
     fields = {field.name for field in dataclasses.fields(shadow.Shadow)}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState

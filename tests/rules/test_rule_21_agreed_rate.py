@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import agreed_rate
+from agent.decide.reconcile import agreed_rate
 from agent.domain import money
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState

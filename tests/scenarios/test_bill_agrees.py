@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.act import billing
-from agent.decide import bill_drift
+from agent.decide.operators import bill_drift
 from agent.domain.money import Usd
 from agent.markets import errors
 from tests.support.both import both

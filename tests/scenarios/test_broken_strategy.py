@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain import money
 from agent.domain.intent import IntentKind

@@ -9,7 +9,7 @@ import pytest
 
 from agent import tuning
 from agent.act.orders import Order
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import gpu, money
 from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.tenure import Tenure

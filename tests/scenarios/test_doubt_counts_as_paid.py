@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.act import billing
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.workload import Checkpoint, CheckpointPlace

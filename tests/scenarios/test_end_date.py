@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from tests.support.world import Rehearsed, rehearsed

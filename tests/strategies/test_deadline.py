@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import hazards, limits, plan
+from agent.decide import plan
+from agent.decide.deadline import hazards
+from agent.decide.limits import limits
 from agent.domain import gpu
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown

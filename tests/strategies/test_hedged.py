@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import limits, plan
+from agent.decide import plan
+from agent.decide.limits import limits
 from agent.decide.strategy import NEVER
 from agent.domain.decision import Decision, Hold, Pause, Rent
 from agent.domain.fleet import Fleet

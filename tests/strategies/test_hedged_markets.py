@@ -8,7 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import apart, better, cooldown, limits, plan, regimes
+from agent.decide import plan
+from agent.decide.deadline import availability_by_market, regimes
+from agent.decide.limits import limits
+from agent.decide.moves import voluntary_move
+from agent.decide.pricing import cooldowns
 from agent.domain import gpu
 from agent.domain.capacity import Capacity
 from agent.domain.cooldown import Cooldown
@@ -32,7 +36,7 @@ def known(market: str, *, is_there: bool) -> Capacity:
     """What an hour of looking at a market showed."""
     shares = tuple(regimes.first(regimes.SHIPPED, is_up=is_there).shares.tolist())
     told = Capacity(is_there, builders.ago(hours=1), NOW, shares, builders.per_hour("0.20"), market)
-    return replace(told, pool=f"{market}, by market", version=apart.version(regimes.SHIPPED))
+    return replace(told, pool=f"{market}, by market", version=availability_by_market.version(regimes.SHIPPED))
 
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), **changes: Any) -> Fleet:
@@ -95,8 +99,8 @@ def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None
     short = (replace(WORK, deadline=Deadline(4.0, NOW + timedelta(hours=40))),)
     offers = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
     ran = [
-        Cooldown(cooldown.RAN, f"train/0@vast-{number}", NOW + timedelta(hours=number), "ran")
-        for number in range(1, better.MOST_LEAVES + 1)
+        Cooldown(cooldowns.RAN, f"train/0@vast-{number}", NOW + timedelta(hours=number), "ran")
+        for number in range(1, voluntary_move.MOST_LEAVES + 1)
     ]
     made = decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran[1:])))
     assert isinstance(made, Release)

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide import limits, losing, plan
+from agent.decide import plan
+from agent.decide.limits import limits
+from agent.decide.pricing import loss_rate
 from agent.domain.decision import Decision, Hold, Release, Rent
 from agent.domain.fleet import Fleet
 from agent.domain.host import HostRecord
@@ -29,7 +31,7 @@ AGO = builders.ago
 def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
     """A record by which the market takes that many leases an hour, wherever, over the first hours of their stays."""
     record = HostRecord("vast", "h99", "", hours * 3600, losses * hours, 9, 0, NOW, losses * hours, hours * 3600)
-    return {"h99": dataclasses.replace(record, weighed_hours=hours * losing.ahead(0.0))}
+    return {"h99": dataclasses.replace(record, weighed_hours=hours * loss_rate.ahead(0.0))}
 
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), *, slots: int = 4, **changes: Any) -> Fleet:

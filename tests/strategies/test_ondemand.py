@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from agent.decide import ranking
-from agent.decide.match import Book, Taken
+from agent.decide.pricing import ranking
+from agent.decide.pricing.match import Book, Taken
 from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause

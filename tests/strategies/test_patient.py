@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import bidding, ranking
-from agent.decide.match import Book, Taken
+from agent.decide.pricing import bidding, ranking
+from agent.decide.pricing.match import Book, Taken
 from agent.decide.strategy import NEVER, Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.intent import IntentKind
 from agent.domain.interruption import Cause

@@ -15,8 +15,8 @@ from agent.app import App, Outside
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
-from agent.decide import meter
-from agent.decide.limits import Limits
+from agent.decide.accounting import meter
+from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.event import Event

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agent.decide import limits
-from agent.decide.price import Reckoning, Way
+from agent.decide.limits import limits
+from agent.decide.pricing.useful_hour import Reckoning, Way
 from agent.decide.strategy import Candidate, Params, Strategy, Tuned
 from agent.domain import gpu, money
 from agent.domain.fleet import Fleet, MarketView

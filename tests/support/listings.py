@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from agent.decide import reconcile
-from agent.decide.facts import LeaseChanged
-from agent.decide.memory import Memory
-from agent.decide.reconcile import Reconciliation
+from agent.decide.reconcile import reconcile
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.reconcile import Reconciliation
 from agent.domain.fleet import Fleet
 from agent.domain.instance import Instance
 from agent.domain.lease import ALLOWED, Lease, LeaseState

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from agent.decide.limits import Limits
+from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload

@@ -27,7 +27,7 @@ from agent.app import App, Outside
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
-from agent.decide import meter
+from agent.decide.accounting import meter
 from agent.decide.plan import Plan
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind

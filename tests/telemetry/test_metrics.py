@@ -10,7 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent.decide import limits, protections
+from agent.decide.limits import limits
+from agent.decide.pricing import protections
 from agent.domain import decision, money
 from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView, Spend

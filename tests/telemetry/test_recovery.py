@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import exposition
 
-from agent.decide import match
+from agent.decide.pricing import match
 from agent.domain import money
 from agent.domain.decision import Hold, Reason, Rebid
 from agent.domain.intent import Intent, IntentKind, IntentState

@@ -13,9 +13,10 @@ AVAILABILITY_WINDOW_HOURS = 24.0
 
 
 def _deadline(options: Options) -> "Problem":
-    from agent.lab.deadline import problem, ticks, window
+    from agent.lab.deadline import problem as deadline_problem
+    from agent.lab.deadline import ticks, window
 
-    return problem.DeadlineProblem(
+    return deadline_problem.DeadlineProblem(
         folder=options.folder(),
         hours=options.window_hours or DEADLINE_WINDOW_HOURS,
         stride_hours=options.stride_hours,
@@ -30,9 +31,10 @@ def _deadline(options: Options) -> "Problem":
 
 
 def _deadline_pools(options: Options) -> "Problem":
-    from agent.lab.pools import cut, problem
+    from agent.lab.pools import cut
+    from agent.lab.pools import problem as pools_problem
 
-    return problem.PoolsProblem(
+    return pools_problem.PoolsProblem(
         folder=options.folder(),
         sets=options.sets(),
         jobs=tuple(
@@ -58,7 +60,8 @@ def _deadline_pools(options: Options) -> "Problem":
 
 def _availability(options: Options) -> "Problem":
     from agent.cli.lab import extra
-    from agent.lab.availability import problem, span
+    from agent.lab.availability import problem as availability_problem
+    from agent.lab.availability import span
 
     extra.need("scipy")
     setting = span.Setting(
@@ -70,19 +73,19 @@ def _availability(options: Options) -> "Problem":
         most_in_pool=options.most_in_pool,
     )
     hours = options.window_hours or AVAILABILITY_WINDOW_HOURS
-    return problem.AvailabilityProblem(options.folder(), hours, options.stride_hours, setting)
+    return availability_problem.AvailabilityProblem(options.folder(), hours, options.stride_hours, setting)
 
 
 def _bids(options: Options) -> "Problem":
     from agent.cli import exits
-    from agent.lab.bids import problem
+    from agent.lab.bids import problem as bids_problem
     from agent.simulator import climate
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
     unknown = sorted(set(climates) - set(climate.names())) if climates else ["climate named"]
     if unknown:
         exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; there are {', '.join(climate.names())}"])
-    return problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)
+    return bids_problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)
 
 
 PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {

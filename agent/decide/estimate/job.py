@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from agent.decide.estimate.spread import NINE_IN_TEN
+from agent.decide.estimate.outcome_spread import NINE_IN_TEN
 from agent.domain.gpu import GpuModel
 from agent.domain.workload import CheckpointPlace
 

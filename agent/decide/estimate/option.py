@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.decide import hazards
-from agent.decide.estimate import checkpoints, spread
+from agent.decide.deadline import hazards
+from agent.decide.estimate import checkpoints, outcome_spread
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.run import NOTHING, Losses, Run, losses
-from agent.decide.gamma import Gamma
+from agent.decide.pricing.gamma_distribution import Gamma
 from agent.domain.baseline import Baseline
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
@@ -108,8 +108,8 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    dollars: spread.Case
-    hours: spread.Case
+    dollars: outcome_spread.Case
+    hours: outcome_spread.Case
     interruptions: float
 
 
@@ -124,7 +124,7 @@ def estimate(job: Job, option: Option) -> Estimate:
         unknown = (*unknown, _endless(run, option.hazard))
     number = None if None in found or not is_bounded else math.fsum(one.interruptions for one in found if one)
     number = None if number is None else number / len(found)
-    hours_mean = spread.mean(hours) if is_bounded else None
+    hours_mean = outcome_spread.mean(hours) if is_bounded else None
     write, between = job.write, option.hazard.mean
     knows = bool(write) and between > 0 and job.place is not CheckpointPlace.NONE
     rate = math.fsum(rate.dollars for rate in option.rates) / len(option.rates)
@@ -134,10 +134,10 @@ def estimate(job: Job, option: Option) -> Estimate:
         tenure=option.tenure,
         dollars_per_hour=rate,
         dollars_least=least + (option.per_gb or 0.0) * job.first_gb,
-        dollars=spread.mean(dollars) if is_bounded else None,
-        dollars_p90=spread.quantile(dollars),
+        dollars=outcome_spread.mean(dollars) if is_bounded else None,
+        dollars_p90=outcome_spread.quantile(dollars),
         hours=hours_mean,
-        hours_p90=spread.quantile(hours),
+        hours_p90=outcome_spread.quantile(hours),
         interruptions=number,
         interval=None if job.place is CheckpointPlace.NONE else run.interval,
         young=checkpoints.young(write, 1 / between) if write and knows else None,
@@ -145,7 +145,7 @@ def estimate(job: Job, option: Option) -> Estimate:
         by_age=_by_age(write, between) if write and knows and option.tenure is Tenure.INTERRUPTIBLE else (),
         storage_dollars=_times(option.storage, hours_mean),
         transfer_dollars=_times(option.per_gb, None if number is None else job.first_gb + number * job.moved_gb),
-        late=None if job.deadline is None else 1.0 - spread.at_most(hours, job.deadline),
+        late=None if job.deadline is None else 1.0 - outcome_spread.at_most(hours, job.deadline),
         as_of=option.as_of,
         cited=option.cited,
         unknown=(*option.unknown, *unknown),
@@ -242,13 +242,13 @@ def _cases(run: Run, option: Option, moved_gb: float, first_gb: float) -> Iterat
             )
 
 
-def _compound(least: float, found: Losses, each: float, per_hour: float) -> spread.Case:
+def _compound(least: float, found: Losses, each: float, per_hour: float) -> outcome_spread.Case:
     """Return a sum that grows by `each` with every interruption, of which the hours lost vary, at `per_hour`.
 
     Source: mean and variance of a compound sum (Ross, Introduction to Probability Models, section 3.4).
     """
     variance = found.number * per_hour**2 * found.hours_each_variance + found.number_variance * each**2
-    return spread.Case(least, found.number * each, variance, found.none)
+    return outcome_spread.Case(least, found.number * each, variance, found.none)
 
 
 def _times(one: float | None, other: float | None) -> float | None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.decide import bidding, price, rivals
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
-from agent.decide.gamma import Gamma
+from agent.decide.pricing import bidding, rival_bids, useful_hour
+from agent.decide.pricing.gamma_distribution import Gamma
 from agent.domain.host import HostRecord
 from agent.domain.money import UsdPerHour
 from agent.domain.tenure import Tenure
@@ -102,9 +102,9 @@ def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
 
 
 def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
-    losses, hours = price.MARKET_HAZARD_PRIOR
+    losses, hours = useful_hour.MARKET_HAZARD_PRIOR
     posterior = Gamma(losses + place.record.market_losses, hours + place.record.bid_seconds / 3600)
-    law = rivals.learned(place.record)
+    law = rival_bids.learned(place.record)
     hazard = Hazard(posterior if place.hazard is None else place.hazard, law.losing_share(share), host=_host(place))
     rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
     rest = () if bidder.is_known else ("what this strategy does besides bidding near the floor is not counted",)
@@ -122,7 +122,9 @@ def _dear(place: Place, rates: Sequence[UsdPerHour]) -> tuple[str, ...]:
 
 
 def _option(job: Job, place: Place, way: _Way) -> Option:
-    loading = price.loading_hours(job.image_gb, place.inet_down, place.record) / price.start_success(place.record)
+    loading = useful_hour.loading_hours(job.image_gb, place.inet_down, place.record) / useful_hour.start_success(
+        place.record
+    )
     down = _down(job, place, loading)
     gaps = {"storage": place.storage, "traffic": place.per_gb}
     return Option(
@@ -150,7 +152,7 @@ def _down(job: Job, place: Place, loading: float) -> float:
 
 
 def _host(place: Place) -> float:
-    return price.host_hazard(place.reliability, place.record)
+    return useful_hour.host_hazard(place.reliability, place.record)
 
 
 def _told(place: Place, way: _Way) -> str:

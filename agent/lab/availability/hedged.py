@@ -1,4 +1,4 @@
-"""Our own rule on a span: what `agent.decide.warm` chooses, carried out as the daemon does, a move at a time.
+"""Our own rule on a span: what `agent.decide.service.capacity_choice` chooses, carried out as the daemon does, a move at a time.
 
 It sees what the published rules see: what it asked for and what it got.
 """
@@ -6,7 +6,8 @@ It sees what the published rules see: what it asked for and what it got.
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent.decide import learning, losing, warm
+from agent.decide.pricing import host_record, loss_rate
+from agent.decide.service import capacity_choice
 from agent.domain import host
 from agent.domain.host import HostKey, HostRecord, OwnerKey
 from agent.lab.availability.span import Setting, Span, region
@@ -40,7 +41,7 @@ class Hedged:
         self._refused = [-AGAIN_HOURS] * len(span.pools)
         self._starts: list[list[int]] = [[] for _ in span.pools]
         self._on_demand: list[int] = []
-        self._terms = warm.Terms(
+        self._terms = capacity_choice.Terms(
             slots=setting.slots,
             on_demand_price=span.on_demand_price,
             short_worth=worth * setting.slots * span.on_demand_price,
@@ -85,7 +86,7 @@ class Hedged:
         for place, starts in enumerate(self._starts):
             begin, end = self._age(place, max(self._recorded, 0.0)), self._age(place, now)
             if starts and end > begin:
-                weighed = losing.weighed(begin, end)
+                weighed = loss_rate.weighed(begin, end)
                 self._expose(place, now, HostRecord("", "", bid_seconds=(end - begin) * 3600, weighed_hours=weighed))
         self._recorded = max(self._recorded, now)
 
@@ -105,10 +106,13 @@ class Hedged:
     def _anew(self, seen: Seen, now: float) -> Choice:
         self._record(now)
         at = _BEGIN + now * _HOUR
-        judged, mean = learning.pooled(self._records, at), losing.ordinary(learning.total(self._records.values(), at))
+        judged, mean = (
+            host_record.pooled(self._records, at),
+            loss_rate.ordinary(host_record.total(self._records.values(), at)),
+        )
         hazards = [
-            losing.expected(
-                learning.of_host(judged, self._pool(index), OwnerKey(self._kin[index], "")),
+            loss_rate.expected(
+                host_record.of_host(judged, self._pool(index), OwnerKey(self._kin[index], "")),
                 mean,
                 min(self._age(index, now), now - self._lost[index]),
             )
@@ -116,7 +120,7 @@ class Hedged:
         ]
         which = self._worth_a_try(seen, now)
         places = [
-            warm.Place(
+            capacity_choice.Place(
                 seen.prices[index] * (1.0 if seen.held[index] else self._dearer),
                 *hazards[index],
                 seen.held[index],
@@ -125,7 +129,7 @@ class Hedged:
             )
             for index in which
         ]
-        chosen = warm.choose(places, replace(self._terms, on_demand_held=seen.on_demand))
+        chosen = capacity_choice.choose(places, replace(self._terms, on_demand_held=seen.on_demand))
         target = [0] * len(seen.held)
         for index, count in zip(which, chosen.spots, strict=True):
             target[index] = count
@@ -153,7 +157,7 @@ class Hedged:
             lacking -= kept
         # On-demand starts beside what is asked for, and is given up at the next look where that was granted.
         missing = max(slots - sum(map(min, seen.held, wanted)), 0)
-        on_demand = max(on_demand, warm.cover(missing, self._terms), self._bridge(seen, wanted))
+        on_demand = max(on_demand, capacity_choice.cover(missing, self._terms), self._bridge(seen, wanted))
         on_demand = min(on_demand, slots)
         del self._on_demand[on_demand:]
         self._on_demand.extend([seen.step] * (on_demand - len(self._on_demand)))

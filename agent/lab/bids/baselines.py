@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
-from agent.decide import bidding, price
+from agent.decide.pricing import bidding, useful_hour
 from agent.decide.strategy import Candidate, Params, Proposal, SlotView, Tuned, View
 from agent.domain import money
 from agent.domain.decision import Reason
@@ -36,12 +36,12 @@ class Listed:
     over: float | None
     cap: float | None
 
-    def __call__(self, candidate: Offer, /) -> Sequence[price.Way]:
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the one way to hold the offer, or none within the price."""
         rate = candidate.ask if self.over is None else self._bid(candidate)
         if rate is None or rate + candidate.disk_rate(self.disk_gb) > self.max_price:
             return ()
-        return (price.Way(Tenure.ON_DEMAND if self.over is None else Tenure.INTERRUPTIBLE, rate),)
+        return (useful_hour.Way(Tenure.ON_DEMAND if self.over is None else Tenure.INTERRUPTIBLE, rate),)
 
     def _bid(self, candidate: Offer) -> UsdPerHour | None:
         if candidate.floor is None or self.over is None:
@@ -104,7 +104,7 @@ def _listed_price(disk_gb: float) -> Callable[[Candidate], tuple[float, str]]:
 
     def of(candidate: Candidate) -> tuple[float, str]:
         dollars = (candidate.way.rate + candidate.offer.disk_rate(disk_gb)).dollars
-        return dollars / max(candidate.offer.dlperf, price.LEAST_DLPERF), candidate.offer.offer_id
+        return dollars / max(candidate.offer.dlperf, useful_hour.LEAST_DLPERF), candidate.offer.offer_id
 
     return of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from agent.clock import SteadyClock, SteppedClock
-from agent.decide import reconcile
+from agent.decide.reconcile import reconcile
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.lease import Lease, LeaseState

@@ -3,7 +3,7 @@
 A run is a span in which one container runs. Its first `restore` is loading; what follows is useful, on one contract at
 a time: while an older run still works, the younger idles. A run that was lost is useful up to its last checkpoint, and
 what was done after that is lost; one that we stopped ourselves, or that still runs, is useful to its end
-(agent/decide/meter.py counts alike).
+(agent/decide/accounting/meter.py counts alike).
 """
 
 from collections import defaultdict

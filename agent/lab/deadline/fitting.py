@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from agent.decide.hazards import Hazards
+from agent.decide.deadline.hazards import Hazards
 from agent.lab import survival
 
 Array = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ there reach into.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.decide.hazards import Hazards
+from agent.decide.deadline.hazards import Hazards
 from agent.lab import blocks
 from agent.lab.deadline import fitting
 from agent.lab.deadline.cross_fit import CrossFit

@@ -1,6 +1,6 @@
 """`deadline` over a window: the kernel that decides live, tick by tick, with what it has seen of the window so far."""
 
-from agent.decide import hazards, horizon
+from agent.decide.deadline import hazards, single_pool_policy
 from agent.domain.tenure import Tenure
 from agent.lab.deadline.ticks import Rule, Standing
 
@@ -14,7 +14,7 @@ class _Learner:
     def __init__(self, pool: hazards.Hazards) -> None:
         self._pool = pool
         self._belief: hazards.Belief | None = None
-        self._horizon: horizon.Horizon | None = None
+        self._horizon: single_pool_policy.Horizon | None = None
         self._prices = (0.0, 0.0)
 
     def choose(self, at: Standing) -> Tenure | None:
@@ -27,19 +27,19 @@ class _Learner:
         standing = _standing(at, hours)
         return self._for(at, standing).choose(standing, self._belief)
 
-    def _for(self, at: Standing, standing: horizon.Standing) -> horizon.Horizon:
+    def _for(self, at: Standing, standing: single_pool_policy.Standing) -> single_pool_policy.Horizon:
         """Return the horizon at the prices of this tick."""
         prices = at.spot_price, at.on_demand_price
         if self._horizon is None or prices != self._prices:
             ratio = at.spot_price / at.on_demand_price if at.on_demand_price else 1.0
-            setting = horizon.setting(standing, at.setting.allowed / 3600, at.setting.work / 3600, ratio)
-            self._horizon, self._prices = horizon.of(setting, self._pool), prices
+            setting = single_pool_policy.setting(standing, at.setting.allowed / 3600, at.setting.work / 3600, ratio)
+            self._horizon, self._prices = single_pool_policy.of(setting, self._pool), prices
         return self._horizon
 
 
-def _standing(at: Standing, hours: float) -> horizon.Standing:
+def _standing(at: Standing, hours: float) -> single_pool_policy.Standing:
     overhead = at.setting.overhead / 3600
-    return horizon.Standing(
+    return single_pool_policy.Standing(
         left=at.left // at.gap * hours,  # a tick that the deadline cuts short does not count
         todo=at.todo / 3600,
         tenure=at.tenure,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from agent import tuning
-from agent.decide import hazards
+from agent.decide.deadline import hazards
 from agent.decide.strategy import Params
 from agent.lab import provenance, timeline, traces
 from agent.lab.bench import Case, Score

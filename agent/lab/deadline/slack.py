@@ -6,7 +6,7 @@ starts, polls and prices live has no part here.
 
 from datetime import UTC, datetime, timedelta
 
-from agent.decide import pacing
+from agent.decide.deadline import slack
 from agent.domain.tenure import Tenure
 from agent.lab.deadline.ticks import Rule, Standing
 from strategies.deadline import DeadlineParams
@@ -20,15 +20,15 @@ def rule(params: DeadlineParams) -> Rule:
     spare = params.return_slack / _HOUR
 
     def choose(at: Standing) -> Tenure | None:
-        is_behind = pacing.is_behind(at.done, at.setting.work, at.now / at.setting.allowed, params.pace)
-        return pacing.choose(_outlook(at), pacing.Look(at.tenure, at.is_up, is_behind, 0.0), params.slack_share, spare)
+        is_behind = slack.is_behind(at.done, at.setting.work, at.now / at.setting.allowed, params.pace)
+        return slack.choose(_outlook(at), slack.Look(at.tenure, at.is_up, is_behind, 0.0), params.slack_share, spare)
 
     return choose
 
 
-def _outlook(at: Standing) -> pacing.Outlook:
+def _outlook(at: Standing) -> slack.Outlook:
     gap = at.gap / 3600
-    return pacing.Outlook(
+    return slack.Outlook(
         now=_NOW,
         left=at.left // at.gap * gap,
         todo=at.todo / 3600,

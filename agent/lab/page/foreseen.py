@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.decide.hazards import Hazards
+from agent.decide.deadline.hazards import Hazards
 from agent.lab import survival
 from agent.lab.deadline import folds
 from agent.lab.deadline.cross_fit import CrossFit

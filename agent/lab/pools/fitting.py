@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.decide import regimes
-from agent.decide.regimes import STATES, UP, Array, Regimes
+from agent.decide.deadline import regimes
+from agent.decide.deadline.regimes import STATES, UP, Array, Regimes
 from agent.lab import traces
 from agent.lab.deadline.fitting import Sight
 

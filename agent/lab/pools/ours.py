@@ -1,8 +1,8 @@
-"""Our own kernel on the bench: what was seen of each pool becomes a belief, and `agent.decide.wander` chooses."""
+"""Our own kernel on the bench: what was seen of each pool becomes a belief, and `agent.decide.deadline.multi_pool_policy` chooses."""
 
 from dataclasses import dataclass, field
 
-from agent.decide import regimes, voyage, wander
+from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes
 from agent.domain.tenure import Tenure
 from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
 from agent.lab.pools.terms import HOUR, Terms
@@ -12,10 +12,10 @@ MOST_BYTES = 800_000_000
 TENURES = {Mode.NONE: None, Mode.INTERRUPTIBLE: Tenure.INTERRUPTIBLE, Mode.ON_DEMAND: Tenure.ON_DEMAND}
 
 
-def standing(sight: Sight, terms: Terms) -> wander.Standing:
+def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
     """Return where a job stands at a tick."""
     span = terms.ticks * terms.tick
-    return wander.Standing(
+    return multi_pool_policy.Standing(
         left=(span - sight.now) / HOUR,
         todo=(terms.work - sight.done) / HOUR,
         tenure=TENURES[sight.runs.mode],
@@ -35,22 +35,26 @@ class Wander:
 
     terms: Terms
     known: regimes.Regimes = regimes.SHIPPED
-    numbers: wander.Numbers = wander.SHIPPED
+    numbers: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED
     _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """Make room for tables."""
-        voyage.MOST_BYTES = max(voyage.MOST_BYTES, MOST_BYTES)
+        multi_pool_dp.MOST_BYTES = max(multi_pool_dp.MOST_BYTES, MOST_BYTES)
 
     def choose(self, sight: Sight) -> Choice:
         """Return the kernel's choice."""
         self._look(sight)
         pools = [
-            wander.Pool(price, belief, float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0)
+            multi_pool_policy.Pool(
+                price, belief, float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0
+            )
             for pool, (price, belief) in enumerate(zip(sight.spot.tolist(), self._beliefs, strict=True))
         ]
         ask = float(sight.on_demand[sight.fallback])
-        made = wander.choose(standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers)
+        made = multi_pool_policy.choose(
+            standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers
+        )
         if made.tenure is None:
             return NOTHING
         if made.tenure is Tenure.INTERRUPTIBLE:

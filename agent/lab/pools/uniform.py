@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.decide import wander
+from agent.decide.deadline import multi_pool_policy
 from agent.domain.tenure import Tenure
 from agent.lab.pools import ours
 from agent.lab.pools.place import region
@@ -20,7 +20,7 @@ from agent.lab.pools.terms import Terms
 
 def last_resort(sight: Sight, terms: Terms) -> Choice | None:
     """Return what must run in this tick for the deadline's sake, or None where there is a choice."""
-    forced = wander.must(ours.standing(sight, terms))
+    forced = multi_pool_policy.must(ours.standing(sight, terms))
     if forced is None:
         return None
     return sight.runs if forced[0] is Tenure.INTERRUPTIBLE else on_demand(sight)

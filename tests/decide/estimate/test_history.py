@@ -3,7 +3,7 @@
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
-from agent.decide.estimate import history
+from agent.decide.estimate import past_runs
 from agent.domain import gpu, money
 from agent.domain.price import PriceHour, PriceSample, PriceSpan
 from tests.support.builders import lease
@@ -17,51 +17,51 @@ def seen(hours: float, host: str, ask: float | None, floor: float | None = None,
     return PriceSample(NOON + timedelta(hours=hours), "vast", host, MODEL, gpus, rates[0], rates[1])
 
 
-def dollars(hourly: history.Hourly) -> list[float]:
+def dollars(hourly: past_runs.Hourly) -> list[float]:
     return [prices[0].dollars for prices in hourly.values()]
 
 
 def test_the_cheapest_host_of_every_hour_counts_and_a_price_stands_until_it_changes() -> None:
     samples = [seen(0, "a", 0.5), seen(1.5, "b", 0.4), seen(3, "b", 0.6), seen(4, "a", 0.3)]
-    assert dollars(history.asks(samples, [], 1)) == [0.5, 0.4, 0.4, 0.5, 0.3]
+    assert dollars(past_runs.asks(samples, [], 1)) == [0.5, 0.4, 0.4, 0.5, 0.3]
 
 
 def test_a_price_nobody_has_repeated_for_a_day_is_not_believed() -> None:
     samples = [seen(0, "a", 0.1), seen(30, "b", 0.6)]
-    hourly = history.asks(samples, [], 1)
+    hourly = past_runs.asks(samples, [], 1)
     assert len(hourly) == 25
     assert dollars(hourly)[-1] == 0.6
 
 
 def test_other_sizes_and_unknown_prices_do_not_count() -> None:
     samples = [seen(0, "a", 0.5, None), seen(0, "b", 0.1, 0.05, gpus=8)]
-    assert dollars(history.floors(samples, [], 1)) == []
-    assert dollars(history.asks(samples, [], 8)) == [0.1]
+    assert dollars(past_runs.floors(samples, [], 1)) == []
+    assert dollars(past_runs.asks(samples, [], 8)) == [0.1]
 
 
 def test_rolled_up_hours_come_before_the_raw_ones() -> None:
     span = PriceSpan(4, money.per_hour(0.2), money.per_hour(0.3), money.per_hour(0.4))
     old = PriceHour(NOON - timedelta(days=20), "vast", MODEL, 1, span, None)
-    assert dollars(history.asks([seen(0, "a", 0.5)], [old], 1)) == [0.2, 0.5]
+    assert dollars(past_runs.asks([seen(0, "a", 0.5)], [old], 1)) == [0.2, 0.5]
 
 
 def test_cases_are_cells_of_equal_length_with_the_mean_of_the_whole() -> None:
     hourly = {NOON + timedelta(hours=hour): (money.per_hour(hour + 1),) for hour in range(10)}
-    found = [rate.dollars for rate in history.cases(hourly)]
+    found = [rate.dollars for rate in past_runs.cases(hourly)]
     assert found == [1.5, 3.5, 5.5, 7.5, 9.5]
-    assert history.cases({}) == ()
-    assert [rate.dollars for rate in history.cases(dict(list(hourly.items())[:2]))] == [1.0, 2.0]
+    assert past_runs.cases({}) == ()
+    assert [rate.dollars for rate in past_runs.cases(dict(list(hourly.items())[:2]))] == [1.0, 2.0]
 
 
 def test_the_few_cheapest_of_an_hour_count_alike() -> None:
-    hourly = history.asks([seen(0, host, ask) for host, ask in zip("abcd", (0.4, 0.1, 0.3, 0.2), strict=True)], [], 1)
+    hourly = past_runs.asks([seen(0, host, ask) for host, ask in zip("abcd", (0.4, 0.1, 0.3, 0.2), strict=True)], [], 1)
     assert [rate.dollars for rate in hourly[NOON]] == [0.1, 0.2]
-    assert [rate.dollars for rate in history.cases(hourly)] == [0.1, 0.2]
+    assert [rate.dollars for rate in past_runs.cases(hourly)] == [0.1, 0.2]
 
 
 def test_our_own_bid_that_a_search_shows_as_the_floor_is_no_price() -> None:
     samples = [seen(0, "a", None, 0.1), seen(0, "b", None, 0.2), seen(2, "a", None, 0.11), seen(9, "a", None, 0.15)]
     held = lease(host_id="a", opened_at=NOON + timedelta(hours=1, minutes=5), ended_at=NOON + timedelta(hours=6))
-    assert dollars(history.floors(samples, [held], 1)) == [0.1, 0.1] + [0.2] * 7 + [0.15]
+    assert dollars(past_runs.floors(samples, [held], 1)) == [0.1, 0.1] + [0.2] * 7 + [0.15]
     still = dataclasses.replace(held, ended_at=None)
-    assert dollars(history.floors(samples, [still], 1)) == [0.1, 0.1, 0.2]
+    assert dollars(past_runs.floors(samples, [still], 1)) == [0.1, 0.1, 0.2]

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.baselines import loading
-from agent.decide import hazards
+from agent.decide.deadline import hazards
 from agent.decide.estimate import option
 from agent.decide.estimate.job import Job, Reruns, by_odds
 from agent.decide.estimate.option import Hazard, Option
-from agent.decide.gamma import Gamma
+from agent.decide.pricing.gamma_distribution import Gamma
 from agent.domain import gpu, money
 from agent.domain.tenure import Tenure
 from agent.domain.workload import CheckpointPlace

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide import gamma
-from agent.decide.estimate import checkpoints, spread
+from agent.decide.estimate import checkpoints, outcome_spread
 from agent.decide.estimate.run import Run, losses
+from agent.decide.pricing import gamma_distribution
 
 
 def played(run: Run, hazard: float, draw: random.Random) -> tuple[int, float]:
@@ -46,8 +46,8 @@ def test_nine_in_ten_played_runs_stay_under_the_90th_percentile(run: Run, hazard
     found = losses(run, hazard)
     assert found is not None
     variance = found.number * found.hours_each_variance + found.number_variance * found.hours_each**2
-    case = spread.Case(run.least_hours - run.restore, found.number * found.hours_each, variance, found.none)
-    bound = spread.quantile([case])
+    case = outcome_spread.Case(run.least_hours - run.restore, found.number * found.hours_each, variance, found.none)
+    bound = outcome_spread.quantile([case])
     assert bound is not None
     tries = [played(run, hazard, draw)[1] for _ in range(8000)]
     assert sum(hours <= bound for hours in tries) / len(tries) == pytest.approx(0.9, abs=0.025)
@@ -62,8 +62,8 @@ def test_without_interruptions_a_run_takes_what_it_takes() -> None:
 
 def test_a_run_that_never_ends_has_no_figures() -> None:
     assert losses(Run(5000, 5000), 0.15) is None
-    assert spread.mean([None, spread.Case(1.0)]) is None
-    assert spread.quantile([None, spread.Case(1.0)]) is None
+    assert outcome_spread.mean([None, outcome_spread.Case(1.0)]) is None
+    assert outcome_spread.quantile([None, outcome_spread.Case(1.0)]) is None
 
 
 @given(st.floats(0.01, 2.0), st.floats(0.01, 1.0))
@@ -97,14 +97,14 @@ def test_no_other_interval_beats_dalys_by_much(hazard: float) -> None:
 
 
 def test_cells_of_a_gamma_have_its_mean_and_rise() -> None:
-    cells = gamma.Gamma(1.8, 12.0).cells(16)
+    cells = gamma_distribution.Gamma(1.8, 12.0).cells(16)
     assert sum(cells) / 16 == pytest.approx(0.15)
     assert list(cells) == sorted(cells)
 
 
 def test_the_gamma_is_the_exponential_and_the_erlang_where_it_should_be() -> None:
-    assert gamma.below(1.0, 2.0) == pytest.approx(-math.expm1(-2.0))
-    assert gamma.below(3.0, 2.0) == pytest.approx(1 - math.exp(-2.0) * (1 + 2 + 2))
-    assert gamma.below(400.0, 400.0) == pytest.approx(0.5066, abs=1e-3)
-    assert gamma.below(2.0, -1.0) == 0.0
-    assert gamma.below(0.5, 1e4) == pytest.approx(1.0)
+    assert gamma_distribution.below(1.0, 2.0) == pytest.approx(-math.expm1(-2.0))
+    assert gamma_distribution.below(3.0, 2.0) == pytest.approx(1 - math.exp(-2.0) * (1 + 2 + 2))
+    assert gamma_distribution.below(400.0, 400.0) == pytest.approx(0.5066, abs=1e-3)
+    assert gamma_distribution.below(2.0, -1.0) == 0.0
+    assert gamma_distribution.below(0.5, 1e4) == pytest.approx(1.0)

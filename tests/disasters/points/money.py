@@ -7,7 +7,7 @@ The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each 
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.decide import meter
+from agent.decide.accounting import meter
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
 from agent.ledger import verify

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Iterator
 
-from agent.decide import words
+from agent.decide.operators import operator_holds
 from agent.domain.decision import SPARE, WAITS, Hold
 from agent.domain.workload import Slot, Workload
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
-OF_A_PERSON = frozenset(words.STANDING) | {words.HELD, "fleet"}
+OF_A_PERSON = frozenset(operator_holds.STANDING) | {operator_holds.HELD, "fleet"}
 RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full", "started"})
 """Scopes of rests that keep a slot from being filled."""
 BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})

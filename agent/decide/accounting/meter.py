@@ -1,0 +1,125 @@
+"""What a lease has cost between two instants, from what the market showed of it: no bill of the vendor is read.
+
+Invariants:
+1. Charges are additive: metering a span in one piece or in many gives the same sum, but for rounding of half a
+   micro-dollar a piece.
+2. Every charge lies in one UTC day.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+
+from agent.decide.pricing import loss_rate
+from agent.domain import money
+from agent.domain.lease import Bills, Lease
+from agent.domain.phases import Phases
+from agent.domain.readiness import Readiness
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+
+_HOUR = timedelta(hours=1)
+Turn = tuple[datetime, Bills]
+"""At this instant the lease began to be billed so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one lease cost on one UTC day, and what came of the time that was paid."""
+
+    lease_id: str
+    day: date
+    gpu: money.Usd = money.ZERO
+    disk: money.Usd = money.ZERO
+    traffic: money.Usd = money.ZERO
+    running_seconds: float = 0.0
+    useful_seconds: float = 0.0
+    phases: Phases | None = None
+    weighed_hours: float = 0.0
+    """The running time, weighed by how often an ordinary stay of its age is lost."""
+
+
+def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
+    """Return the charges of `held` from `accrued_until` to `until`, billed as it says and changing at each turn."""
+    charges: dict[date, Charge] = {}
+    since = held.began if held.bills is Bills.GPU_AND_DISK else None
+    for start, end, bills in spans(held, until, turns):
+        seconds = (end - start).total_seconds()
+        before = charges.get(start.date(), Charge(held.lease_id, start.date()))
+        runs = bills is Bills.GPU_AND_DISK
+        since = (since or start) if runs else None
+        charges[start.date()] = replace(
+            before,
+            gpu=before.gpu + (held.gpu_rate.over(seconds) if runs else money.ZERO),
+            disk=before.disk + (money.ZERO if bills is Bills.NOTHING else held.disk_rate.over(seconds)),
+            running_seconds=before.running_seconds + (seconds if runs else 0.0),
+            weighed_hours=before.weighed_hours + (_weighed(start - since, end - since) if since is not None else 0.0),
+        )
+    return tuple(charges[day] for day in sorted(charges))
+
+
+def _weighed(begin: timedelta, end: timedelta) -> float:
+    return loss_rate.weighed(max(begin / _HOUR, 0.0), max(end / _HOUR, 0.0))
+
+
+def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
+    """Yield (start, end, what is billed), each within one UTC day, from `accrued_until` to `until`."""
+    start, bills = held.accrued_until, held.bills
+    for at, turned in sorted(turns, key=lambda turn: turn[0]):
+        end = min(max(at, start), until)
+        yield from ((*part, bills) for part in days(start, end))
+        start, bills = end, turned
+    yield from ((*part, bills) for part in days(start, until))
+
+
+def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the parts of a span, each within one UTC day."""
+    while start < end:
+        midnight = datetime(start.year, start.month, start.day, tzinfo=UTC) + timedelta(days=1)
+        stop = min(end, midnight)
+        yield start, stop
+        start = stop
+
+
+def traffic(held: Lease, down_gb: float, up_gb: float, down_micros_per_gb: int, up_micros_per_gb: int) -> money.Usd:
+    """Return what the traffic since the last reading cost; a counter that went back counts nothing."""
+    down = max(0.0, down_gb - held.traffic_down_gb) * down_micros_per_gb
+    up = max(0.0, up_gb - held.traffic_up_gb) * up_micros_per_gb
+    return money.Usd(round(down + up))
+
+
+def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: bool) -> float:
+    """Return how much of a stretch of running was useful: what follows the restore and reached the next checkpoint.
+
+    A stretch that was not lost is useful to its end; one that was is useful up to its last checkpoint.
+    """
+    worked = max(0.0, running_seconds - checkpoint.restore.total_seconds())
+    if not is_lost:
+        return worked
+    interval = checkpoint.interval.total_seconds()
+    if checkpoint.place is CheckpointPlace.NONE or interval <= 0:
+        return 0.0
+    return worked // interval * interval
+
+
+def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
+    """Return how much of the stretch that runs now was useful, if it ends at `until`.
+
+    Where the workload tells when it is ready, useful time begins then, and the restore is part of getting there.
+    """
+    if not ready.is_asked:
+        ran = (until - held.run_since).total_seconds() if held.run_since else 0.0
+        return useful_seconds(max(ran, 0.0), checkpoint, is_lost=is_lost)
+    ran = (until - held.ready_since).total_seconds() if held.ready_since else 0.0
+    return useful_seconds(max(ran, 0.0), replace(checkpoint, restore=timedelta()), is_lost=is_lost)
+
+
+def stretch_end(held: Lease, at: datetime, work: Workload | None, *, is_lost: bool) -> Charge:
+    """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
+    promise = work.checkpoint if work else Checkpoint()
+    useful = stretch_seconds(held, at, promise, work.ready if work else Readiness(), is_lost=is_lost)
+    return Charge(held.lease_id, at.date(), useful_seconds=useful)
+
+
+def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:
+    """Return what open leases have cost since their last accrual, at what they bill now."""
+    return money.total(held.billing_rate.over(max(0.0, (now - held.accrued_until).total_seconds())) for held in leases)

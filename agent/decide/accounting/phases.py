@@ -1,0 +1,154 @@
+"""Paid time by phase: loading, restoring, useful and lost; in whole microseconds, so that the parts are the whole.
+
+Loading is paid time in which the container did not run; restoring is from its start to where useful work begins: what
+the workload promises, or its sign of readiness. What follows is useful, until an interruption takes back what no
+checkpoint kept.
+
+Invariants:
+1. Of every span, paid = loading + restoring + useful + lost, exactly; each microsecond has one phase.
+2. Splitting a span in one piece or in many gives the same sums.
+3. What an interruption takes is moved from useful to lost, on the days on which it was worked.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from agent.decide.accounting import meter
+from agent.domain.lease import Bills, Lease
+from agent.domain.phases import Phases
+from agent.domain.readiness import Readiness
+from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a workload says of its useful time."""
+
+    checkpoint: Checkpoint = Checkpoint()
+    ready: Readiness = field(default_factory=Readiness)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of the container within a span: since when it runs, if it does; when it stopped; and how.
+
+    `is_lost` tells that nobody of ours asked for the stop: what no checkpoint kept is lost.
+    """
+
+    since: datetime | None = None
+    stopped_at: datetime | None = None
+    is_lost: bool = False
+
+
+def promise(work: Workload | None) -> Promise:
+    """Return the promise of a workload; one that nobody knows promises what is usual."""
+    return Promise() if work is None else Promise(work.checkpoint, work.ready)
+
+
+def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: Promise, ran: Ran) -> tuple[Phases, ...]:
+    """Return the phases of what `meter.accrue` charges for the same span."""
+    found: list[Phases] = []
+    walk = _Walk(held, promised, ran, found)
+    for start, end, bills in meter.spans(held, until, turns):
+        if bills is Bills.GPU_AND_DISK:
+            walk.paid(start, end)
+            continue
+        walk.stop(start)
+        if bills is Bills.DISK:
+            disk = held.disk_rate.over((end - start).total_seconds())
+            found.append(Phases(held.lease_id, start.date(), paused_disk=disk))
+    end = max(until, held.accrued_until)
+    if ran.stopped_at is not None:
+        walk.stop(min(ran.stopped_at, end))
+    return _by_day(found)
+
+
+class _Walk:
+    """Goes through the paid spans of a lease in order, and knows whether its container runs."""
+
+    def __init__(self, held: Lease, promised: Promise, ran: Ran, found: list[Phases]) -> None:
+        self._held = held
+        self._promised = promised
+        self._ran = ran
+        self._found = found
+        self._runs = held.run_since is not None
+        is_asked = promised.ready.is_asked
+        begun = held.run_since + promised.checkpoint.restore if held.run_since is not None else None
+        self._useful_from = held.ready_since if is_asked else begun
+
+    def paid(self, start: datetime, end: datetime) -> None:
+        """Split one paid span of one day."""
+        since, stopped = self._ran.since, self._ran.stopped_at
+        if not self._runs and since is not None and since < end and (stopped is None or start < stopped):
+            at = max(since, start)
+            self._load(start, at)
+            self._runs, start = True, at
+            asked = self._promised.ready.is_asked
+            self._useful_from = None if asked else at + self._promised.checkpoint.restore
+        if not self._runs:
+            self._load(start, end)
+            return
+        if stopped is not None and stopped < end:
+            at = max(stopped, start)
+            self._run(start, at)
+            self.stop(at)
+            self._load(at, end)
+            return
+        self._run(start, end)
+
+    def stop(self, at: datetime) -> None:
+        """End a stretch of running, and take back what it lost."""
+        begin, self._useful_from = self._useful_from, None
+        did_run, self._runs = self._runs, False
+        if not did_run or not self._ran.is_lost or begin is None or at <= begin:
+            return
+        checkpoint = self._promised.checkpoint
+        if checkpoint.place is not CheckpointPlace.NONE and checkpoint.interval > timedelta():
+            begin += (at - begin) // checkpoint.interval * checkpoint.interval
+        for start, end in meter.days(begin, at):
+            self._found.append(Phases(self._held.lease_id, start.date(), spoiled=_micros(start, end)))
+
+    def _load(self, start: datetime, end: datetime) -> None:
+        self._found.append(Phases(self._held.lease_id, start.date(), loading=_micros(start, end)))
+
+    def _run(self, start: datetime, end: datetime) -> None:
+        turn = end if self._useful_from is None else min(max(self._useful_from, start), end)
+        restoring, useful = _micros(start, turn), _micros(turn, end)
+        self._found.append(Phases(self._held.lease_id, start.date(), restoring=restoring, useful=useful))
+
+
+def redeemed(held: Lease) -> tuple[Phases, ...]:
+    """Return what of the time counted so far was useful after all: it was ready before that was learned."""
+    if held.ready_since is None:
+        return ()
+    parts = meter.days(held.ready_since, held.accrued_until)
+    return tuple(Phases(held.lease_id, start.date(), redeemed=_micros(start, end)) for start, end in parts)
+
+
+def charges(parts: Iterable[Phases]) -> list[meter.Charge]:
+    """Return phases as charges without money of their own."""
+    return [meter.Charge(part.lease_id, part.day, phases=part) for part in parts]
+
+
+def _micros(start: datetime, end: datetime) -> int:
+    return max((end - start) // _MICROSECOND, 0)
+
+
+def _by_day(parts: Iterable[Phases]) -> tuple[Phases, ...]:
+    sums: dict[date, Phases] = {}
+    for part in parts:
+        known = sums.get(part.day, Phases(part.lease_id, part.day))
+        sums[part.day] = Phases(
+            part.lease_id,
+            part.day,
+            known.loading + part.loading,
+            known.restoring + part.restoring,
+            known.useful + part.useful,
+            known.spoiled + part.spoiled,
+            known.redeemed + part.redeemed,
+            known.paused_disk + part.paused_disk,
+        )
+    return tuple(part for _, part in sorted(sums.items()))

@@ -1,0 +1,68 @@
+"""Useful time while it accrues: what of each running stretch a checkpoint has kept, so that a counter need not wait.
+
+A stretch that an interruption ends is worth what its charge says; one that we end is worth all of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agent.decide.accounting import meter
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.readiness import Readiness
+from agent.domain.workload import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of running as it was seen last, and the seconds of it that have been counted."""
+
+    lease: Lease
+    counted: float
+
+
+Stretches = Mapping[str, Stretch]
+"""Running stretches by lease id."""
+
+
+def running(fleet: Fleet) -> dict[str, Stretch]:
+    """Return the stretches that run now, each counted as far as a checkpoint has kept it."""
+    return {
+        held.lease_id: Stretch(held, _kept(fleet, held))
+        for held in fleet.leases
+        if held.state is LeaseState.RUNNING and held.run_since is not None
+    }
+
+
+def gained(before: Stretches, fleet: Fleet, charged: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Yield (workload, seconds) of useful time that `running` has not counted before.
+
+    `charged` are the useful seconds of stretches that ended in between by the market's doing, by lease id.
+    """
+    now_running = running(fleet)
+    for lease_id, stretch in before.items():
+        after = now_running.get(lease_id)
+        if after is None or after.lease.run_since != stretch.lease.run_since:
+            worth = charged.get(lease_id)
+            worth = _whole(fleet, stretch.lease) if worth is None else worth
+            yield stretch.lease.slot.workload, max(0.0, worth - stretch.counted)
+    for lease_id, stretch in now_running.items():
+        known = before.get(lease_id)
+        is_same = known is not None and known.lease.run_since == stretch.lease.run_since
+        counted = known.counted if known is not None and is_same else 0.0
+        yield stretch.lease.slot.workload, max(0.0, stretch.counted - counted)
+
+
+def _kept(fleet: Fleet, held: Lease) -> float:
+    """Return the seconds that would be left of the stretch if it were lost now."""
+    return _seconds(fleet, held, is_lost=True)
+
+
+def _whole(fleet: Fleet, held: Lease) -> float:
+    return _seconds(fleet, held, is_lost=False)
+
+
+def _seconds(fleet: Fleet, held: Lease, *, is_lost: bool) -> float:
+    work = fleet.workload(held.slot.workload)
+    promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
+    return meter.stretch_seconds(held, fleet.now, promise, ready, is_lost=is_lost)

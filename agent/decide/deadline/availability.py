@@ -1,0 +1,204 @@
+"""What looking at the market teaches of interruptible capacity: seen at every look, remembered, forgotten slowly.
+
+A loss of our own lease counts as capacity lost, also where other hosts have some: it costs a start all the same.
+
+Invariants:
+1. It depends on what was seen and when, not on how often: looks that say the same count by the hours between.
+2. A stretch that nobody watched is no evidence: after it a spell begins whose beginning was not seen.
+3. Evidence of other hazards than those in use is dropped; whether capacity is there, and since when, stays.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from agent.decide.deadline import hazards
+from agent.decide.pricing import match
+from agent.domain.capacity import Capacity, Counts
+from agent.domain.fleet import Fleet
+from agent.domain.lease import LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Requirements, Workload
+
+UNWATCHED = timedelta(hours=2)
+"""Without a look for so long what happened in between is not known: surveys come once an hour."""
+SAME_EVERY = timedelta(minutes=2)
+"""A look that says what the one before said is kept once in so long: each is a row written."""
+MOST_POOLS = 256
+"""So many are remembered; of more, those seen longest ago are forgotten."""
+_HOUR = timedelta(hours=1)
+_FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
+_HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
+_NOTHING_TAKEN = match.Taken()
+
+
+def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
+    """Return what is known of the capacity of each workload, by name, after this look; unchanged ones are the same."""
+    sharing: dict[tuple[str, str], list[Workload]] = {}
+    for work in fleet.workloads:
+        sharing.setdefault(place(fleet, work), []).append(work)
+    found: dict[str, Capacity] = {}
+    for (market, pool), works in sharing.items():
+        before = next((known[work.name] for work in works if work.name in known), None)
+        after = _looked(before, fleet, works)
+        if after is not None:
+            named = after if after.pool else replace(after, market=market, pool=pool)
+            found |= dict.fromkeys((work.name for work in works), named)
+    return found
+
+
+def place(fleet: Fleet, work: Workload) -> tuple[str, str]:
+    """Return the markets that a workload may use, and the pool it asks them for."""
+    return "+".join(sorted(name for name in fleet.markets if work.may_use(name))), pool_of(work)
+
+
+def pool_of(work: Workload) -> str:
+    """Return the pool that a workload asks for: models, GPUs, the most it may cost, a digest of what else it asks."""
+    return _pool(work.requirements, work.max_price)
+
+
+@functools.lru_cache(1024)
+def _pool(asked: Requirements, most: UsdPerHour) -> str:
+    wants = replace(asked, gpu_models=tuple(sorted(asked.gpu_models)))
+    text = f"{' or '.join(wants.gpu_models) or 'any GPU'} x{asked.gpus} up to {most}"
+    if wants == Requirements(gpus=asked.gpus, gpu_models=wants.gpu_models):
+        return text
+    return f"{text} #{hashlib.sha256(repr(wants).encode()).hexdigest()[:6]}"
+
+
+def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
+    """Return what the ledger kept of the pool of each workload, by name."""
+    by_place = {(each.market, each.pool): each for each in kept}
+    found = ((work.name, by_place.get(place(fleet, work))) for work in fleet.workloads)
+    return {name: each for name, each in found if each is not None}
+
+
+def news(before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> tuple[Capacity, ...]:
+    """Return what a look changed, each pool once."""
+    changed = {(each.market, each.pool): each for name, each in after.items() if before.get(name) is not each}
+    return tuple(changed.values())
+
+
+def surplus(kept: Iterable[Capacity], more: Iterable[Capacity]) -> tuple[Capacity, ...]:
+    """Return the pools to forget when more become known: those seen longest ago, beyond `MOST_POOLS`."""
+    by_place = {(each.market, each.pool): each for each in (*kept, *more)}
+    newest = sorted(by_place.values(), key=lambda each: (each.seen_at, each.market, each.pool), reverse=True)
+    return tuple(newest[MOST_POOLS:])
+
+
+def learned(known: Capacity | None) -> hazards.Learned:
+    """Return what a strategy is told of a workload's capacity: the shipped hazards, and what was seen."""
+    shipped = hazards.SHIPPED
+    if known is None or not _is_of(known, shipped):
+        return hazards.Learned(shipped)
+    return hazards.Learned(shipped, _belief(known, shipped), known.price)
+
+
+@functools.lru_cache(8)
+def version(used: hazards.Hazards) -> str:
+    """Return what names the models that evidence is of."""
+    return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
+
+
+def _is_of(known: Capacity, used: hazards.Hazards) -> bool:
+    return known.version in {"", version(used)} and len(known.evidence) == len(used.factors)
+
+
+def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
+    evidence = np.array(known.evidence) if _is_of(known, used) else np.zeros(len(used.factors))
+    return hazards.Belief(known.is_there, (known.seen_at - known.since) / _HOUR, evidence)
+
+
+def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
+    price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
+    if price is None and not any(view.offers for view in fleet.markets.values()):
+        return known  # the market was not asked: no answer is not a no
+    if known is None:
+        return _first(fleet.now, price)
+    is_there = price is not None and not any(_was_lost(fleet, work, known) for work in works)
+    passed = fleet.now - known.seen_at
+    if passed <= timedelta(0) or (is_there is known.is_there and passed < SAME_EVERY):
+        return known
+    if passed > UNWATCHED:
+        return _resumed(known, fleet.now, is_there, price)
+    return _followed(known, fleet.now, is_there, price)
+
+
+def _first(now: datetime, price: UsdPerHour | None) -> Capacity:
+    nothing = (0.0,) * len(hazards.SHIPPED.factors)
+    return Capacity(price is not None, now - _FIRST_AGE, now, nothing, price, version=version(hazards.SHIPPED))
+
+
+def _resumed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
+    """Return what is known after a stretch that nobody watched."""
+    shipped = hazards.SHIPPED
+    evidence = _belief(known, shipped).evidence * 0.5 ** ((now - known.seen_at) / _HOUR / shipped.half_life)
+    begun = replace(_first(now, price), is_there=is_there, evidence=tuple(evidence.tolist()))
+    begun = replace(begun, price=price or known.price, market=known.market, pool=known.pool)
+    return replace(begun, there=known.there, away=known.away, looks=known.looks + 1)
+
+
+def _followed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
+    shipped = hazards.SHIPPED
+    hours = (now - known.seen_at) / _HOUR
+    after = hazards.observe(shipped, _belief(known, shipped), is_up=is_there, hours=hours)
+    has_changed = is_there is not known.is_there
+    counted = _counted(known, now, has_ended=has_changed) if known.is_begun else known
+    return replace(
+        counted,
+        is_there=is_there,
+        since=now if has_changed else known.since,
+        seen_at=now,
+        evidence=tuple(float(each) for each in after.evidence),
+        price=price or known.price,
+        is_begun=known.is_begun or has_changed,
+        version=version(shipped),
+        looks=known.looks + 1,
+    )
+
+
+def _counted(known: Capacity, now: datetime, *, has_ended: bool) -> Capacity:
+    """Return the counts with the hours since the last look, spread over the bins of age that they span."""
+    edges = hazards.SHIPPED.edges
+    counts = known.there if known.is_there else known.away
+    ends, hours = _sized(counts.ends, len(edges)), _sized(counts.hours, len(edges))
+    begin, end = (known.seen_at - known.since) / _HOUR, (now - known.since) / _HOUR
+    for number, (low, high) in enumerate(zip(edges, (*edges[1:], float("inf")), strict=True)):
+        hours[number] += max(min(end, high) - max(begin, low), 0.0)
+    if has_ended:
+        ends[hazards.SHIPPED.bin(begin)] += 1
+    made = Counts(tuple(ends), tuple(hours))
+    return replace(known, there=made) if known.is_there else replace(known, away=made)
+
+
+def _sized(values: Sequence[float], bins: int) -> list[float]:
+    """Return the counts; those of other bins are begun anew."""
+    return list(values) if len(values) == bins else [0.0] * bins
+
+
+def _was_lost(fleet: Fleet, work: Workload, known: Capacity) -> bool:
+    return any(loss.slot.workload == work.name and loss.at > known.seen_at for loss in fleet.losses)
+
+
+def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
+    """Return what an hour of interruptible capacity costs, held or to be had; None where there is none."""
+    mine = (held for place in work.places for held in fleet.leases_of(place))
+    held = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]
+    return min(held) if held else min(_floors(fleet, work), default=None)
+
+
+def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
+    return [
+        row.floor
+        for name, view in fleet.markets.items()
+        if work.may_use(name)
+        for row in view.offers
+        if row.floor is not None
+        and row.floor + row.disk_rate(work.disk_gb) <= work.max_price
+        and match.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None
+    ]

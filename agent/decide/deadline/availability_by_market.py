@@ -1,0 +1,152 @@
+"""What looks teach of each market apart, for work with a deadline that may be done on several: one belief a market.
+
+Kept beside what is known of all its markets together (`watching`), as shares of regimes instead of models of a pool.
+
+Invariants:
+1. It depends on what was seen and when, not on how often: looks that say the same count by the hours between.
+2. A stretch that nobody watched turns regimes and tells nothing of the spell that stands after it.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import numpy as np
+
+from agent.decide.deadline import availability, regimes
+from agent.domain.capacity import Capacity
+from agent.domain.fleet import Fleet
+from agent.domain.money import UsdPerHour
+from agent.domain.workload import Workload
+
+_HOUR = timedelta(hours=1)
+_FIRST_AGE = regimes.FIRST_AGE * _HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a strategy is told of one market: the belief, and what an hour cost when there last was any."""
+
+    belief: regimes.Belief
+    price: UsdPerHour | None
+
+
+def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
+    """Return what is known of each market of each workload, by "name@market", after this look."""
+    found: dict[str, Capacity] = {}
+    for work in fleet.workloads:
+        for market in markets(fleet, work):
+            key = _key(work, market)
+            after = _looked(known.get(key), _alone(fleet, market), work, market)
+            if after is not None:
+                found[key] = after
+    return found
+
+
+def markets(fleet: Fleet, work: Workload) -> tuple[str, ...]:
+    """Return the markets that are watched apart: those of work with a deadline that may use several."""
+    usable = tuple(sorted(name for name in fleet.markets if work.may_use(name)))
+    return usable if work.deadline is not None and len(usable) > 1 else ()
+
+
+def known(fleet: Fleet, work: Workload) -> dict[str, Known]:
+    """Return what a strategy is told, by market; markets that were never looked at are left out."""
+    kept = {market: fleet.capacity.get(_key(work, market)) for market in markets(fleet, work)}
+    return {market: Known(belief(each), each.price) for market, each in kept.items() if each is not None}
+
+
+def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
+    """Return what the ledger kept of each market of each workload, by "name@market"."""
+    by_place = {(each.market, each.pool): each for each in kept}
+    places = ((work, market) for work in fleet.workloads for market in markets(fleet, work))
+    found = ((_key(work, market), by_place.get((market, _pool(work)))) for work, market in places)
+    return {key: each for key, each in found if each is not None}
+
+
+@functools.lru_cache(4)
+def version(used: regimes.Regimes) -> str:
+    """Return what names the regimes that shares are of."""
+    return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
+
+
+def _key(work: Workload, market: str) -> str:
+    return f"{work.name}@{market}"
+
+
+def _pool(work: Workload) -> str:
+    return f"{availability.pool_of(work)}, by market"
+
+
+def _alone(fleet: Fleet, market: str) -> Fleet:
+    return replace(
+        fleet,
+        markets={market: fleet.markets[market]},
+        leases=tuple(held for held in fleet.leases if held.market == market),
+        losses=tuple(loss for loss in fleet.losses if loss.market == market),
+    )
+
+
+def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) -> Capacity | None:
+    price = availability.going_rate(fleet, work)
+    if price is None and not fleet.markets[market].offers:
+        return before  # the market was not asked: no answer is not a no
+    if before is None:
+        return _first(fleet, work, market, price)
+    was_lost = any(loss.slot.workload == work.name and loss.at > before.seen_at for loss in fleet.losses)
+    is_there = price is not None and not was_lost
+    passed = fleet.now - before.seen_at
+    if passed <= timedelta(0) or (is_there is before.is_there and passed < availability.SAME_EVERY):
+        return before
+    if passed > availability.UNWATCHED:
+        shares = belief(before).shares @ regimes.SHIPPED.turns(passed / _HOUR)
+        begun = _first(fleet, work, market, price)
+        return replace(
+            begun,
+            evidence=tuple(shares.tolist()),
+            price=price or before.price,
+            is_there=is_there,
+            looks=before.looks + 1,
+        )
+    after = regimes.observe(regimes.SHIPPED, belief(before), is_up=is_there, hours=passed / _HOUR)
+    has_changed = is_there is not before.is_there
+    return replace(
+        before,
+        is_there=is_there,
+        since=fleet.now if has_changed else before.since,
+        seen_at=fleet.now,
+        evidence=tuple(after.shares.tolist()),
+        price=price or before.price,
+        is_begun=before.is_begun or has_changed,
+        version=version(regimes.SHIPPED),
+        looks=before.looks + 1,
+    )
+
+
+def _first(fleet: Fleet, work: Workload, market: str, price: UsdPerHour | None) -> Capacity:
+    begun = regimes.first(regimes.SHIPPED, is_up=price is not None)
+    return Capacity(
+        price is not None,
+        fleet.now - _FIRST_AGE,
+        fleet.now,
+        tuple(begun.shares.tolist()),
+        price,
+        market=market,
+        pool=_pool(work),
+        version=version(regimes.SHIPPED),
+    )
+
+
+def is_of(kept: Capacity) -> bool:
+    """Tell whether what was kept are shares of the regimes in use."""
+    return kept.version == version(regimes.SHIPPED) and len(kept.evidence) == regimes.SHIPPED.count
+
+
+def belief(kept: Capacity) -> regimes.Belief:
+    """Return what is believed of a market as it was last looked at."""
+    used = regimes.SHIPPED
+    age = (kept.seen_at - kept.since) / _HOUR
+    if not is_of(kept):
+        return replace(regimes.first(used, is_up=kept.is_there), age=age)
+    return regimes.Belief(kept.is_there, age, np.array(kept.evidence))

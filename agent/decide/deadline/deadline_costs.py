@@ -1,0 +1,97 @@
+"""What finishing in time is expected to cost, in dollars, by what is held next: the horizon of a live job."""
+
+import math
+from dataclasses import dataclass
+
+from agent.decide.deadline import hazards, single_pool_policy
+from agent.decide.deadline.slack import Outlook
+from agent.domain.decision import Option
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+
+ASSUMED_RATIO = 0.6
+"""Interruptible over on-demand while neither was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an hour
+(public scrape of 2026-01-21)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The whole of a job on the GPU that on-demand would be rented on: hours from first sight to deadline, and work."""
+
+    span: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a slot runs, whether interruptible capacity is there, and for how long what stands has been so, in hours."""
+
+    tenure: Tenure | None
+    is_up: bool
+    age: float | None
+    loading: float = 0.0
+    """What a start of interruptible capacity takes, in hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars an hour on demand, and of interruptible capacity where any is known."""
+
+    on_demand: UsdPerHour
+    interruptible: UsdPerHour | None
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What to hold until the next look, and what each choice is expected to cost until the work is done."""
+
+    choice: Tenure | None
+    options: tuple[Option, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return the costs in words."""
+        return "expected to finish for " + ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
+
+
+def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> Foresight:
+    """Return what to hold next and why.
+
+    The reserve of the outlook is the time to the next look: whatever waits, waits for so long.
+    """
+    at = single_pool_policy.Standing(
+        left=outlook.left,
+        todo=outlook.todo / outlook.speed,
+        tenure=held.tenure,
+        warming=0.0,
+        start_on_demand=outlook.start + outlook.restart,
+        start_interruptible=max(held.loading, outlook.start) + outlook.restart,
+        gap=outlook.reserve,
+    )
+    setting = single_pool_policy.setting(at, max(job.span, at.left), job.work, _ratio(prices))
+    planned = single_pool_policy.of(setting, learned.hazards)
+    belief = _belief(held, learned)
+    costs = planned.costs(at, belief)
+    return Foresight(planned.choose(at, belief), _options(costs, prices.on_demand.dollars))
+
+
+def _ratio(prices: Prices) -> float:
+    if prices.interruptible is None or not prices.on_demand.micros:
+        return ASSUMED_RATIO
+    return prices.interruptible.micros / prices.on_demand.micros
+
+
+def _belief(held: Held, learned: hazards.Learned) -> hazards.Belief:
+    """Return what was learned; where nothing was, or what is seen now is new, the age is what the slot shows."""
+    known = learned.belief
+    if known is not None and known.is_up is held.is_up:
+        return known
+    age = hazards.FIRST_AGE_HOURS if held.age is None else held.age
+    if known is None:
+        return hazards.first(learned.hazards, is_up=held.is_up, age=age)
+    return hazards.Belief(held.is_up, 0.0, known.evidence)
+
+
+def _options(costs: single_pool_policy.Costs, rate: float) -> tuple[Option, ...]:
+    named = (("waiting", costs.wait), ("interruptible", costs.interruptible), ("on demand", costs.on_demand))
+    return tuple(Option(name, cost * rate) for name, cost in named if cost < math.inf)

@@ -1,0 +1,166 @@
+"""Work with a deadline on several markets: what `wander` chooses for the slot of a view, in leases and offers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import numpy as np
+
+from agent.decide.deadline import deadline_costs, multi_pool_policy, on_demand_fallback, regimes, slack
+from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.strategy import Candidate, Proposal, SlotView, View
+from agent.domain.decision import Option
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.tenure import Tenure
+
+LEAST_GAP = 1 / 60
+COARSE = 0.25
+"""Hours to which the span and slack of a job are rounded up: jobs that hardly differ share a table."""
+_HOUR = timedelta(hours=1)
+_RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Faring:
+    """What to hold next: the tenure, its candidate where there is one, the market, and what each choice costs."""
+
+    tenure: Tenure | None
+    market: str
+    candidate: Candidate | None
+    options: tuple[Option, ...]
+    outlook: slack.Outlook
+
+    @property
+    def sentence(self) -> str:
+        """Return the costs and the slack in words."""
+        told = ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
+        expected = f"expected to finish for {told}; " if told else ""
+        return f"{expected}{self.outlook.todo:.2f} h of work left, slack {self.outlook.slack:.2f} h"
+
+
+def fare(
+    view: View,
+    slot: SlotView,
+    numbers: on_demand_fallback.Numbers,
+    bids: Iterable[Candidate],
+    asks: Sequence[Candidate],
+    weighing: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED,
+) -> Faring | None:
+    """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked.
+
+    `bids` are all that there are, the best first: a market may stand behind any number of another's hosts.
+    """
+    task, names = view.task, tuple(sorted(view.by_market))
+    if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
+        return None
+    held = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
+    outlook, ask = on_demand_fallback.below(view, task, asks, held, numbers)
+    if ask is None:
+        return None
+    best = _best(bids, names)
+    rate = _on_demand(task, outlook, ask, held)
+    pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
+    moves = _moves(view, [best[name] for name in names])
+    # What is let go to wait leaves its checkpoint where it ran: carrying that elsewhere costs what it cost before.
+    last = slot.lease.market if slot.lease is not None else slot.left
+    where = names.index(last) if last in names else -1
+    at = _standing(view, task, outlook, held, where, names)
+    pools = [
+        replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)
+    ]
+    made = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
+    market = names[made.pool] if made.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
+    candidate = best.get(market) if made.tenure is Tenure.INTERRUPTIBLE else ask
+    return Faring(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)
+
+
+def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidate | None]:
+    """Return the first bid of each market."""
+    found: dict[str, Candidate | None] = dict.fromkeys(names)
+    for bid in bids:
+        found[bid.offer.market] = found.get(bid.offer.market) or bid
+        if None not in found.values():
+            break
+    return found
+
+
+def holds(slot: SlotView, made: Faring) -> bool:
+    """Tell whether a slot already runs what was chosen."""
+    held = slot.lease
+    if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
+        return False
+    return made.tenure is Tenure.ON_DEMAND or held.market == made.market
+
+
+def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: Lease | None) -> float:
+    """Return $/h on demand: of what runs so, as the offer of its own host is gone while it does; else of the offer."""
+    runs = held is not None and held.tenure is Tenure.ON_DEMAND
+    return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
+
+
+def _standing(
+    view: View, task: tasks.Task, outlook: slack.Outlook, held: Lease | None, where: int, names: Sequence[str]
+) -> multi_pool_policy.Standing:
+    overhead = outlook.start + outlook.restart
+    begun = held is not None and held.state is LeaseState.STARTING
+    spent = (view.now - held.opened_at) / _HOUR if held is not None else 0.0
+    span = max(task.span, outlook.left)
+    return multi_pool_policy.Standing(
+        left=max(outlook.left, 0.0),
+        todo=outlook.todo / outlook.speed,
+        tenure=held.tenure if held is not None else None,
+        pool=names.index(held.market) if held is not None and held.market in names else -1,
+        where=where,
+        warming=max(overhead - spent, 0.0) if begun else 0.0,
+        overhead=overhead,
+        gap=max(outlook.reserve, LEAST_GAP),
+        span=_coarse(span),
+        room=_coarse(max(span - task.deadline.hours / outlook.speed, 0.0)),
+    )
+
+
+def _coarse(hours: float) -> float:
+    return -(-hours // COARSE) * COARSE
+
+
+def _pool(
+    view: View, name: str, best: Candidate | None, held: Lease | None, ask: float, outlook: slack.Outlook
+) -> multi_pool_policy.Pool:
+    known, task = view.by_market[name], view.task
+    is_held = held is not None and held.market == name and held.tenure is Tenure.INTERRUPTIBLE
+    is_up = is_held or best is not None
+    belief = known.belief if known.belief.is_up is is_up else replace(known.belief, is_up=is_up, age=0.0)
+    if held is not None and task is not None and is_held:
+        return multi_pool_policy.Pool(task.rate(held, outlook.speed).dollars, belief)
+    if best is not None and task is not None:
+        speed = task.speed(best.offer.gpu, best.offer.dlperf)
+        return multi_pool_policy.Pool(best.way.rate.dollars * outlook.speed / speed, belief)
+    return multi_pool_policy.Pool(
+        known.price.dollars if known.price is not None else ask * deadline_costs.ASSUMED_RATIO, belief
+    )
+
+
+def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
+    """Return the dollars of carrying the checkpoint from market to market, by what traffic costs on their offers."""
+    size = view.workload.checkpoint.size_gb / 1e6
+    up = np.array([each.offer.traffic_up_micros_per_gb if each is not None else 0 for each in best], dtype=np.float64)
+    down = np.array([each.offer.traffic_down_micros_per_gb if each is not None else 0 for each in best])
+    moves: regimes.Array = (up[:, None] + down[None, :]) * size
+    np.fill_diagonal(moves, 0.0)
+    return moves
+
+
+def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[str]) -> tuple[Option, ...]:
+    def name(tenure: Tenure | None, pool: int) -> str:
+        if tenure is None:
+            return "waiting"
+        return f"interruptible on {names[pool]}" if tenure is Tenure.INTERRUPTIBLE else "on demand"
+
+    return tuple(Option(name(*choice), cost) for choice, cost in costs.items())
+
+
+def told(proposal: Proposal, made: Faring) -> Proposal:
+    """Return a proposal that also says what each choice is expected to cost."""
+    why = proposal.reason
+    reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
+    return replace(proposal, reason=reason)

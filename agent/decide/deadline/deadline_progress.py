@@ -1,0 +1,137 @@
+"""What is left of a workload's deadline, and how fast what runs does it: told and measured, never guessed."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agent.decide.deadline import progress_facts
+from agent.domain.deadline import Deadline, Speed, Start
+from agent.domain.fleet import Fleet
+from agent.domain.gpu import GpuModel
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.workload import CheckpointPlace, Workload
+
+PRIOR_HOURS = 0.5
+"""Weight of the DLPerf ratio against measured hours. Assumed: half an hour of one's own says more than a benchmark."""
+LEAST_SPEED = 0.01
+START_QUANTILE = 0.95
+FEWEST_STARTS = 5
+"""Fewer starts say nothing of their slowest."""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The work of one deadline at one instant; hours of work are on the reference GPU.
+
+    `done` was told, `since` is when the workload was first seen, `typical` the DLPerf of a slice by model,
+    `start_hours` what nearly every first start took at most, 0 while too few are known.
+    """
+
+    deadline: Deadline
+    now: datetime
+    done: float = 0.0
+    since: datetime | None = None
+    measured: Mapping[GpuModel, Speed] = field(default_factory=dict)
+    typical: Mapping[GpuModel, float] = field(default_factory=dict)
+    start_hours: float = 0.0
+
+    @property
+    def todo(self) -> float:
+        """Hours of work that are left."""
+        return max(self.deadline.hours - self.done, 0.0)
+
+    @property
+    def left(self) -> float:
+        """Hours until the deadline; negative when it has passed."""
+        return (self.deadline.by - self.now) / _HOUR
+
+    @property
+    def span(self) -> float:
+        """Hours from the first sight of the workload to its deadline."""
+        return (self.deadline.by - (self.since or self.now)) / _HOUR
+
+    @property
+    def line(self) -> float:
+        """The share of the time from first sight to the deadline that has passed: what Uniform Progress wants done."""
+        if self.since is None or self.deadline.by <= self.since:
+            return 1.0
+        return min(max((self.now - self.since) / (self.deadline.by - self.since), 0.0), 1.0)
+
+    def speed(self, gpu: GpuModel, dlperf: float) -> float:
+        """Return hours of work that one hour on a GPU does: the DLPerf ratio, until it is measured."""
+        prior = self._prior(gpu, dlperf)
+        known = self.measured.get(gpu)
+        if known is None:
+            return prior
+        return max((prior * PRIOR_HOURS + known.hours) / (PRIOR_HOURS + known.running_hours), LEAST_SPEED)
+
+    def _prior(self, gpu: GpuModel, dlperf: float) -> float:
+        model = self.deadline.reference_gpu
+        reference = self.typical.get(model) if model is not None and model != gpu else None
+        if not reference or dlperf <= 0:
+            return 1.0
+        return max(dlperf / reference, LEAST_SPEED)
+
+    def of_lease(self, held: Lease) -> float:
+        """Return the speed of a lease."""
+        return self.speed(held.gpu, held.dlperf)
+
+    def rate(self, held: Lease, speed: float) -> UsdPerHour:
+        """Return what the GPUs of a lease cost for the work that an hour at `speed` does."""
+        return held.gpu_rate.scaled(speed / self.of_lease(held))
+
+
+def of(fleet: Fleet, work: Workload) -> Task | None:
+    """Return the task of a workload, or None where it has no deadline."""
+    if work.deadline is None:
+        return None
+    told = progress_facts.known(fleet, work)
+    names = {work.name, work.was}
+    return Task(
+        deadline=work.deadline,
+        now=fleet.now,
+        done=told.hours if told is not None else 0.0,
+        since=told.since if told is not None else fleet.now,
+        measured={each.gpu: each for each in fleet.speeds if each.workload in names},
+        typical={gpu: dlperf for (gpu, gpus), dlperf in fleet.typical.items() if gpus == work.requirements.gpus},
+        start_hours=slow_start(fleet.starts),
+    )
+
+
+def slow_start(starts: Iterable[Start]) -> float:
+    """Return the hours that nearly every first start took at most, or 0 while too few are known."""
+    seconds = sorted(start.seconds for start in starts)
+    if len(seconds) < FEWEST_STARTS:
+        return 0.0
+    return seconds[min(int(START_QUANTILE * len(seconds)), len(seconds) - 1)] / 3600
+
+
+def restart_hours(work: Workload, task: Task, speed: float) -> float:
+    """Return the hours that an interruption costs at most: work done again, and the restore."""
+    if task.deadline.restart is not None:
+        return task.deadline.restart / _HOUR
+    checkpoint = work.checkpoint
+    # What lies on the disk of a lost host, or nowhere, is all done again.
+    is_kept = checkpoint.place is CheckpointPlace.REMOTE
+    again = task.done / speed
+    return (min(checkpoint.interval / _HOUR, again) if is_kept else again) + checkpoint.restore / _HOUR
+
+
+def typical(known: Mapping[tuple[GpuModel, int], float], fleet: Fleet) -> dict[tuple[GpuModel, int], float]:
+    """Return the median DLPerf of a slice by model and GPUs, with what the present offers say on top."""
+    rows: dict[tuple[GpuModel, int], list[float]] = {}
+    for view in fleet.markets.values():
+        for offer in view.offers:
+            if offer.dlperf > 0:
+                rows.setdefault((offer.gpu, offer.gpus), []).append(offer.dlperf)
+    return {**known, **{key: statistics.median(found) for key, found in rows.items()}}
+
+
+def fastest(known: Mapping[tuple[GpuModel, int], float], work: Workload) -> float:
+    """Return the DLPerf of the fastest slice among the models that a workload names, 0 where it names no two."""
+    wants = work.requirements
+    seen = [known.get((model, wants.gpus), 0.0) for model in wants.gpu_models]
+    return max(seen) if len(seen) > 1 else 0.0

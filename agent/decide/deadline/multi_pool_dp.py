@@ -1,0 +1,247 @@
+"""The finite-horizon programme behind `wander`: what finishing a job over one or two tiers of pools costs at least.
+
+States are the regime and age of each tier's capacity, what is held and where the checkpoint lies, and the slack: time
+left less work left. Holding something that works keeps the slack; waiting costs it a stage, a start its overhead.
+
+Invariants:
+1. Slack below zero costs `LATE` times on-demand an hour, so that no saving is worth a deadline.
+2. Tables depend on their voyage alone, and may be shared by all jobs of it.
+"""
+
+import bisect
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.decide.deadline import sized_cache
+from agent.decide.deadline.regimes import DOWN, MOST, STATES, UP, Array, Regimes
+
+LATE = 20.0
+SPARE = 2
+MOST_BYTES = 200_000_000
+"""Of tables kept at once; one has up to some 100 MB, and a daemon has 1 GB for everything."""
+KEPT_HOURS = 2.0
+"""Of the last hours every stage is kept, of those before one an hour: in between costs run straight."""
+_EXACT = 1e-9
+Values = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Pools that stand for each other: $/h, how likely another of them has capacity when one is lost, how many."""
+
+    price: float
+    spare: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voyage:
+    """What a table is for: `overhead`, `stage`, `look`, `left`, `slack` in hours.
+
+    `egress[i][j]` is in dollars from tier i to j; `ask` in $/h; `look` is the time between two observations, in which
+    a hazard strikes once at most; `grain` is how many levels of slack a stage has.
+    """
+
+    regimes: Regimes
+    tiers: tuple[Tier, ...]
+    egress: tuple[tuple[float, ...], ...]
+    ask: float
+    overhead: float
+    stage: float
+    look: float
+    left: float
+    slack: float
+    grain: int
+
+    @property
+    def has_egress(self) -> bool:
+        """Whether it matters where the checkpoint lies."""
+        return any(map(any, self.egress))
+
+
+class Chain:
+    """Chances of one tier's state (regime * 4 + age) after a stage: held by us or not."""
+
+    def __init__(self, voyage: Voyage, tier: Tier) -> None:
+        """Build `free` (states, states), and what `keeps` a held pool and `loses` it, adding up to one a row."""
+        regimes, stage = voyage.regimes, voyage.stage
+        aged = -math.expm1(-stage / regimes.young_hours)
+        shape = (regimes.count, STATES, STATES)
+        free, keeps, loses = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for state in range(STATES):
+            a_look = np.minimum(regimes.rates[:, state] * voyage.look, MOST)
+            ends = 1.0 - (1.0 - a_look) ** (stage / voyage.look)
+            old = UP + 1 if state < DOWN else DOWN + 1
+            if state < DOWN:
+                keeps[:, state, state] += (1.0 - ends) * (1.0 - aged)
+                keeps[:, state, old] += (1.0 - ends) * aged
+                loses[:, state, UP + 1] += ends * tier.spare
+                loses[:, state, DOWN] += ends * (1.0 - tier.spare)
+                ends, other = ends * (1.0 - tier.spare), DOWN
+            else:
+                ends, other = 1.0 - (1.0 - ends) ** tier.count, UP
+            free[:, state, other] += ends
+            free[:, state, state] += (1.0 - ends) * (1.0 - aged)
+            free[:, state, old] += (1.0 - ends) * aged
+        turns = regimes.turns(stage)
+        self.free, self.keeps, self.loses = (_with_turns(each, turns) for each in (free, keeps, loses))
+        self.is_up = np.tile(np.arange(STATES) < DOWN, regimes.count)
+
+
+def _with_turns(chances: Array, turns: Array) -> Values:
+    size = chances.shape[0] * STATES
+    turned: Values = np.einsum("zij,zw->ziwj", chances, turns).reshape(size, size).astype(np.float32)
+    return turned
+
+
+class Table:
+    """Cost to go by stages left, what is held and where, the state of each tier, and slack.
+
+    `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). Held counts nothing
+    by location, then on-demand by location, then each tier; there is one location where no move costs anything.
+    """
+
+    def __init__(self, voyage: Voyage) -> None:
+        """Build the table."""
+        self.voyage = voyage
+        self.chains = [Chain(voyage, tier) for tier in voyage.tiers]
+        self.step = voyage.stage / voyage.grain
+        self.below = math.ceil((voyage.overhead + voyage.stage) / self.step) + 1
+        levels = self.below + math.ceil(voyage.slack / self.step) + SPARE
+        self.levels: Array = np.arange(-self.below, levels - self.below, dtype=np.float64) * self.step
+        tiers = len(voyage.tiers)
+        self.places = list(range(tiers)) if voyage.has_egress else [0] * tiers
+        self.locations = max(self.places) + 1
+        shape = (2 * self.locations + tiers, *[len(chain.free) for chain in self.chains], levels)
+        late = np.maximum(-self.levels, 0.0) * LATE * voyage.ask
+        made = np.broadcast_to(late.astype(np.float32), shape).copy()
+        last = math.ceil(voyage.left / voyage.stage - _EXACT) + SPARE - 1
+        self.values: dict[int, Values] = {0: made}
+        for stage in range(1, last + 1):
+            made = self._stage(stage, made)
+            hours, before = stage * voyage.stage + _EXACT, (stage - 1) * voyage.stage + _EXACT
+            if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
+                self.values[stage] = made
+        self.kept = list(self.values)
+
+    @property
+    def size(self) -> int:
+        """How many bytes its values take."""
+        return sum(each.nbytes for each in self.values.values())
+
+    def around(self, stages: float) -> tuple[int, int, float]:
+        """Return the stages to go before and after so many that are kept, and how far it is to the second.
+
+        Of both, what comes after their first stage is kept.
+        """
+        place = max(bisect.bisect_right(self.kept, stages - 1.0 + _EXACT) - 1, 0)
+        low = self.kept[place]
+        high = self.kept[min(place + 1, len(self.kept) - 1)]
+        part = (stages - 1.0 - low) / (high - low) if high > low else 0.0
+        return low + 1, high + 1, min(max(part, 0.0), 1.0)
+
+    def expect(self, values: Values, spared: int | None = None) -> Values:
+        """Return the expectation over what the tiers will be after a stage, all but the one spared."""
+        for tier, chain in enumerate(self.chains):
+            if tier != spared:
+                values = _apply(values, chain.free, tier - len(self.chains) - 1)
+        return values
+
+    def hours(self, stage: int, slack: Array) -> Array:
+        """Return how many hours of the stage are worked at most: what is done is not paid on."""
+        return np.clip(stage * self.voyage.stage - slack, 0.0, self.voyage.stage)
+
+    def _stage(self, stage: int, after: Values) -> Values:
+        voyage, places = self.voyage, self.locations
+        worked = self.hours(stage, self.levels).astype(np.float32)
+        begun = np.minimum(np.maximum(stage * voyage.stage - self.levels, 0.0) + voyage.overhead, voyage.stage).astype(
+            np.float32
+        )
+        ask = np.float32(voyage.ask)
+        free = self.expect(after[: 2 * places])
+        held = [self._held(after, tier) for tier in range(len(voyage.tiers))]
+        starts = [
+            self._started(each) + np.float32(tier.price) * begun for each, tier in zip(held, voyage.tiers, strict=True)
+        ]
+        made = np.empty_like(after)
+        for place in range(places):
+            best = np.minimum(
+                _less(free[place], voyage.grain, self._late), self._started(free[places + place]) + ask * begun
+            )
+            for tier, start in enumerate(starts):
+                up = self._up(tier)
+                move = voyage.egress[place][tier] if voyage.has_egress else 0.0
+                best[up] = np.minimum(best[up], start[up] + np.float32(move))
+            made[place], made[places + place] = best, np.minimum(free[places + place] + ask * worked, best)
+        for tier, stays in enumerate(held):
+            up, rest = self._up(tier), made[self.places[tier]]
+            made[2 * places + tier] = rest
+            made[2 * places + tier][up] = np.minimum(
+                stays[up] + np.float32(voyage.tiers[tier].price) * worked, rest[up]
+            )
+        made[..., self.levels >= stage * voyage.stage - _EXACT] = 0.0
+        return made
+
+    def _held(self, after: Values, tier: int) -> Values:
+        """Return the expectation while a tier is held, without what the stage costs."""
+        chain, axis = self.chains[tier], tier - len(self.chains) - 1
+        kept = _apply(after[2 * self.locations + tier], chain.keeps, axis)
+        lost = _apply(after[self.places[tier]], chain.loses, axis)
+        return self.expect(kept + lost, spared=tier)
+
+    @property
+    def _late(self) -> float:
+        """What one level of slack below the lowest costs."""
+        return LATE * self.voyage.ask * self.step
+
+    def _started(self, values: Values) -> Values:
+        """Return values after an overhead's loss of slack."""
+        levels = self.voyage.overhead / self.step
+        whole = int(levels + _EXACT)
+        part = np.float32(max(levels - whole, 0.0))
+        less = _less(values, whole, self._late)
+        if part < _EXACT:
+            return less
+        mixed: Values = (1 - part) * less
+        mixed += part * _less(values, whole + 1, self._late)
+        return mixed
+
+    def _up(self, tier: int) -> tuple[slice | npt.NDArray[np.bool_], ...]:
+        return tuple(self.chains[each].is_up if each == tier else slice(None) for each in range(len(self.chains)))
+
+    def at(self, values: Array, slack: float) -> float:
+        """Return the value at a slack between two levels; beyond the highest it is taken as the highest."""
+        level = min(slack / self.step + self.below, len(values) - 1 - 1e-3)
+        if level < 0:
+            return float(values[0]) - level * self._late
+        low = int(level)
+        return float(values[low] * (low + 1 - level) + values[low + 1] * (level - low))
+
+
+def _less(values: Values, levels: int, late: float) -> Values:
+    """Return values at so many levels less slack."""
+    if levels == 0:
+        return values
+    moved = np.empty_like(values)
+    moved[..., levels:] = values[..., :-levels]
+    moved[..., :levels] = values[..., :1] + (late * np.arange(levels, 0, -1)).astype(np.float32)
+    return moved
+
+
+def _apply(values: Values, chances: Values, axis: int) -> Values:
+    """Return the expectation over one axis, (…, states, …)."""
+    shape = values.shape
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    expected: Values = np.matmul(chances, values.reshape(before, shape[axis], after)).reshape(shape)
+    return expected
+
+
+def table(voyage: Voyage) -> Table:
+    """Return the table of a voyage; equal ones share one while it is kept."""
+    return _shelf.get(voyage)
+
+
+_shelf = sized_cache.Shelf(Table, MOST_BYTES)

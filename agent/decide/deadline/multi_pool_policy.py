@@ -1,0 +1,301 @@
+"""Where to run work with a deadline when several pools could have it: one to hold, on-demand, or nothing for now.
+
+Pools between which a checkpoint moves for nothing, at nearly one price, are one place. A finite-horizon programme
+(`voyage`) over the regimes of two tiers, the place of the checkpoint and all others, says what each choice is expected
+to cost to the end, moves and their egress included; before there is a checkpoint every place is tried as its own.
+
+Invariants:
+1. From any standing in which on-demand can still be in time, no choice gives that up, whatever capacity does.
+2. The choice depends on the standing and the pools alone.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.decide.deadline import multi_pool_dp, regimes
+from agent.decide.deadline.regimes import Array
+from agent.domain.tenure import Tenure
+
+FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
+"""A stage of the programme in hours, how many there are at most, how finely slack is told apart (coarser beyond that),
+and by which factor prices must differ for a table of their own. Fine steps of time where no move costs anything; where
+moves cost, tables are larger and many, and a few cents an hour pay a move."""
+SPARE_STEP, SPARE_STEPS = 0.3, 3
+"""Tables are made for so many chances that another pool of a tier has capacity when the held one is lost."""
+SPARE_HOURS, SPARE_HOURS_AWAY = 4.0, 2.0
+"""Such a loss is looked for no later than this, and then where the tier has nothing now."""
+LEAST_LOSSES = 1e-3
+LEAST_RATE = 0.1
+"""A move's egress is spread over ten hours at most."""
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool at one look: $/h when interruptible, what is believed of it, dollars of moving the checkpoint there."""
+
+    price: float
+    belief: regimes.Belief
+    egress: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a job stands, in hours: left until the deadline, work left, what runs and in which pool.
+
+    Pools are indices, -1 for none; `where` is that of the checkpoint; `warming` is what the start of what runs has yet
+    to spend, `gap` the time until the next look; `span` and `room` are the hours allowed and the slack
+    that the job began with.
+    """
+
+    left: float
+    todo: float
+    tenure: Tenure | None
+    pool: int
+    where: int
+    warming: float
+    overhead: float
+    gap: float
+    span: float
+    room: float
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What may be tuned.
+
+    Waiting must gain `wait_gain` hours of on-demand: where it gains nothing, work done is done. A pool belongs to a
+    place when it is dearer than its cheapest by `near_price` of that at most. From now on a regime is reckoned to
+    last `weather_hours`.
+    """
+
+    wait_gain: float = 0.002
+    near_price: float = 0.1
+    weather_hours: float = 24.0
+
+
+SHIPPED = Numbers()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to run until the next look; `costs` is what finishing is expected to cost by (tenure, pool), in dollars."""
+
+    tenure: Tenure | None
+    pool: int
+    costs: Mapping[tuple[Tenure | None, int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tier:
+    """Some pools, and the one that stands for them now."""
+
+    pools: tuple[int, ...]
+    best: int
+
+
+def must(at: Standing) -> tuple[Tenure, int] | None:
+    """Return what must run now for the deadline's sake, or None where there is a choice; the pool of on-demand is -1.
+
+    Where another start and a fall-back after it no longer fit, only what runs may go on; where the start of a fall-back
+    just fits, only what is warmed up may (the last resort of Uniform Progress, NSDI 2024).
+    """
+    looks = math.floor(at.left / at.gap + _ROUNDING)
+    if _looks(at.todo + 2 * at.overhead, at) < looks:
+        return None
+    holds = at.tenure is Tenure.INTERRUPTIBLE
+    if holds and (_looks(at.todo + at.overhead, at) < looks or at.warming <= 0):
+        return Tenure.INTERRUPTIBLE, at.pool
+    return Tenure.ON_DEMAND, -1
+
+
+def _looks(hours: float, at: Standing) -> int:
+    return math.ceil(hours / at.gap - _ROUNDING)
+
+
+def choose(
+    at: Standing,
+    pools: Sequence[Pool],
+    ask: float,
+    egress: Array,
+    known: regimes.Regimes = regimes.SHIPPED,
+    numbers: Numbers = SHIPPED,
+) -> Choice:
+    """Return what to run until the next look; `egress` (pools, pools) in dollars, `ask` in $/h on demand."""
+    forced = must(at)
+    if forced is not None:
+        return Choice(*forced, {})
+    known = regimes.lasting(known, numbers.weather_hours)
+    found = places([pool.price for pool in pools], egress, numbers.near_price)
+    costs: dict[tuple[Tenure | None, int], float] = {}
+    for tiers in _ways(at, found, pools, ask, known):
+        for choice, cost in _costs(at, tiers, pools, ask, egress, known).items():
+            costs[choice] = min(cost, costs.get(choice, math.inf))
+    runs = (at.tenure, at.pool if at.tenure is Tenure.INTERRUPTIBLE else -1)
+    gain = numbers.wait_gain * ask
+    best = min(costs, key=lambda each: (costs[each] + (gain if each[0] is None else 0.0), each != runs))
+    return Choice(*best, costs)
+
+
+def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_price) -> list[tuple[int, ...]]:
+    """Return the pools by place: free to move between both ways, none dearer than the cheapest by more than `near`."""
+    found: list[tuple[int, ...]] = []
+    for pool in sorted(range(len(prices)), key=lambda each: prices[each]):
+        alike = (
+            number
+            for number, (first, *_) in enumerate(found)
+            if egress[pool, first] == egress[first, pool] == 0.0 and prices[pool] <= (1.0 + near) * prices[first]
+        )
+        number = next(alike, None)
+        if number is None:
+            found.append((pool,))
+        else:
+            found[number] += (pool,)
+    return found
+
+
+def _ways(
+    at: Standing, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
+) -> list[tuple[_Tier, ...]]:
+    """Return the tiers to reckon with: here and elsewhere, for each place that may become here."""
+    if len(found) == 1 and len(pools) > 1:  # all alike: the best of them, and the others
+        best = _stand_in(at, found[0], pools, ask, known).best
+        found = [(best,), tuple(pool for pool in found[0] if pool != best)]
+    here = [place for place in found if at.where in place] or found
+    is_one_way = len(found) <= 2  # noqa: PLR2004 - of two places each is the other's elsewhere
+    ways = [[place, *_others(place, found)] for place in (found[:1] if is_one_way else here)]
+    return [tuple(_stand_in(at, tier, pools, ask, known) for tier in way) for way in ways]
+
+
+def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    others = tuple(pool for place in found if place is not here for pool in place)
+    return [others] if others else []
+
+
+def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
+    """Return a tier: what is held stands for it, else the best pool to start in, else the likeliest to return."""
+    if at.tenure is Tenure.INTERRUPTIBLE and at.pool in group:
+        return _Tier(group, at.pool)
+
+    def cost(pool: int) -> float:
+        rate = pools[pool].belief.rate(known)
+        return pools[pool].price + rate * at.overhead * ask + pools[pool].egress * max(rate, LEAST_RATE)
+
+    ready = [pool for pool in group if pools[pool].belief.is_up]
+    if ready:
+        return _Tier(group, min(ready, key=cost))
+    return _Tier(group, max(group, key=lambda pool: pools[pool].belief.rate(known)))
+
+
+def _costs(
+    at: Standing,
+    tiers: Sequence[_Tier],
+    pools: Sequence[Pool],
+    ask: float,
+    egress: Array,
+    known: regimes.Regimes,
+) -> dict[tuple[Tenure | None, int], float]:
+    """Return what each choice is expected to cost to the end, in dollars."""
+    table = multi_pool_dp.table(_voyage(at, tiers, pools, ask, egress, known))
+    low, high, part = table.around(at.left / table.voyage.stage)
+    looks = [pools[tier.best].belief.vector(known) for tier in tiers]
+    near = _Outlook(table, at, tiers, looks, low).costs(pools)
+    if part < _ROUNDING:
+        return near
+    far = _Outlook(table, at, tiers, looks, high).costs(pools)
+    return {choice: (1.0 - part) * near[choice] + part * far[choice] for choice in near}
+
+
+def _voyage(
+    at: Standing,
+    tiers: Sequence[_Tier],
+    pools: Sequence[Pool],
+    ask: float,
+    egress: Array,
+    known: regimes.Regimes,
+) -> multi_pool_dp.Voyage:
+    """Return the voyage of a standing, rounded so that many standings share one."""
+    moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
+    shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
+    stage = max(shortest, at.gap, at.span / stages, at.room / levels)
+    return multi_pool_dp.Voyage(
+        regimes=known,
+        tiers=tuple(_tier(tier, pools, known, price_step) for tier in tiers),
+        egress=tuple(tuple(row) for row in moves),
+        ask=ask,
+        overhead=at.overhead,
+        stage=stage,
+        look=at.gap,
+        left=at.span,
+        slack=at.room + stage,
+        grain=2 if 2 * at.room <= levels * stage else 1,
+    )
+
+
+def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step: float) -> multi_pool_dp.Tier:
+    price = price_step ** round(math.log(max(pools[tier.best].price, _ROUNDING)) / math.log(price_step))
+    best = pools[tier.best].belief
+    hours = min(1.0 / max(best.rate(known), LEAST_LOSSES), SPARE_HOURS) if best.is_up else SPARE_HOURS_AWAY
+    none = math.prod(1.0 - pools[pool].belief.later(known, hours) for pool in tier.pools if pool != tier.best)
+    spare = SPARE_STEP * min(round((1.0 - none) / SPARE_STEP), SPARE_STEPS)
+    return multi_pool_dp.Tier(round(price, 4), round(spare, 2), min(len(tier.pools), 3))
+
+
+def _place(at: Standing, tiers: Sequence[_Tier]) -> int:
+    """Return the tier in which the checkpoint lies, the first where there is none yet."""
+    return next((place for place, tier in enumerate(tiers) if at.where in tier.pools), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlook:
+    """What each choice costs with so many stages to go, given what is believed of each tier."""
+
+    table: multi_pool_dp.Table
+    at: Standing
+    tiers: Sequence[_Tier]
+    looks: Sequence[Array]
+    stages: int
+
+    def costs(self, pools: Sequence[Pool]) -> dict[tuple[Tenure | None, int], float]:
+        """Return dollars by choice."""
+        at, table, place = self.at, self.table, self.table.places[_place(self.at, self.tiers)]
+        slack = at.left - at.todo - (at.warming if at.tenure is not None else 0.0)
+        after = table.values[self.stages - 1]
+        flat = after.reshape(len(after), -1, after.shape[-1])
+        free = [look @ chain.free for look, chain in zip(self.looks, table.chains, strict=True)]
+        asks = table.locations + place
+        costs = {
+            (None, -1): table.at(_joint(free) @ flat[place], slack - table.voyage.stage),
+            (Tenure.ON_DEMAND, -1): self._held(
+                _joint(free) @ flat[asks], slack, table.voyage.ask, is_new=at.tenure is not Tenure.ON_DEMAND
+            ),
+        }
+        for number, tier in enumerate(self.tiers):
+            if not pools[tier.best].belief.is_up:
+                continue
+            kept, lost = (
+                _joint([each if other != number else self.looks[number] @ chances for other, each in enumerate(free)])
+                for chances in (table.chains[number].keeps, table.chains[number].loses)
+            )
+            values = kept @ flat[2 * table.locations + number] + lost @ flat[table.places[number]]
+            is_new = at.tenure is not Tenure.INTERRUPTIBLE or at.pool != tier.best
+            cost = self._held(values, slack, table.voyage.tiers[number].price, is_new=is_new)
+            costs[Tenure.INTERRUPTIBLE, tier.best] = cost + (pools[tier.best].egress if is_new else 0.0)
+        return costs
+
+    def _held(self, values: Array, slack: float, price: float, *, is_new: bool) -> float:
+        """Return what holding something costs: the stage, and what comes after it."""
+        stage, overhead = self.table.voyage.stage, self.at.overhead if is_new else 0.0
+        hours = min(max(self.stages * stage - slack, 0.0) + overhead, stage)
+        return price * hours + self.table.at(values, slack - overhead)
+
+
+def _joint(chances: Sequence[Array]) -> Array:
+    """Return the chances of every pair of states."""
+    joint = chances[0]
+    for more in chances[1:]:
+        joint = np.multiply.outer(joint, more).reshape(-1)
+    return joint

@@ -1,0 +1,54 @@
+"""The net under work with a deadline: what finishing on demand would take, and the offer that it would take it on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.deadline import slack
+from agent.decide.strategy import Candidate, View
+from agent.domain.lease import Lease
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Time kept free for looking and choosing, and for a start of on-demand."""
+
+    reserve: timedelta
+    start_delay: timedelta
+
+
+def below(
+    view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: Numbers
+) -> tuple[slack.Outlook, Candidate | None]:
+    """Return the outlook on the cheapest ask that is in time, or on the one that is late by least where none is.
+
+    `asks` are ranked, the cheapest first, and looked for no further than one that is in time. Without any the outlook
+    is on what runs, else on the reference GPU.
+    """
+    late: list[tuple[slack.Outlook, Candidate]] = []
+    for ask in asks:
+        outlook = _on(view, task, ask, held, numbers)
+        if not outlook.is_last_call:
+            return outlook, ask
+        late.append((outlook, ask))
+    return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, held, numbers), None)
+
+
+def _on(view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: Numbers) -> slack.Outlook:
+    if ask is not None:
+        speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
+    else:
+        speed = task.of_lease(held) if held is not None else 1.0
+    loading = ask.reckoning.loading_hours if ask is not None else 0.0
+    return slack.Outlook(
+        now=view.now,
+        left=task.left,
+        todo=task.todo,
+        speed=speed,
+        start=max(numbers.start_delay / _HOUR, task.start_hours, loading),
+        restart=tasks.restart_hours(view.workload, task, speed),
+        reserve=numbers.reserve / _HOUR,
+    )

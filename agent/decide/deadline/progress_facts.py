@@ -1,0 +1,64 @@
+"""What workloads with a deadline told of their progress since it was last written down.
+
+Invariants:
+1. Only what was told is written: nothing is extrapolated.
+2. Less than before is believed, since work may have been lost, and never without an event.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from agent.decide.reconcile.facts import ProgressTold
+from agent.domain.deadline import Progress, Speed, is_hours
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Workload
+
+LEAST_SPAN = timedelta(minutes=1)
+"""Two reports closer than this measure no speed: clocks and polls are coarser."""
+
+
+def known(fleet: Fleet, work: Workload) -> Progress | None:
+    """Return the last that was told of a workload, also under its old name."""
+    return fleet.progress.get(work.name) or (fleet.progress.get(work.was) if work.was else None)
+
+
+def told(fleet: Fleet) -> Iterator[ProgressTold]:
+    """Yield what is new: the first sight of a deadline, and every report that differs from the last."""
+    for work in fleet.workloads:
+        if work.deadline is None:
+            continue
+        before = known(fleet, work)
+        if before is None or before.workload != work.name:
+            hours, since = (before.hours, before.since) if before else (0.0, fleet.now)
+            yield ProgressTold(Progress(work.name, hours, fleet.now, since, "start"), before)
+            continue
+        yield from _reported(fleet, work, before)
+
+
+def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressTold]:
+    held = _teller(fleet, work)
+    view = fleet.markets.get(held.market) if held is not None else None
+    sighting = view.sightings.get(held.instance_id) if view is not None and held is not None else None
+    if held is None or sighting is None or sighting.hours is None or not is_hours(sighting.hours):
+        return
+    if sighting.at <= before.told_at or sighting.hours == before.hours:
+        return
+    source = work.deadline.sign.value if work.deadline is not None else ""
+    after = Progress(work.name, sighting.hours, sighting.at, before.since, source, held.lease_id)
+    yield ProgressTold(after, before, _measured(held, before, after))
+
+
+def _teller(fleet: Fleet, work: Workload) -> Lease | None:
+    """Return the lease whose word counts: the older one of a move works on until the newer is ready."""
+    running = (held for place in work.places for held in fleet.leases_of(place) if held.state is LeaseState.RUNNING)
+    return next(running, None)
+
+
+def _measured(held: Lease, before: Progress, after: Progress) -> Speed | None:
+    """Return what the two reports measure: both from one lease, and it ran all the time between."""
+    span = after.told_at - before.told_at
+    ran = held.run_since is not None and held.run_since <= before.told_at
+    if before.lease_id != held.lease_id or not ran or after.hours < before.hours or span < LEAST_SPAN:
+        return None
+    return Speed(after.workload, held.gpu, after.hours - before.hours, span / timedelta(hours=1))

@@ -1,0 +1,63 @@
+"""Thresholds that were crossed: each is told once, a window's until the window ends, also over a restart."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from agent.decide.limits import limits
+from agent.decide.reconcile.facts import Alert, Marked
+from agent.domain import budget
+from agent.domain.budget import SUMS, Kind, Scope, Thresholds, Window
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Fleet
+from agent.domain.money import Usd
+
+CROSSED = "crossed"
+"""The scope of the rests that remember what was told; they keep nothing from anybody."""
+_FOR_GOOD = timedelta(days=3650)
+
+
+def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
+    """Yield every threshold of money that is crossed and was not told yet, and every rate that is above its own."""
+    told = {rest.key for rest in fleet.cooldowns if rest.scope == CROSSED and rest.until > fleet.now}
+    for scope in caps.scopes():
+        part = standing.of(scope)
+        for kind, thresholds in (("budget.warned", caps.told(scope)), ("budget.reached", caps.hard(scope))):
+            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.key not in told)
+        warn = caps.told(scope).per_hour
+        if warn is not None and part.rate >= warn:
+            sentence = f"{scope}: {part.rate} is committed, and you asked to be told from {warn} on"
+            yield Alert("rate_warned", f"{scope}", sentence)
+
+
+def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple[str, str, str, str], float]]:
+    """Yield what share of each threshold is used, by (scope, name, window, level)."""
+    for scope in caps.scopes():
+        part = standing.of(scope)
+        for level, thresholds in (("soft", caps.told(scope)), ("hard", caps.hard(scope))):
+            rate = thresholds.per_hour
+            if rate is not None and rate.micros:
+                yield (scope.kind.value, scope.name, Window.HOUR.value, level), part.rate.micros / rate.micros
+            for window in SUMS:
+                amount = thresholds.amount(window)
+                if amount is not None and amount.micros:
+                    share = part.spent(window).micros / amount.micros
+                    yield (scope.kind.value, scope.name, window.value, level), share
+
+
+def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, thresholds: Thresholds) -> Iterator[Marked]:
+    for window in SUMS:
+        threshold, spent = thresholds.amount(window), part.spent(window)
+        if threshold is not None and spent >= threshold:
+            key = f"{kind} {scope} {window.value} {threshold.micros}"
+            until = budget.end(window, fleet.now) or fleet.now + _FOR_GOOD
+            rest = Cooldown(CROSSED, key, until, f"{spent} of {threshold}")
+            workload = scope.name if scope.kind is Kind.WORKLOAD else ""
+            yield Marked(rest, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
+
+
+def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: str) -> str:
+    span = {Window.DAY: "today", Window.MONTH: "this month"}.get(window, "altogether")
+    does = (
+        "nothing more is rented on it, and what runs is paused" if kind == "budget.reached" else "you asked to be told"
+    )
+    return f"{scope}: {spent} is spent {span}, {threshold} is the threshold: {does}"

@@ -1,0 +1,160 @@
+"""What is committed already, of everything and of each market and workload: what leases and doubt may cost.
+
+Invariants:
+1. Doubt counts as spend: an open paying intent counts with its whole rate since it was sent.
+2. What a lease bills after its last metering counts before the ledger has it; paused storage bills on and counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent.decide.accounting import meter
+from agent.domain import budget, money
+from agent.domain.budget import EVERYTHING, Scope, Window
+from agent.domain.decision import Decision, Pause, Rebid, Rent, Resume
+from agent.domain.fleet import Fleet, Spend
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.money import Usd, UsdPerHour
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is committed: per hour, today, this month, how many instances, and altogether since the ledger began.
+
+    `pledged` is traffic that is under way or about to be. `parts` are the same figures of each market and workload
+    that has any.
+    """
+
+    rate: UsdPerHour
+    today: Usd
+    month: Usd
+    instances: int
+    total: Usd = money.ZERO
+    pledged: Usd = money.ZERO
+    parts: Mapping[Scope, "Standing"] = field(default_factory=dict)
+
+    def of(self, scope: Scope) -> "Standing":
+        """Return the part of a scope; one that has committed nothing has none."""
+        return self if scope == EVERYTHING else self.parts.get(scope, NOTHING)
+
+    def spent(self, window: Window) -> Usd:
+        """Return what was spent in a window that sums."""
+        if window is Window.DAY:
+            return self.today
+        return self.month if window is Window.MONTH else self.total
+
+    def after(self, decision: Decision, pledge: Usd = money.ZERO) -> "Standing":
+        """Return what will be committed once `decision` is carried out; `pledge` is traffic it brings about."""
+        rate, instances = _difference(decision)
+        if not rate.micros and not instances and not pledge.micros:
+            return self
+        touched = {scope: self.of(scope).plus(rate, instances, pledge) for scope in scopes_of(decision)}
+        return replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
+
+    def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "Standing":
+        """Return this with so much more committed."""
+        return replace(self, rate=self.rate + rate, instances=self.instances + instances, pledged=self.pledged + pledge)
+
+
+NOTHING = Standing(money.FREE, money.ZERO, money.ZERO, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What one lease or doubt adds."""
+
+    scopes: tuple[Scope, ...]
+    rate: UsdPerHour
+    owed: Usd
+    instances: int
+    pledged: Usd = money.ZERO
+
+
+def standing(fleet: Fleet) -> Standing:
+    """Return what the fleet has committed, leases and doubt together."""
+    pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
+    return reckon(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
+
+
+def reckon(
+    leases: Iterable[Lease],
+    intents: Iterable[Intent],
+    spend: Spend,
+    spend_of: Mapping[Scope, Spend],
+    now: datetime,
+    pledges: Mapping[str, Usd] | None = None,
+) -> Standing:
+    """Return what is committed at `now` from leases, open intents and what the ledger counted."""
+    held = {lease.lease_id: lease for lease in leases if lease.is_open}
+    doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
+    items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in held.values()]
+    items += [_of_doubt(intent, held.get(intent.lease_id), now) for intent in doubts]
+    named = {*spend_of, *(scope for item in items for scope in item.scopes)}
+    parts = {
+        scope: _sum([item for item in items if scope in item.scopes], spend_of.get(scope, Spend())) for scope in named
+    }
+    whole = _sum(items, spend)
+    return replace(whole, parts={scope: part for scope, part in parts.items() if part != NOTHING})
+
+
+def scopes_of(decision: Decision) -> tuple[Scope, ...]:
+    """Return the market and the workload a decision is about; none for a hold."""
+    if isinstance(decision, Rent):
+        return budget.of_market(decision.offer.market), budget.of_workload(decision.slot.workload)
+    return _scopes(decision.lease) if isinstance(decision, Rebid | Resume | Pause) else ()
+
+
+def _scopes(held: Lease) -> tuple[Scope, ...]:
+    return budget.of_market(held.market), budget.of_workload(held.slot.workload)
+
+
+def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
+    """Return by how much a decision changes the committed rate and the number of instances."""
+    if isinstance(decision, Rent):
+        return decision.rate, 1
+    if isinstance(decision, Rebid):
+        return decision.bid - decision.lease.gpu_rate, 0
+    if isinstance(decision, Resume):
+        return decision.lease.gpu_rate if decision.lease.paused_by_us else money.FREE, 0
+    if isinstance(decision, Pause):
+        return decision.lease.disk_rate - decision.lease.committed_rate, 0
+    return money.FREE, 0
+
+
+def _of_lease(held: Lease, now: datetime, pledged: Usd) -> _Item:
+    return _Item(_scopes(held), held.committed_rate, meter.outstanding([held], now), 1, pledged)
+
+
+def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
+    """Return what a doubted order may cost beyond what its lease is committed to already."""
+    seconds = max(0.0, (now - (intent.sent_at or intent.recorded_at)).total_seconds())
+    if held is None:
+        rate = intent.rate if not intent.lease_id else money.FREE
+    else:
+        rate = max(money.FREE, intent.rate - held.committed_rate)
+    scopes = budget.of_market(intent.market), budget.of_workload(intent.slot.workload)
+    return _Item(scopes, rate, rate.over(seconds), 0 if intent.lease_id else 1)
+
+
+def _pledge(fleet: Fleet, held: Lease) -> Usd:
+    """Return what is still to come in of a start: the image and the checkpoint, at the market's price per gigabyte."""
+    view, work = fleet.markets.get(held.market), fleet.workload(held.slot.workload)
+    row = view.instance(held.instance_id) if view is not None else None
+    if row is None or work is None or held.has_run:
+        return money.ZERO
+    left = max(0.0, work.image_gb + work.checkpoint.size_gb - held.traffic_down_gb)
+    return Usd(round(left * row.traffic_down_micros_per_gb))
+
+
+def _sum(items: list[_Item], spend: Spend) -> Standing:
+    owed = money.total(item.owed for item in items)
+    return Standing(
+        rate=money.total_rate(item.rate for item in items),
+        today=spend.today + owed,
+        month=spend.month + owed,
+        instances=sum(item.instances for item in items),
+        total=spend.total + owed,
+        pledged=money.total(item.pledged for item in items),
+    )

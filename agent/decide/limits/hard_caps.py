@@ -1,0 +1,105 @@
+"""Rule 12: what a hard cap ends, healthy or not: pause first, least important first, release by priority after.
+
+Invariants:
+1. Over a cap of a day, a month or altogether everything that runs or may start in its scope is paused, and so is a
+   market whose credit is at its floor; under a rate's cap only as much as needed.
+2. What is paused already and still bills a disk is released under a spent budget, unless the disk may hold the only
+   checkpoint (rule 11).
+3. What matters least goes first; among equals the dearest.
+"""
+
+from collections.abc import Iterator
+
+from agent.decide import slots
+from agent.decide.limits import limits
+from agent.decide.moves.recovery import may_leave
+from agent.decide.operators import operator_holds
+from agent.domain import money
+from agent.domain.budget import EVERYTHING, Kind, Scope
+from agent.domain.decision import Pause, Reason, Release
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Bills, Lease, LeaseState
+
+
+def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
+    """Yield what the caps end, in the order in which it goes; a lease may be named for more than one reason."""
+    paused: set[str] = set()
+    for scope, spent in _spent(fleet, standing, caps):
+        for order in _of_budget(fleet, scope, spent):
+            if isinstance(order, Pause):
+                paused.add(order.lease.lease_id)
+            yield order
+    # The narrowest first: what a workload's own rate pauses is no burden on the fleet's any more.
+    for scope in reversed(caps.scopes()):
+        cap = caps.hard(scope).per_hour
+        if cap is not None:
+            for order in _of_rate(fleet, scope, cap, paused):
+                paused.add(order.lease.lease_id)
+                yield order
+
+
+def _spent(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[Scope, limits.Strike]]:
+    for scope in caps.scopes():
+        spent = limits.over_budget(standing, caps, scope)
+        if spent is not None:
+            yield scope, spent
+    for name in sorted(fleet.markets):
+        empty = limits.under_credit_floor(fleet.markets[name], caps)
+        if empty is not None:
+            yield Scope(Kind.MARKET, name), empty
+
+
+def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pause | Release]:
+    reason = Reason("over_budget", spent.sentence, limit=spent.limit)
+    held = _least_first(fleet, scope)
+    yield from (Pause(lease, reason) for lease in held if _may_bill_gpu(lease))
+    for lease in held:
+        work = fleet.workload(lease.slot.workload)
+        if _is_kept_by_us(lease) and work is not None and may_leave(lease, work):
+            sentence = f"{spent.sentence}; its disk bills on and holds nothing that is not elsewhere"
+            yield Release(lease, Reason("over_budget", sentence, limit=spent.limit))
+
+
+def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]) -> Iterator[Pause]:
+    """Pause until what open leases may cost an hour is within the cap; doubt only forbids what would pay more."""
+    rate = money.total_rate(
+        lease.disk_rate if lease.lease_id in paused else lease.committed_rate
+        for lease in fleet.leases
+        if _is_within(lease, scope)
+    )
+    whose = f"the {scope}" if scope.name else "the fleet"
+    for lease in _least_first(fleet, scope):
+        if rate <= cap:
+            return
+        if _may_bill_gpu(lease) and lease.lease_id not in paused:
+            sentence = f"{whose} may cost {rate}, above the cap of {cap}; what matters least is paused first"
+            yield Pause(lease, Reason("over_rate", sentence, limit=f"{scope.prefix}per_hour"))
+            rate = rate - lease.gpu_rate
+
+
+def _is_within(held: Lease, scope: Scope) -> bool:
+    if scope == EVERYTHING:
+        return True
+    return scope.name == (held.market if scope.kind is Kind.MARKET else held.slot.workload)
+
+
+def _is_kept_by_us(lease: Lease) -> bool:
+    return lease.paused_by_us and operator_holds.is_down(lease) and not lease.is_held
+
+
+def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
+    held = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
+    within = [lease for lease in held if _is_within(lease, scope)]
+    return sorted(within, key=lambda lease: (_priority(fleet, lease), -lease.gpu_rate.micros))
+
+
+def _priority(fleet: Fleet, lease: Lease) -> float:
+    """Return how much a lease matters; one that no workload asks for, or that waits for a person, matters least."""
+    work = fleet.workload(lease.slot.workload)
+    return float("-inf") if work is None or lease.is_held else float(work.priority)
+
+
+def _may_bill_gpu(lease: Lease) -> bool:
+    if lease.bills is Bills.GPU_AND_DISK and lease.state is not LeaseState.MISSING:
+        return True
+    return lease.state in {LeaseState.RUNNING, LeaseState.STARTING, LeaseState.EXITED} or slots.may_start(lease)

@@ -1,0 +1,220 @@
+"""Vetoes that outrank strategies: a view too old, the wrong clock, price, rate, budget, count; each gives its reason.
+
+Invariants:
+1. A limit only ever strikes what may raise spend; release and pause always pass.
+2. Money is set aside before it is spent: everything committed must fit every budget until the reserve's horizon.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from agent.decide.limits import committed_spend as standings
+from agent.decide.limits.committed_spend import Standing, standing
+from agent.domain import budget, money
+from agent.domain.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Thresholds, Window
+from agent.domain.decision import Decision, Rebid, Rent, Resume, raises_spend
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.workload import Workload
+
+__all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
+
+MOST_SKEW_SECONDS = 60.0
+"""A wall clock further off the market's own misplaces budget days and evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may never be exceeded, whatever a strategy proposes; None means no limit of that kind.
+
+    `soft` are the thresholds of everything at which a person is told. `budgets` are those of single markets and
+    workloads. `reserve` is how far ahead money is set aside: what is rented, raised or started must fit every budget
+    for so long. `min_credit` is what each market's account keeps, `min_credit_of` where one has another floor.
+    """
+
+    per_instance_hour: UsdPerHour | None = None
+    per_hour: UsdPerHour | None = None
+    per_day: Usd | None = None
+    per_month: Usd | None = None
+    instances: int | None = None
+    total: Usd | None = None
+    soft: Thresholds = Thresholds()
+    budgets: Mapping[Scope, Budget] = field(default_factory=dict)
+    reserve: timedelta = timedelta()
+    min_credit: Usd | None = None
+    min_credit_of: Mapping[str, Usd] = field(default_factory=dict)
+
+    def scopes(self) -> tuple[Scope, ...]:
+        """Return every scope that has a budget: everything first, then markets, then workloads, by name."""
+        named = sorted(self.budgets, key=lambda scope: (scope.kind.value, scope.name))
+        return EVERYTHING, *named
+
+    def hard(self, scope: Scope) -> Thresholds:
+        """Return what stops a scope."""
+        if scope == EVERYTHING:
+            return Thresholds(self.per_hour, self.per_day, self.per_month, self.total)
+        return self.budgets.get(scope, Budget()).hard
+
+    def told(self, scope: Scope) -> Thresholds:
+        """Return what a person is told of."""
+        if scope == EVERYTHING:
+            return self.soft
+        return self.budgets.get(scope, Budget()).soft
+
+    def credit_floor(self, market: str) -> Usd | None:
+        """Return what the account of a market keeps, None where no floor is set."""
+        return self.min_credit_of.get(market, self.min_credit)
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """Why a decision may not be carried out now."""
+
+    limit: str
+    sentence: str
+
+
+def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHING) -> Strike | None:
+    """Return the budget of a scope that is used up, if any: then what runs of it is paused too."""
+    part, hard = now_standing.of(scope), limits.hard(scope)
+    for window in SUMS:
+        cap, spent = hard.amount(window), part.spent(window)
+        if cap is not None and spent >= cap:
+            sentence = f"{_whose(scope, window)} {spent} has reached the cap of {cap}"
+            return Strike(scope.prefix + window.value, sentence)
+    return None
+
+
+def under_credit_floor(view: MarketView, limits: Limits) -> Strike | None:
+    """Return that a market's account is at its floor, if it is: others may share it, and an empty one stops all."""
+    floor = limits.credit_floor(view.market)
+    if floor is None or view.credit is None or view.credit > floor:
+        return None
+    return Strike(
+        "credit_floor", f"the credit of {view.market} is {view.credit}, and {floor} of it are kept: top it up"
+    )
+
+
+def _whose(scope: Scope, window: Window) -> str:
+    """Return the subject of a sentence about what was spent."""
+    span = {Window.DAY: "today's", Window.MONTH: "this month's"}.get(window, "the whole")
+    return f"{span} committed spend" + (f" of {scope}" if scope.name else "")
+
+
+def strike(
+    decision: Decision, fleet: Fleet, now_standing: Standing, limits: Limits, faulty: Iterable[str]
+) -> Strike | None:
+    """Return the first limit that forbids `decision`, or None."""
+    if not raises_spend(decision):
+        return None
+    view = fleet.markets.get(_market_of(decision))
+    found = _of_view(view, decision, faulty) or (under_credit_floor(view, limits) if view is not None else None)
+    if found is not None:
+        return found
+    pledge = pledged(decision, fleet.workload(decision.slot.workload)) if isinstance(decision, Rent) else money.ZERO
+    after = now_standing.after(decision, pledge)
+    scopes = (EVERYTHING, *standings.scopes_of(decision))
+    spent = (over_budget(now_standing, limits, scope) for scope in scopes)
+    found = next((each for each in spent if each is not None), None) or _of_price(decision, limits)
+    rates = (_of_rate(after, limits, scope) for scope in scopes)
+    found = found or next((each for each in rates if each is not None), None)
+    return found or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
+
+
+def pledged(decision: Rent, work: Workload | None) -> Usd:
+    """Return what a rent brings in at once: the image and the checkpoint, at the offer's price per gigabyte."""
+    if work is None:
+        return money.ZERO
+    return Usd(round((work.image_gb + work.checkpoint.size_gb) * decision.offer.traffic_down_micros_per_gb))
+
+
+def _market_of(decision: Decision) -> str:
+    if isinstance(decision, Rent):
+        return decision.offer.market
+    return decision.lease.market if isinstance(decision, Rebid | Resume) else ""
+
+
+def unpaid(view: MarketView) -> Strike | None:
+    """Return why nothing may be paid for at a market until a person changes something, or None."""
+    if view.no_spend_because:
+        return Strike("no_spend", view.no_spend_because)
+    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
+        return Strike("clock_skew", f"our clock is {view.clock_skew_seconds:+.0f} s off the market's: set the clock")
+    return None
+
+
+def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str]) -> Strike | None:
+    if view is None or view.listings == 0:
+        return Strike("no_listing", "no complete listing has been read since the start")
+    if not view.is_fresh:
+        return Strike("stale_view", "the market's listing could not be read in this cycle")
+    if isinstance(decision, Rent) and view.market in faulty:
+        return Strike("market_fault", "several leases vanished at once: nothing is replaced until the listing is whole")
+    barred = unpaid(view)
+    if barred is not None:
+        return barred
+    if view.credit is not None and view.credit.micros <= 0:
+        return Strike("no_credit", f"the account's credit is {view.credit}: top it up")
+    return None
+
+
+def _of_price(decision: Decision, limits: Limits) -> Strike | None:
+    price, cap = _price(decision), limits.per_instance_hour
+    if cap is None or price <= cap:
+        return None
+    return Strike("per_instance_hour", f"{price} is above the cap of {cap} per instance")
+
+
+def _of_rate(after: Standing, limits: Limits, scope: Scope) -> Strike | None:
+    cap, rate = limits.hard(scope).per_hour, after.of(scope).rate
+    if cap is None or rate <= cap:
+        return None
+    whose = f"the {scope}" if scope.name else "the fleet"
+    return Strike(scope.prefix + Window.HOUR.value, f"{whose} would cost {rate}, above the cap of {cap}")
+
+
+def _of_count(before: Standing, after: Standing, limits: Limits) -> Strike | None:
+    if limits.instances is None or after.instances <= max(limits.instances, before.instances):
+        return None
+    return Strike("instances", f"{before.instances} instances are held, and {limits.instances} are allowed")
+
+
+def _of_reserve(
+    fleet: Fleet, view: MarketView | None, after: Standing, limits: Limits, scopes: Iterable[Scope]
+) -> Strike | None:
+    """Return the budget that could not pay for everything committed until the reserve's horizon, if any."""
+    for scope in scopes:
+        part, hard = after.of(scope), limits.hard(scope)
+        for window in SUMS:
+            cap, held = hard.amount(window), ahead(part, window, fleet, limits)
+            if cap is not None and limits.reserve and part.spent(window) + held > cap:
+                sentence = f"{_whose(scope, window)} {part.spent(window)} and {held} held for what is committed"
+                return Strike(scope.prefix + window.value, f"{sentence} would pass the cap of {cap}")
+    return None if view is None else _of_credit(view, after, limits)
+
+
+def ahead(part: Standing, window: Window, fleet: Fleet, limits: Limits) -> Usd:
+    """Return what the committed may cost within the reserve's horizon and the window, traffic under way included."""
+    end = budget.end(window, fleet.now)
+    left = limits.reserve if end is None else min(limits.reserve, end - fleet.now)
+    return part.rate.over(left.total_seconds()) + part.pledged
+
+
+def _of_credit(view: MarketView, after: Standing, limits: Limits) -> Strike | None:
+    floor, part = limits.credit_floor(view.market), after.of(Scope(Kind.MARKET, view.market))
+    if floor is None or view.credit is None:
+        return None
+    held = part.rate.over(limits.reserve.total_seconds()) + part.pledged
+    if view.credit - held >= floor:
+        return None
+    sentence = f"the credit of {view.market} is {view.credit}; {held} held for what is committed would leave less than"
+    return Strike("credit_floor", f"{sentence} the {floor} that are kept: top it up")
+
+
+def _price(decision: Decision) -> UsdPerHour:
+    if isinstance(decision, Rent):
+        return decision.rate
+    if isinstance(decision, Rebid):
+        return decision.bid + decision.lease.disk_rate
+    return decision.lease.gpu_rate + decision.lease.disk_rate if isinstance(decision, Resume) else money.FREE

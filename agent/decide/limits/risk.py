@@ -1,0 +1,160 @@
+"""Where a budget and a deadline collide: said before it happens, while a cap can still be raised.
+
+The cap always wins. What is looked at is the worst case: that no interruptible capacity comes any more and the rest of
+the work is done on demand from now on.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.limits import limits
+from agent.decide.pricing import match
+from agent.decide.reconcile.facts import Alert
+from agent.domain import budget, money
+from agent.domain.budget import Kind, Scope, Window
+from agent.domain.fleet import Fleet
+from agent.domain.lease import LeaseState
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+
+CODE = "deadline_at_risk"
+START_HOURS = 20 / 60
+"""What a start on demand is reckoned to take while too few are known. Assumed."""
+_HOUR = timedelta(hours=1)
+Risks = Mapping[str, tuple[Alert, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """Finishing on demand from now: hours it takes, hours there are, dollars an hour, disk included, and where."""
+
+    hours: float
+    left: float
+    rate: money.UsdPerHour
+    market: str
+
+
+def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
+    """Return what endangers each deadline; what was found before stands while no on-demand price is known."""
+    found: dict[str, tuple[Alert, ...]] = {}
+    for work in fleet.workloads:
+        task = tasks.of(fleet, work)
+        if task is None or task.todo <= 0:
+            continue
+        asks = [row for row in _fitting(fleet, work) if row.ask is not None]
+        if asks:
+            found[work.name] = tuple(_endangered(fleet, work, task, asks, caps))
+        elif work.name in before:
+            found[work.name] = before[work.name]
+    return found
+
+
+def _fitting(fleet: Fleet, work: Workload) -> Iterator[Offer]:
+    fits = match.fitting(work, fleet.now)
+    for name, view in fleet.markets.items():
+        if work.may_use(name):
+            yield from (row for row in view.offers if fits(row))
+
+
+def _endangered(
+    fleet: Fleet, work: Workload, task: tasks.Task, asks: list[Offer], caps: limits.Limits
+) -> Iterator[Alert]:
+    within = [row for row in asks if _rate(row, work) <= work.max_price]
+    if not within:
+        least = min(_rate(row, work) for row in asks)
+        yield _alert(work, task, "max_price", f"on-demand costs {least} at least and max_price is {work.max_price}")
+        return
+    worst = _worst(fleet, work, task, min(within, key=lambda row: _per_work(row, work, task)))
+    if worst.hours > worst.left:
+        yield _alert(work, task, "time", f"on-demand takes {worst.hours:.1f} h and {worst.left:.1f} h are left")
+    yield from _over_budgets(fleet, work, task, worst, caps)
+    yield from _over_credit(fleet, work, task, worst, caps)
+
+
+def _worst(fleet: Fleet, work: Workload, task: tasks.Task, row: Offer) -> Worst:
+    held = [lease for place in work.places for lease in fleet.leases_of(place)]
+    runs = [each for each in held if each.tenure is Tenure.ON_DEMAND and each.state is LeaseState.RUNNING]
+    if runs:
+        return Worst(
+            task.todo / task.of_lease(runs[0]), task.left, runs[0].gpu_rate + runs[0].disk_rate, runs[0].market
+        )
+    speed = task.speed(row.gpu, row.dlperf)
+    start = max(task.start_hours, START_HOURS)
+    return Worst(
+        start + tasks.restart_hours(work, task, speed) + task.todo / speed, task.left, _rate(row, work), row.market
+    )
+
+
+def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
+    """Yield the budgets, of everything, of the market and of the workload, that leave too little."""
+    if caps.per_instance_hour is not None and worst.rate > caps.per_instance_hour:
+        yield _alert(work, task, "per_instance_hour", f"on-demand costs {worst.rate}, above {caps.per_instance_hour}")
+    whole = limits.standing(fleet)
+    for scope in (budget.EVERYTHING, budget.of_market(worst.market), budget.of_workload(work.name)):
+        hard, standing = caps.hard(scope), whole.of(scope)
+        others = max(standing.rate - _own(fleet, work, scope), money.FREE)
+        if hard.per_hour is not None and others + worst.rate > hard.per_hour:
+            sentence = f"on-demand costs {worst.rate}, others {others}, and {hard.per_hour} are allowed"
+            yield _alert(work, task, f"{scope.prefix}per_hour", sentence)
+        for window in budget.SUMS:
+            cap = hard.amount(window)
+            if cap is None:
+                continue
+            rate = (worst.rate + others).dollars
+            hours = _affordable(fleet.now, task.deadline.by, rate, cap, standing.spent(window), window)
+            if hours < min(worst.hours, worst.left):
+                sentence = f"{_told(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
+                yield _alert(work, task, f"{scope.prefix}{window.value}", sentence)
+
+
+def _over_credit(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
+    view = fleet.markets[worst.market]
+    if view.credit is None:
+        return
+    room = view.credit - (caps.credit_floor(worst.market) or money.ZERO)
+    if room < _cost(worst):
+        yield _alert(work, task, "credit", f"{_told(worst)}, and the credit of {worst.market} leaves {room}")
+
+
+def _told(worst: Worst) -> str:
+    return f"finishing on demand takes {worst.hours:.1f} h and {_cost(worst)}"
+
+
+def _cost(worst: Worst) -> money.Usd:
+    return worst.rate.over(worst.hours * 3600)
+
+
+def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spent: money.Usd, window: Window) -> float:
+    """Return the hours until then that a cap pays for; one of a day or month is full again with each."""
+    hours, at, room = 0.0, now, max((cap - spent).dollars, 0.0)
+    while at < until:
+        end = min(budget.end(window, at) or until, until)
+        hours += min((end - at) / _HOUR, room / rate if rate else (end - at) / _HOUR)
+        at, room = end, cap.dollars
+    return hours
+
+
+def _own(fleet: Fleet, work: Workload, scope: Scope) -> money.UsdPerHour:
+    mine = (held for held in fleet.leases if held.slot.workload == work.name)
+    if scope.kind is Kind.MARKET:
+        mine = (held for held in mine if held.market == scope.name)
+    return money.total_rate(held.committed_rate for held in mine)
+
+
+def _rate(row: Offer, work: Workload) -> money.UsdPerHour:
+    return (row.ask or money.FREE) + row.disk_rate(work.disk_gb)
+
+
+def _per_work(row: Offer, work: Workload, task: tasks.Task) -> float:
+    return _rate(row, work).dollars / task.speed(row.gpu, row.dlperf)
+
+
+def _alert(work: Workload, task: tasks.Task, cap: str, why: str) -> Alert:
+    by = f"{task.deadline.by:%Y-%m-%d %H:%M} UTC"
+    what = "cannot be met" if cap == "time" else f"is at risk by {cap}"
+    mend = "ask for less or later" if cap == "time" else "raise it, or expect the work to be late: the cap wins"
+    sentence = f"the deadline of {work.name}, {task.todo:.1f} h of work by {by}, {what}: {why}; {mend}"
+    return Alert(CODE, f"{work.name}/{cap}", sentence)

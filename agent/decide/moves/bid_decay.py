@@ -1,0 +1,29 @@
+"""A lease that runs: held as it is, or its bid lowered again when it was raised and nobody has come since."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide.pricing import bidding
+from agent.decide.strategy import Proposal, SlotView
+from agent.domain.decision import Reason
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease, LeaseState
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Down to the floor and `headroom` of it, by this share of the way each time, when calm for `after`."""
+
+    headroom: float
+    step: float
+    after: timedelta
+
+
+def lower(slot: SlotView, held: Lease, numbers: Numbers, now: datetime) -> Proposal:
+    """Hold, or lower a bid that was raised: a premium is paid every hour, a rival seldom stays."""
+    bid = bidding.lowered(held, numbers.headroom, numbers.step)
+    calm_since = max(held.state_since, held.bid_since or held.state_since)
+    if bid is None or held.state is not LeaseState.RUNNING or now - calm_since < numbers.after:
+        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
+    reason = Reason("lower_bid", f"calm for {numbers.after}; lower the bid from {held.gpu_rate} to {bid}")
+    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)

@@ -1,0 +1,46 @@
+"""Break before make: a move that must be made, where the budget forbids two leases at once, begins with the release.
+
+Invariants:
+1. Only a lease that is lost soon anyway, or that a new file tells to leave, is released before another one runs.
+2. It is released only when without it no limit forbids the rent, and its disk may be left.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.decide.limits import limits
+from agent.decide.moves import recovery
+from agent.decide.operators import reload
+from agent.decide.strategy import Proposal
+from agent.domain.decision import Decision, Hold, Reason, Release, Rent
+from agent.domain.fleet import Fleet
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Workload
+
+LAST_MINUTES = timedelta(minutes=10)
+"""A lease whose host leaves the market is held on to until so long before: what runs is worth more than what may."""
+
+
+def instead(
+    struck: Decision, wanted: Proposal, rent: Decision, work: Workload, fleet: Fleet, caps: limits.Limits
+) -> Decision:
+    """Return the release that makes room for a rent that a limit struck, or what was decided."""
+    if not isinstance(struck, Hold) or not struck.reason.limit or not isinstance(rent, Rent):
+        return struck
+    pair = fleet.leases_of(wanted.slot)
+    held = pair[0] if len(pair) == 1 else None
+    if held is None or wanted.kind is not IntentKind.RENT or not _must_go(held, work, fleet):
+        return struck
+    without = replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
+    if limits.strike(rent, without, limits.standing(without), caps, ()) is not None:
+        return struck
+    sentence = f"no room for two at once ({struck.reason.limit}): it is left first, then {rent.reason.sentence}"
+    return Release(held, Reason("moved", sentence, struck.reason.options))
+
+
+def _must_go(held: Lease, work: Workload, fleet: Fleet) -> bool:
+    if held.state is not LeaseState.RUNNING or not recovery.may_leave(held, work):
+        return False
+    is_last = held.ends_at is not None and held.ends_at - fleet.now < LAST_MINUTES
+    return is_last or reload.moves(held, work)

@@ -1,0 +1,62 @@
+"""How often a workload should make a checkpoint, from the hazard of its own lease.
+
+What is lost and what is spent on writing are least, over a stay, at Daly's interval for the mean rate of losses; as the
+hazard of interruptible capacity falls with age, so that of an age is Young's for the hazard at that age: shorter while
+a lease is young, longer once it has lasted. Money changes nothing: every hour of a lease costs the same.
+"""
+
+from collections.abc import Iterator
+
+from agent.decide.deadline import hazards
+from agent.decide.estimate import checkpoints
+from agent.decide.pricing import host_record, useful_hour
+from agent.domain.decision import Advice
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.domain.workload import CheckpointPlace, Workload
+
+SECONDS = "GPUBID_CHECKPOINT_SECONDS"
+BY_AGE = "GPUBID_CHECKPOINT_BY_AGE"
+MOST_HOURS = 24.0
+RELIABILITY = 0.95
+"""Of a host whose offer is not seen any more. Assumed."""
+
+
+def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
+    """Return how often to write at so many losses an hour; None where nothing is kept, or how long it takes unknown."""
+    takes = work.checkpoint.takes
+    if takes is None or not takes or hazard <= 0 or work.checkpoint.place is CheckpointPlace.NONE:
+        return None
+    write = takes.total_seconds() / 3600
+    return Advice(_seconds(checkpoints.daly(write, 1 / hazard), write), tuple(_by_age(write, tenure, hazard)), hazard)
+
+
+def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
+    """Return how often what runs on a lease should write."""
+    record = host_record.pooled(fleet.hosts, fleet.now).get(held.host)
+    view = fleet.markets.get(held.market)
+    offers = view.offers_on(held.host_id) if view is not None else ()
+    own = useful_hour.host_hazard(offers[0].reliability if offers else RELIABILITY, record)
+    if held.tenure is not Tenure.INTERRUPTIBLE:
+        return advice(work, held.tenure, own)
+    rate = host_record.market_hazard(fleet.hosts.values(), fleet.now)
+    return advice(work, held.tenure, own + useful_hour.contested_hazard(record, rate))
+
+
+def environment(given: Advice | None) -> tuple[tuple[str, str], ...]:
+    """Return what a container is told: seconds, and "AGE:SECONDS" for each age in seconds from which on they hold."""
+    if given is None:
+        return ()
+    by_age = " ".join(f"{age}:{interval}" for age, interval in given.by_age)
+    return ((SECONDS, str(given.interval)), (BY_AGE, by_age))
+
+
+def _by_age(write: float, tenure: Tenure, hazard: float) -> Iterator[tuple[int, int]]:
+    shapes = hazards.SHIPPED.shape if tenure is Tenure.INTERRUPTIBLE else ((0.0, 1.0),)
+    for age, times in shapes:
+        yield round(age * 3600), _seconds(checkpoints.young(write, 1 / (hazard * times)), write)
+
+
+def _seconds(hours: float, write: float) -> int:
+    return max(round(min(max(hours, write), MOST_HOURS) * 3600), 1)

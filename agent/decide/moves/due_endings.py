@@ -1,0 +1,64 @@
+"""What ends whatever a strategy thinks: the unfinished and the failed, what a person stopped, what a hard cap ends.
+
+Invariants:
+1. One order a lease; nothing is ordered of a lease that is not proven ours (rule 18).
+2. A lease whose label is not ours any more is ended by a person or a hard cap alone.
+"""
+
+from collections.abc import Iterator
+
+from agent.decide import slots
+from agent.decide.limits import hard_caps, limits
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import ownership
+from agent.domain.decision import Pause, Release
+from agent.domain.fleet import Fleet
+
+
+def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
+    """Return all that is due, one order a lease, in the order in which it goes."""
+    found: dict[str, Pause | Release] = {}
+    for order in _all(fleet, standing, caps):
+        if may_go(order):
+            found.setdefault(order.lease.lease_id, order)
+    return list(found.values())
+
+
+def may_go(order: Pause | Release) -> bool:
+    """Return whether an order may be written to its lease: it is ours, or a person or a cap ends it."""
+    return not ownership.why_untouched(order.lease, is_ordered=_is_of_person(order) or _is_of_cap(order))
+
+
+def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
+    """Return what goes on although nothing else may be written: a person's kill and release, a hard cap's pauses."""
+    found: dict[str, Pause | Release] = {}
+    for order in _all(fleet, standing, caps):
+        is_due = _is_of_person(order) or (isinstance(order, Pause) and _is_of_cap(order))
+        if is_due and order.lease.is_proven:
+            found.setdefault(order.lease.lease_id, order)
+    return list(found.values())
+
+
+def _all(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
+    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
+    yield from slots.releases(fleet)
+    yield from kill_hold.orders(fleet)
+    yield from operator_holds.orders(fleet, cooling)
+    yield from hard_caps.endings(fleet, standing, caps)
+
+
+def _is_of_person(order: Pause | Release) -> bool:
+    return _code(order) in {
+        "ordered",
+        *(operator_holds.PAST[verb] for verb in (operator_holds.PAUSE, operator_holds.DONE, operator_holds.KILL)),
+    }
+
+
+def _is_of_cap(order: Pause | Release) -> bool:
+    return _code(order) in {"over_budget", "over_rate"}
+
+
+def _code(order: Pause | Release) -> str:
+    """Return why a lease ends: of a release that is sent again, why it was sent first."""
+    return order.lease.end_reason if order.reason.code == slots.RELEASE_AGAIN else order.reason.code

@@ -1,0 +1,372 @@
+"""After an interruption: resume, raise the bid, wait, or move; each way priced in dollars over one horizon.
+
+A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful: a share of
+the workload's own `max_price`, the most that the operator would pay for an hour. The choice is made again each cycle.
+
+Invariants:
+1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, and its work is priced.
+2. A move first cancels whatever could start the old lease again.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide.pricing import bidding, useful_hour
+from agent.decide.pricing.offer_terms import speed
+from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.decision import Option, Reason, Term
+from agent.domain.host import is_pool
+from agent.domain.intent import IntentKind
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import CheckpointPlace, Workload
+
+HORIZON_HOURS = 2.0
+"""How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
+
+MOST_RUNS = 24
+"""On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
+an image. The last is on demand, which nobody takes away. Half as many left whole afternoons empty in bidding wars."""
+LEAVE_BEFORE = timedelta(hours=1)
+"""A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
+
+EARLY_RESUME = timedelta(minutes=8, seconds=6)
+EARLY_RESUME_PER_HOUR = 1.54
+"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes);
+read as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
+LATE_RESUME_PER_HOUR = 0.05
+"""After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
+NEVER_STARTED_RESUME_PER_HOUR = 0.62
+"""Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
+TROUBLE_HOURS = 10 / 60
+"""How long a further interruption idles a slot: seeing it, choosing, and loading elsewhere. Assumed."""
+RAISE_SUCCESS = 0.8
+"""Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
+FALLBACK_MBPS = 200.0
+"""How fast the image is reckoned to load elsewhere when a raise has failed."""
+RAISE_PATIENCE = timedelta(minutes=2)
+"""How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
+minute are usual."""
+COOL_OFF = timedelta(minutes=10)
+"""A container that ended, or a stop by somebody else's hand, is not started again sooner."""
+
+_HOUR = timedelta(hours=1)
+
+OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN})
+NOT_OF_THE_MARKET = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP, Cause.OUT_OF_CREDIT})
+BEYOND_BIDS = frozenset({Cause.DISPLACED, Cause.HOST_OFFLINE, Cause.HOST_GONE, Cause.CONTRACT_END})
+"""A higher bid wins nothing back here: on-demand outranks every bid, and a host that is away takes none."""
+OWN_HANDS = {
+    Cause.CONTAINER_EXIT: "its container ended",
+    Cause.EXTERNAL_STOP: "a person or the work itself stopped it",
+}
+NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a strategy tunes of a recovery: see its own Params."""
+
+    ceiling: UsdPerHour
+    raise_headroom: float
+    least_gain: float
+    may_move: bool
+    may_raise: bool
+    worth: UsdPerHour
+    """What an hour of the slot's work is worth: doing without it for an hour costs so much."""
+    fastest: float = 0.0
+    """DLPerf by which hours are worth what they do; 0 counts an hour on the lost lease's card as a whole one."""
+    rivals: Rivals = ASSUMED
+    """The law by which a higher bid is lost less often."""
+
+
+def recover(
+    slot: SlotView,
+    work: Workload,
+    elsewhere: Sequence[Candidate],
+    market_loss_rate: float,
+    numbers: Numbers,
+    now: datetime,
+) -> Proposal:
+    """Return the cheapest way out for a slot whose lease is paused or offline.
+
+    `elsewhere` are the best offers on other hosts, one a tenure; `market_loss_rate` is what the lease's own host is
+    lost at. Doing nothing wins unless another way is cheaper by `least_gain` of it.
+    """
+    held = slot.lease
+    if held is None or slot.down is None:
+        raise ValueError("recover needs a slot whose lease is down")
+    left = cooling_off(slot, now)
+    if left is not None:
+        return left
+    if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
+        return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
+    ways = [_stay(slot, held, work, numbers, now)]
+    ways += _raise(slot, held, work, market_loss_rate, numbers)
+    for best in elsewhere:
+        ways += _move(slot, held, work, best, numbers)
+    ways += _let_go(slot, held, work, numbers)
+    return _cheapest(ways, numbers.least_gain, _why_it_stays(held, work) if numbers.may_move else "")
+
+
+def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
+    """Return that what a person or the work itself ended is left so for a while; None where it may be started again."""
+    held = slot.lease
+    if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
+        return None
+    if now - slot.down.since >= COOL_OFF:
+        return None
+    sentence = (
+        f"{OWN_HANDS[held.interrupted_by]}: it is left so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
+        f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
+    )
+    return _hold(slot, "cool_off", sentence)
+
+
+def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it_stays: str) -> Proposal:
+    rest, cheapest = ways[0], min(ways, key=lambda way: way[0].dollars)
+    gain = rest[0].dollars - cheapest[0].dollars
+    chosen = cheapest if gain > least_gain * rest[0].dollars else rest
+    options = tuple(option for option, _ in ways)
+    others = ", ".join(f"{option.name} ${option.dollars:.3f}" for option, _ in ways if option is not chosen[0])
+    proposal = chosen[1]
+    sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {HORIZON_HOURS:g} h"
+    sentence += f" against {others}" if others else ""
+    sentence += why_it_stays
+    return Proposal(
+        slot=proposal.slot,
+        kind=proposal.kind,
+        reason=Reason(proposal.reason.code, sentence, options),
+        candidate=proposal.candidate,
+        lease=proposal.lease,
+        bid=proposal.bid,
+    )
+
+
+def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: datetime) -> tuple[Option, Proposal]:
+    """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
+    idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
+    # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
+    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
+        start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
+        option = _over_horizon("resume", work, numbers, held.gpu_rate, held.disk_rate, own, start, 0.0)
+        reason = Reason("resume", "start it again where it stands")
+        return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
+    option = _over_horizon("wait", work, numbers, held.gpu_rate, held.disk_rate, own, idle, 0.0)
+    return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
+
+
+def _is_stopped_pod(held: Lease) -> bool:
+    """Tell whether it waits in a pool for a start; one whose host is silent was not stopped and goes on."""
+    return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
+
+
+def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:
+    """The way of paying nothing: a disk that nothing needs any more bills on for a resumption that hardly comes.
+
+    The slot is reckoned idle over the whole horizon, although an offer may come: what is let go must be worth it alone.
+    """
+    is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
+    if not numbers.may_move or not is_lost or not may_leave(held, work):
+        return []
+    worth = numbers.worth.dollars * HORIZON_HOURS
+    option = Option("let_go", worth, (Term("worth of the other hours", worth, "$"),))
+    reason = Reason("not_needed", f"let go of host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
+    return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
+
+
+def _why_it_stays(held: Lease, work: Workload) -> str:
+    """Say that rule 11 forbids to leave a lease, and what would allow it; nothing where it may be left."""
+    if may_leave(held, work):
+        return ""
+    return (
+        "; it is not moved, because its disk may hold the only checkpoint: where checkpoints are kept elsewhere set "
+        f'at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
+    )
+
+
+def _idle_hours(held: Lease, down_for: timedelta) -> float:
+    """Return the hours of the horizon that a paused lease is expected to wait until the market gives it back."""
+    if held.interrupted_by in NO_RETURN:
+        return HORIZON_HOURS
+    if not held.has_run:
+        return useful_hour.stay(NEVER_STARTED_RESUME_PER_HOUR, HORIZON_HOURS)[0]
+    early = max((EARLY_RESUME - down_for) / timedelta(hours=1), 0.0)
+    waited, resumed = useful_hour.stay(EARLY_RESUME_PER_HOUR, early) if early else (0.0, 0.0)
+    return waited + (1 - resumed) * useful_hour.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
+
+
+def _raised_hours(held: Lease, work: Workload) -> float:
+    """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle.
+
+    A raise that fails is given up after `RAISE_PATIENCE`, and the workload moves where its disk may be left.
+    """
+    failed = HORIZON_HOURS
+    if may_leave(held, work):
+        failed = RAISE_PATIENCE / _HOUR + useful_hour.loading_hours(work.image_gb, FALLBACK_MBPS)
+    return useful_hour.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * failed
+
+
+def _raise(
+    slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
+) -> list[tuple[Option, Proposal]]:
+    if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in BEYOND_BIDS:
+        return []
+    quotes = slot.down.quotes if slot.down else ()
+    beat = bidding.to_beat(held, quotes)
+    if beat is None:
+        return []
+    least = max(beat, held.host_floor or beat) + bidding.LEAST_STEP
+    bids = {bidding.opening(least, share, numbers.ceiling) for share in bidding.ladder(numbers.raise_headroom)}
+    return [
+        _raised_to(slot, held, work, bid, beat, market_loss_rate, numbers)
+        for bid in sorted(bid for bid in bids if bid is not None)
+        if bid > held.gpu_rate
+    ]
+
+
+def _raised_to(
+    slot: SlotView,
+    held: Lease,
+    work: Workload,
+    bid: UsdPerHour,
+    beat: UsdPerHour,
+    market_loss_rate: float,
+    numbers: Numbers,
+) -> tuple[Option, Proposal]:
+    """A higher bid costs more every hour and is lost less often."""
+    floor = held.host_floor or beat
+    hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
+    own = speed(held.dlperf, numbers.fastest)
+    option = _over_horizon("raise", work, numbers, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
+    reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
+    return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
+
+
+def _move(
+    slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
+) -> list[tuple[Option, Proposal]]:
+    if not numbers.may_move or not may_go(slot, work, best):
+        return []
+    reckoning = best.reckoning
+    option = _over_horizon(
+        "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
+        work,
+        numbers,
+        best.way.rate,
+        best.offer.disk_rate(work.disk_gb),
+        speed(best.offer.dlperf, numbers.fastest or held.dlperf),
+        reckoning.loading_hours,
+        reckoning.hazard,
+        moved=reckoning.traffic_dollars,
+        lost_work=_lost_work_dollars(held, work),
+    )
+    sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
+    return [(option, go(slot, best, Reason("move", sentence)))]
+
+
+def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
+    """Return the move of a slot to `best`; before a lost lease is left, whatever could start it again is cancelled."""
+    held = slot.lease
+    may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
+    if held is None or not may_start or held.paused_by_us or held.interrupted_by is Cause.HOST_OFFLINE:
+        return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
+    sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"
+    cancel = Reason("cancel_start", sentence, reason.options)
+    return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=held)
+
+
+def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
+    """Tell whether a slot may leave its lease for `best`: its disk may be given up, and it has moves left today."""
+    held = slot.lease
+    return held is None or (may_leave(held, work) and _has_moves_left(slot, held, best))
+
+
+def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
+    if held.interrupted_by in NO_RETURN:
+        return True
+    return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
+
+
+def ends_soon(held: Lease, now: datetime) -> bool:
+    """Tell whether the host of a lease leaves the market so soon that the workload should be elsewhere by then."""
+    return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
+
+
+def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
+    """Return the move of a running lease whose host leaves the market; the new one runs before the old goes."""
+    held = slot.lease
+    if held is None or held.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(held, now):
+        return None
+    when = f"host {held.host_id} leaves the market at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+    if not may_leave(held, work):
+        return _hold(slot, "ends_soon", f"{when} with the only checkpoint on its disk: copy it, or set may_lose_disk")
+    if best is None:
+        return _hold(slot, "ends_soon", f"{when}, and no offer fits to move to")
+    options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    sentence = f"{when}; move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value} while it runs"
+    return Proposal(slot.slot, IntentKind.RENT, Reason("end_date", sentence, options), candidate=best)
+
+
+def may_leave(held: Lease, work: Workload) -> bool:
+    """Tell whether the lease's disk may be given up: it never ran, its checkpoints are elsewhere, or it may be lost."""
+    return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
+
+
+def _lost_work_dollars(held: Lease, work: Workload) -> float:
+    """Return what doing the work on a left disk again would cost: all since it was opened, at its rate."""
+    if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
+        return 0.0
+    hours = (held.state_since - held.opened_at) / timedelta(hours=1)
+    return hours * held.gpu_rate.dollars
+
+
+def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
+    name: str,
+    work: Workload,
+    numbers: Numbers,
+    rate: UsdPerHour,
+    disk_rate: UsdPerHour,
+    speed: float,
+    start_hours: float,
+    hazard: float,
+    moved: float = 0.0,
+    lost_work: float = 0.0,
+) -> Option:
+    """Price one way over the horizon; `moved` dollars are paid for the data that the new host fetches.
+
+    After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
+    Useful hours count by `speed`, the DLPerf over that of the fastest card the workload names, or else of the lease
+    that was lost, at most 1: an hour on a slower card is worth less, none more than the operator said an hour is worth.
+    """
+    left = max(HORIZON_HOURS - start_hours, 0.0)
+    losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)
+    running = left - losses * TROUBLE_HOURS
+    restore = (losses + 1.0) * work.checkpoint.restore.total_seconds() / 3600 if running > 0 else 0.0
+    lost = losses * work.checkpoint.interval.total_seconds() / 7200
+    useful = max(running - restore - lost, 0.0) * speed
+    worth = numbers.worth.dollars * (HORIZON_HOURS - useful)
+    dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + moved + lost_work + worth
+    terms = (
+        Term("price", rate.dollars, "$/h"),
+        Term("gpu", rate.dollars * running, "$"),
+        Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
+        Term("data to move", moved, "$"),
+        Term("lost work", lost_work, "$"),
+        Term("useful", useful, "h"),
+        Term("worth of the other hours", worth, "$"),
+        Term("speed", speed, ""),
+        Term("interruptions", losses, ""),
+    )
+    # Waiting is not priced by what follows it: nothing is said there of how long it would hold.
+    holds = (Term("chance to hold it", math.exp(-hazard * left), ""),) if hazard else ()
+    return Option(name, dollars, terms + holds)
+
+
+def _hold(slot: SlotView, code: str, sentence: str) -> Proposal:
+    return Proposal(slot.slot, None, Reason(code, sentence))

@@ -1,0 +1,103 @@
+"""Cooldowns that a write starts: for a refused offer, an abandoned host, a slot that has just rented, a start."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from agent.decide.moves.recovery import may_leave
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import workload_end
+from agent.domain.cooldown import Cooldown
+from agent.domain.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
+from agent.domain.fleet import Fleet
+from agent.domain.workload import Slot, Workload
+
+SLOT_REST = timedelta(seconds=60)
+"""After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
+REFUSED_OFFER_REST = timedelta(minutes=10)
+"""After a refusal that says nothing of the offer itself."""
+
+TOO_LOW = "bid_too_low"
+RESTS = {
+    "no_such_ask": (cooldowns.OFFER_TAKEN, "the market says it is taken"),
+    TOO_LOW: (cooldowns.UNDERBID, "a bid that was too low"),
+}
+CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
+"""Refusals of a start that another try in a moment meets again."""
+FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
+"""Codes of releases after which the host is one start that failed the poorer."""
+
+
+def after_rent(slot: Slot, now: datetime) -> Cooldown:
+    """Return the rest of a slot that has just rented."""
+    return Cooldown("slot", str(slot), now + SLOT_REST, "a rent a moment ago")
+
+
+def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], now: datetime) -> tuple[Cooldown, ...]:
+    """Return what rests after the market refused a write.
+
+    An offer whose bids are refused again and again rests ever longer: its quote is stale.
+    """
+    if isinstance(decision, Rent):
+        return tuple(_of_offer(decision.offer.key, reason, known, now))
+    if reason in CANNOT_START and isinstance(decision, Resume | Rebid):
+        why = f"a start that was refused: {reason}"
+        return (Cooldown(cooldowns.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why),)
+    return ()
+
+
+def _of_offer(offer: str, reason: str, known: Iterable[Cooldown], now: datetime) -> Iterable[Cooldown]:
+    rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
+    if reason == TOO_LOW:
+        counted = (each.code for each in known if (each.scope, each.key) == (cooldowns.REFUSALS, offer))
+        count = int(next(counted, "0").partition(" ")[0]) + 1
+        yield Cooldown(cooldowns.REFUSALS, offer, now + cooldowns.REFUSALS_KEPT, f"{count} refused bids")
+        rest = cooldowns.after_refusals(count)
+    yield Cooldown("offer", offer, now + rest, why)
+
+
+def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
+    """Return what rests after a release: a host that we left or that could not start is not rented again at once."""
+    held, code = decision.lease, decision.reason.code
+    found: list[Cooldown] = []
+    if code == "start_overdue":
+        # A start that took too long is one more against the workload's budget; the others are counted when seen.
+        key = f"{held.slot.workload}@{held.lease_id}"
+        found.append(Cooldown(workload_end.FAILED_START, key, now + workload_end.FAILED_STARTS_KEPT, code))
+    if code in FAILED_STARTS:
+        found.append(Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start"))
+    elif code == "mismatch":
+        why = "a rent that was not what was asked for"
+        found.append(Cooldown("host", str(held.host), now + cooldowns.START_FAILED, why))
+    elif code == "moved":
+        found.append(Cooldown("host", str(held.host), now + cooldowns.HOST_LEFT, "we left it a moment ago"))
+    return tuple(found)
+
+
+def after_start(decision: Resume, now: datetime) -> Cooldown:
+    """Return the mark of a start that the market confirmed: it may have been queued, or come to nothing."""
+    return Cooldown(
+        cooldowns.STARTED, decision.lease.lease_id, now + cooldowns.STARTED_KEPT, "a start without effect yet"
+    )
+
+
+def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
+    """Return a decision, or what takes the place of a start that was confirmed before and shows no effect.
+
+    The market's queue keeps such a start. Our own pause cancels it: after that a start is a new one.
+    """
+    if not isinstance(decision, Resume) or decision.lease.paused_by_us:
+        return decision
+    held = decision.lease
+    marks = (rest for rest in fleet.cooldowns if (rest.scope, rest.key) == (cooldowns.STARTED, held.lease_id))
+    mark = next((rest for rest in marks if rest.until > fleet.now), None)
+    if mark is None:
+        return decision
+    began = mark.until - cooldowns.STARTED_KEPT
+    if fleet.now - began < cooldowns.START_PATIENCE:
+        sentence = f"its start was confirmed at {began:%H:%M} UTC and waits for free GPUs"
+        return Hold(held.slot, Reason("start_waits", sentence))
+    why = f"its start, confirmed at {began:%H:%M} UTC, has shown no effect"
+    if may_leave(held, work):
+        return Release(held, Reason("host_full", f"{why}: it is given up for another"))
+    sentence = f"{why}; its disk may not be lost, so it is tried again later"
+    return Hold(held.slot, Reason("host_full", sentence))

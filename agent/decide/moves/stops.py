@@ -1,0 +1,26 @@
+"""What has to end now, by what the ledger alone knows: after a kill, by a person's word, over a hard cap."""
+
+from agent.decide import slots
+from agent.decide.limits import hard_caps, limits
+from agent.decide.moves import due_endings
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.pricing import cooldowns
+from agent.domain.decision import Pause, Reason, Release
+from agent.domain.fleet import Fleet
+from agent.domain.lease import Bills, LeaseState
+
+
+def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
+    """Return one order for each lease that must end whatever the market lists now; no listing has to be fresh."""
+    found: dict[str, Pause | Release] = {}
+    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
+    unfinished = tuple(
+        Release(held, Reason(slots.RELEASE_AGAIN, "the market has not confirmed the release"))
+        for held in fleet.leases
+        if held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
+    )
+    capped = hard_caps.endings(fleet, limits.standing(fleet), caps)
+    for order in (*unfinished, *kill_hold.orders(fleet), *operator_holds.orders(fleet, cooling), *capped):
+        if due_endings.may_go(order):
+            found.setdefault(order.lease.lease_id, order)
+    return tuple(found.values())

@@ -1,0 +1,90 @@
+"""Leaving a healthy lease for a cheaper offer: never forced, so it must pay for itself and leave moves for losses."""
+
+from datetime import timedelta
+
+from agent.decide.moves import recovery
+from agent.decide.pricing import useful_hour
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.decision import Option, Reason, Term
+from agent.domain.intent import IntentKind
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+
+RETURN_HOURS = 6.0
+"""How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
+
+MOST_RETURNS = 7
+"""From so many on, an on-demand lease is left for no bid: what is left of the day's moves is for interruptions, and for
+a cheaper ask, which needs no way back."""
+MOST_LEAVES = 7
+"""From so many on, a healthy interruptible lease is not left for a cheaper offer."""
+MOVE_WORTH_HOURS = 0.03
+"""What a move that is not needed costs beside its own price, in hours at the workload's worth: a move less for the day,
+and the chance that the new host turns out worse. Chosen in rehearsals."""
+
+_HOUR = timedelta(hours=1)
+
+
+def go_back(
+    slot: SlotView,
+    work: Workload,
+    best: Candidate | None,
+    least_gain: float,
+    horizon_hours: float = RETURN_HOURS,
+    market_loss_rate: float = 0.0,
+    *,
+    is_by_speed: bool = False,
+) -> Proposal | None:
+    """Return the way from a healthy lease to a cheaper offer, or None when staying is as good.
+
+    The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
+    checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
+    to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
+    need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
+    is lost at where it is. `is_by_speed` counts the work on a slower card as less too, not only on a faster as more.
+    """
+    held = slot.lease
+    if held is None or best is None or not recovery.may_leave(held, work) or not _may_better(slot, held, best):
+        return None
+    hours = useful_hour.stay(best.reckoning.hazard, horizon_hours)[0]
+    rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)
+    stay = hours * rate
+    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
+    once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
+    moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
+    once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
+    scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
+    scale = scale if is_by_speed else min(scale, 1.0)
+    move = (hours * best.reckoning.per_useful_hour + once) * scale
+    if stay - move <= least_gain * stay:
+        return None
+    options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
+    sentence = (
+        f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
+        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
+    )
+    sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
+    return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
+
+
+def _is_bid(best: Candidate) -> bool:
+    return best.way.tenure is Tenure.INTERRUPTIBLE
+
+
+def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
+    """Tell whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
+    if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
+        return False
+    if held.tenure is Tenure.INTERRUPTIBLE:
+        return slot.runs < MOST_LEAVES
+    return slot.runs < (MOST_RETURNS if _is_bid(best) else recovery.MOST_RUNS)
+
+
+def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
+    """Return dollars per useful hour of staying: of a bid, less what its losses are expected to undo."""
+    rate = (held.gpu_rate + held.disk_rate).dollars
+    if held.tenure is not Tenure.INTERRUPTIBLE:
+        return rate
+    hours, loss = useful_hour.stay(market_loss_rate, horizon_hours)
+    return rate * hours / (hours - loss * min(work.checkpoint.interval / _HOUR, hours) / 2)

@@ -1,0 +1,65 @@
+"""One market's UTC day: what the ledger reckoned, what the market charged, and whether a person should hear of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from agent.decide.operators.notices import Notice
+from agent.domain.money import ZERO, Usd
+
+MOST_DRIFT = 0.02
+"""A difference of more than this share is worth a person's look."""
+LEAST_DRIFT = Usd(10_000)
+"""A cent is rounding, whatever its share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One market's UTC day: what we reckoned and what it charged."""
+
+    market: str
+    day: date
+    estimate: Usd
+    charged: Usd
+
+    @property
+    def amount(self) -> Usd:
+        """By how much the market charged more than we reckoned."""
+        return self.charged - self.estimate
+
+    @property
+    def share(self) -> float:
+        """The difference as a share of the larger; 0 where nothing was spent."""
+        most = max(self.charged.micros, self.estimate.micros)
+        return self.amount.micros / most if most else 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a person should hear of it."""
+        return abs(self.share) > MOST_DRIFT and abs(self.amount.micros) > LEAST_DRIFT.micros
+
+    def sentence(self) -> str:
+        """Return what differs and where to look."""
+        return (
+            f"{self.market} charged {self.charged} for {self.day}, and we had reckoned {self.estimate}: "
+            f"{self.share:+.1%}; compare its bill with `gpubid spend --by lease`"
+        )
+
+
+def last(lines: Iterable[tuple[str, date, Usd, Usd | None]]) -> tuple[Drift, ...]:
+    """Return the last day of each market whose charges were read, from (market, day, estimate, charged) by instance."""
+    sums: dict[str, Drift] = {}
+    for market, day, estimate, charged in lines:
+        known = sums.get(market)
+        if charged is None or (known is not None and known.day > day):
+            continue
+        before = known if known is not None and known.day == day else Drift(market, day, ZERO, ZERO)
+        sums[market] = Drift(market, day, before.estimate + estimate, before.charged + charged)
+    return tuple(sums[market] for market in sorted(sums))
+
+
+def notices(drifts: Iterable[Drift]) -> Iterator[Notice]:
+    """Yield a sentence for each market whose last compared day differs by more than a person should accept."""
+    for drift in drifts:
+        if drift.is_wide:
+            yield Notice(drift.market, "bill_drift", drift.sentence())

@@ -1,0 +1,86 @@
+"""What an operator must know of the whole fleet: why nothing is paid for, and what to do about it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide.limits.limits import MOST_SKEW_SECONDS
+from agent.domain.fleet import MarketView
+from agent.domain.lease import Lease, LeaseState
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence about a market, the ledger, the daemon or a held lease, with a code for programs."""
+
+    about: str
+    code: str
+    sentence: str
+
+
+def notices(views: Mapping[str, MarketView], stopped_because: str, *, is_writable: bool) -> tuple[Notice, ...]:
+    """Return what keeps the daemon from paying, the daemon's own state first."""
+    return (*_of_daemon(stopped_because, is_writable=is_writable), *_of_markets(views.values(), stopped_because))
+
+
+def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
+    """Yield each lease that waits for a person to adopt or release it."""
+    for held in leases:
+        if held.is_held and held.state is not LeaseState.RELEASING:
+            name = held.lease_id
+            sentence = (
+                f"carries our label and fills no slot: it bills {held.billing_rate} and is left alone until "
+                f"`gpubid adopt {name} --into WORKLOAD/SLOT` or `gpubid release {name}`"
+            )
+            yield Notice(name, "held", sentence)
+
+
+def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
+    if stopped_because:
+        sentence = f"nothing more is written: {stopped_because}; look which is right, then start this daemon again"
+        yield Notice("daemon", "writing_stopped", sentence)
+    if not is_writable:
+        sentence = "its disk is full: nothing is paid for until there is room; make room, what runs goes on"
+        yield Notice("ledger", "unwritable", sentence)
+
+
+def _of_markets(views: Iterable[MarketView], stopped_because: str) -> Iterator[Notice]:
+    for view in views:
+        made = _of_market(view)
+        if made is not None and not (stopped_because and view.no_spend_because == stopped_because):
+            yield made
+
+
+def _of_market(view: MarketView) -> Notice | None:
+    if not view.is_fresh:
+        return Notice(view.market, "unreadable", _unreadable(view))
+    if view.no_spend_because:
+        return Notice(view.market, "no_spend", f"nothing is paid for: {view.no_spend_because}")
+    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
+        return Notice(view.market, "clock_skew", _skewed(view))
+    if view.credit is not None and view.credit.micros <= 0:
+        return Notice(view.market, "no_credit", f"the account's credit is {view.credit}: top it up; then all goes on")
+    return None
+
+
+def _unreadable(view: MarketView) -> str:
+    why = view.trouble or "no answer"
+    if view.listed_at is None:
+        return f"its listing could not be read yet: {why.rstrip('.')}; nothing is paid for until it is"
+    return (
+        f"its listing cannot be read since {_minute(view.listed_at)} UTC: {why.rstrip('.')}; "
+        "what ran then counts as running, nothing is paid for, and nothing is believed gone"
+    )
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def _skewed(view: MarketView) -> str:
+    off = timedelta(seconds=round(abs(view.clock_skew_seconds)))
+    side = "behind" if view.clock_skew_seconds > 0 else "ahead of"
+    return (
+        f"the clock of this machine is {off} {side} the market's: set it right (`timedatectl set-ntp true`); "
+        "until then nothing is paid for, and time is counted without it"
+    )

@@ -1,0 +1,199 @@
+"""What bills and nobody accounts for: instances of ours without a lease, what a kill left on, a bill that differs.
+
+Invariants:
+1. All of it is derived again in every cycle from the listing and the ledger; nothing is told once and forgotten.
+2. Only the count of listings is remembered. A restart begins it anew: the sentence then comes at most three listings
+   late, and it comes, because the instance is still listed. Beginning at three would wake a person for every rent that
+   was under way when the program ended.
+3. A market that does not answer adds nothing to the count and takes nothing away.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.operators.notices import Notice
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import MarketView
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent
+from agent.domain.lease import Bills, Lease
+from agent.domain.money import UsdPerHour, total_rate
+
+LISTINGS = 3
+"""An instance of ours that so many complete listings in a row show without a lease is told to a person."""
+KILL_PATIENCE = timedelta(minutes=5)
+"""A kill that has been in force for longer has nothing left to bill."""
+MOST_NAMED = 5
+"""So many ids stand in a sentence; the rest is counted."""
+_KILLS = frozenset({kill_hold.EVERYTHING[0], operator_holds.KILL})
+
+
+@dataclass(frozen=True, slots=True)
+class Unaccounted:
+    """An instance with our label that is in no open lease and no doubt, and in how many listings in a row it was."""
+
+    market: str
+    instance_id: str
+    rate: UsdPerHour
+    listings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What still bills, or may, under a kill that was given at `since`."""
+
+    name: str
+    rate: UsdPerHour
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Oversight:
+    """What one cycle found. `first` is the count of listings at which each unaccounted instance was seen first."""
+
+    unaccounted: tuple[Unaccounted, ...] = ()
+    remaining: tuple[Remaining, ...] = ()
+    first: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def killed_at(self) -> datetime | None:
+        """When the oldest kill was given that something outlasts, or None."""
+        return min((each.since for each in self.remaining), default=None)
+
+    def listings(self, market: str) -> int:
+        """Return in how many listings in a row a market has shown an instance that nothing accounts for."""
+        return max((each.listings for each in self.unaccounted if each.market == market), default=0)
+
+    def count(self, market: str) -> int:
+        """Return how many such instances a market shows."""
+        return sum(each.market == market for each in self.unaccounted)
+
+
+class Known(Protocol):
+    """What the ledger knows; a fleet knows it too."""
+
+    @property
+    def leases(self) -> tuple[Lease, ...]:
+        """The open leases."""
+        ...
+
+    @property
+    def intents(self) -> tuple[Intent, ...]:
+        """The open intents."""
+        ...
+
+    @property
+    def cooldowns(self) -> tuple[Cooldown, ...]:
+        """What rests, kills among it."""
+        ...
+
+
+def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime) -> Oversight:
+    """Return what the last listings and the ledger leave unaccounted for."""
+    unknown = [(view, row) for view in views for row in _unknown(fleet_id, view, known)]
+    first = {(view.market, row.instance_id): _first(before, view, row) for view, row in unknown}
+    found = tuple(
+        Unaccounted(
+            view.market,
+            row.instance_id,
+            row.billing_rate,
+            view.listings - first[view.market, row.instance_id] + 1,
+        )
+        for view, row in unknown
+    )
+    rows = {(view.market, row.instance_id): row for view in views for row in view.instances}
+    left = (*remaining(known, now, rows), *_unkept(found, known.cooldowns, now))
+    return Oversight(found, left, first)
+
+
+def remaining(
+    known: Known, now: datetime, rows: Mapping[tuple[str, str], Instance] | None = None
+) -> Iterator[Remaining]:
+    """Yield what a kill was to end and has not: by the listing where it shows the instance, else by the ledger."""
+    rests = {(rest.scope, rest.key): rest for rest in known.cooldowns if rest.until > now and rest.scope in _KILLS}
+    if not rests:
+        return
+    is_kept = kill_hold.KEEPS_DISKS in rests
+    for lease in known.leases:
+        rest = rests.get(kill_hold.EVERYTHING) or _of_target(rests, lease)
+        if rest is None or not lease.is_open:
+            continue
+        row = (rows or {}).get((lease.market, lease.instance_id))
+        rate = row.billing_rate if row is not None else lease.billing_rate
+        bills_gpu = row.bills_gpu if row is not None else lease.bills is Bills.GPU_AND_DISK
+        if bills_gpu or (rate.micros > 0 and not (is_kept and rest.scope == kill_hold.EVERYTHING[0])):
+            yield Remaining(lease.lease_id, rate, kill_hold.since(rest))
+    everything = rests.get(kill_hold.EVERYTHING)
+    for intent in known.intents if everything is not None else ():
+        if intent.is_open and intent.kind.is_paying and not intent.lease_id and everything is not None:
+            yield Remaining(f"the rent {intent.intent_id} in doubt", intent.rate, kill_hold.since(everything))
+
+
+def notices(seen: Oversight, now: datetime) -> Iterator[Notice]:
+    """Yield a sentence for each market with instances that nothing accounts for, and one for what a kill left on."""
+    for market in sorted({each.market for each in seen.unaccounted}):
+        late = [each for each in seen.unaccounted if each.market == market and each.listings >= LISTINGS]
+        if late:
+            yield Notice(market, "unaccounted", _unaccounted(late))
+    yield from after_kill(seen.remaining, now)
+
+
+def after_kill(left: Iterable[Remaining], now: datetime) -> Iterator[Notice]:
+    """Yield one sentence for what still bills five minutes after the kill that was to end it."""
+    late = [each for each in left if now - each.since >= KILL_PATIENCE]
+    if late:
+        since = min(each.since for each in late)
+        rate = total_rate(each.rate for each in late)
+        sentence = (
+            f"{_named([each.name for each in late])} still bill(s) {rate}, {round((now - since).total_seconds() / 60)} "
+            "minutes after the kill: it is tried again in every cycle; end it in the market's console if that lasts"
+        )
+        yield Notice("daemon", "bills_after_kill", sentence)
+
+
+def _unknown(fleet_id: str, view: MarketView, known: Known) -> Iterator[Instance]:
+    """Yield each listed instance of our label that no open lease and no open intent of this market accounts for."""
+    leased = {lease.instance_id for lease in known.leases if lease.is_open and lease.market == view.market}
+    open_intents = {intent.intent_id for intent in known.intents if intent.is_open and intent.market == view.market}
+    seen = set(leased)
+    for row in view.instances:
+        label = view.labels.get(row.instance_id)
+        is_ours = label is not None and label.fleet_id == fleet_id
+        if label is not None and is_ours and row.instance_id not in seen and label.intent_id not in open_intents:
+            seen.add(row.instance_id)
+            yield row
+
+
+def _first(before: Oversight, view: MarketView, row: Instance) -> int:
+    return before.first.get((view.market, row.instance_id), view.listings)
+
+
+def _unkept(found: Iterable[Unaccounted], cooldowns: Iterable[Cooldown], now: datetime) -> Iterator[Remaining]:
+    """Yield the instances without a lease that bill under a kill of everything or of their market."""
+    rests = {(rest.scope, rest.key): rest for rest in cooldowns if rest.until > now}
+    for each in found:
+        rest = rests.get(kill_hold.EVERYTHING) or rests.get((operator_holds.KILL, f"market:{each.market}"))
+        if rest is not None and each.rate.micros > 0:
+            yield Remaining(f"instance {each.instance_id}", each.rate, kill_hold.since(rest))
+
+
+def _of_target(rests: Mapping[tuple[str, str], Cooldown], lease: Lease) -> Cooldown | None:
+    found = (rests.get((operator_holds.KILL, key)) for key in operator_holds.of_lease(lease))
+    return next((rest for rest in found if rest is not None), None)
+
+
+def _unaccounted(late: list[Unaccounted]) -> str:
+    names = _named([f"instance {each.instance_id}" for each in late])
+    return (
+        f"{names} carry our label, bill {total_rate(each.rate for each in late)} and are in no lease, no doubt and no "
+        f"recorded orphan since {max(each.listings for each in late)} listings: look with `gpubid ledger events`, and "
+        "end it in the market's console if it does not appear in `gpubid fleet`"
+    )
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,225 @@
+"""Rule 9: what new files would do to the leases that run; what would orphan or end one is refused, with the mend.
+
+Invariants:
+1. Nothing here acts: a refusal is a sentence with the command that would make the change legal.
+2. A lease whose image, GPU or disk the new file changes goes on, unless the workload says `on_change = "move"`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.decide.limits import committed_spend as standings
+from agent.decide.limits import limits
+from agent.decide.moves.recovery import may_leave
+from agent.decide.operators import operator_holds
+from agent.domain.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Spend
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import OnChange, Slot, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What the new files say, as far as leases are concerned."""
+
+    workloads: tuple[Workload, ...]
+    markets: frozenset[str]
+    caps: limits.Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that new files would do. `key` is the place in the file; a refusal is not taken."""
+
+    key: str
+    code: str
+    sentence: str
+    is_refusal: bool = True
+
+
+def findings(
+    after: After, leases: Iterable[Lease], standing: limits.Standing, before: limits.Limits | None
+) -> tuple[Finding, ...]:
+    """Return what the files would do to what runs. `before` are the caps that hold now, None when nobody knows them."""
+    held = [lease for lease in leases if lease.is_open and not lease.is_held]
+    kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
+    return (
+        *_orphans(after, kept),
+        *_over_caps(after, kept, standing, before),
+        *(_changed(after, lease) for lease in kept if _is_changed(after, lease)),
+    )
+
+
+def refusals(
+    after: After, leases: Iterable[Lease], standing: limits.Standing, before: limits.Limits | None
+) -> tuple[Finding, ...]:
+    """Return only what forbids the files."""
+    return tuple(found for found in findings(after, leases, standing, before) if found.is_refusal)
+
+
+def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
+    """Return what forbids a start on the files: a cap that is reached only pauses, a lease without a slot bills on."""
+    held = [lease for lease in leases if lease.is_open and not lease.is_held]
+    return tuple(_orphans(after, [lease for lease in held if lease.state is not LeaseState.RELEASING]))
+
+
+def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
+    names = {work.name: work for work in after.workloads}
+    new_names = _new_names(after.workloads)
+    for held in kept:
+        name, index = held.slot.workload, held.slot.index
+        work = names.get(name) or names.get(new_names.get(name, ""))
+        bill = f"{held.lease_id} of {held.slot} ({held.billing_rate})"
+        if held.market not in after.markets:
+            yield Finding(
+                f"markets.{held.market}",
+                "market_gone",
+                f"[markets.{held.market}] is gone, but {bill} is there; `gpubid release {held.lease_id}` first",
+            )
+        elif work is None:
+            yield Finding(
+                f"workloads.{name}",
+                "workload_gone",
+                f"is gone, but {bill} goes on; `gpubid release {name}` first, or name it in the workload that takes it "
+                f'over: was = "{name}"',
+            )
+        elif index >= work.slots:
+            yield Finding(
+                f"workloads.{work.name}.slots",
+                "fewer_slots",
+                f"has no slot {index} any more, but {bill} goes on; `gpubid release {held.slot}` first",
+            )
+
+
+def _over_caps(
+    after: After, kept: list[Lease], standing: limits.Standing, before: limits.Limits | None
+) -> Iterator[Finding]:
+    new, old = after.caps, before or limits.Limits()
+    for scope in new.scopes():
+        mine = [held for held in kept if _is_within(held, scope)]
+        yield from _over_budget(after, mine, standing.of(scope), old.hard(scope), scope)
+    if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
+        sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
+        yield Finding("limits.max_instances", "under_burn", sentence)
+    for held in kept:
+        most = new.per_instance_hour
+        rate = held.gpu_rate + held.disk_rate
+        if most is not None and most != old.per_instance_hour and rate > most and not operator_holds.is_down(held):
+            sentence = f"{most} is under what {held.lease_id} costs, {rate}; `gpubid release {held.slot}` first"
+            yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
+
+
+def _over_budget(
+    after: After, kept: list[Lease], standing: limits.Standing, old: Thresholds, scope: Scope
+) -> Iterator[Finding]:
+    new = after.caps.hard(scope)
+    ways = f"`gpubid pause {_cheapest(after, kept)}` or `gpubid release` makes room first"
+    if new.per_hour is not None and new.per_hour != old.per_hour and standing.rate > new.per_hour:
+        key = f"{scope.place}.max_{'per_hour' if scope.name else 'fleet_per_hour'}"
+        sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"
+        yield Finding(key, "under_burn", sentence)
+    runs = [held for held in kept if not operator_holds.is_down(held)]
+    for window in SUMS:
+        cap, was, spent = new.amount(window), old.amount(window), standing.spent(window)
+        if cap is not None and cap != was and spent >= cap and runs:
+            sentence = f"{cap} is under the {spent} already spent: it would stop what runs; {ways}"
+            yield Finding(f"{scope.place}.max_{window.value}", "under_burn", sentence)
+
+
+def _is_within(held: Lease, scope: Scope) -> bool:
+    if scope == EVERYTHING:
+        return True
+    return scope.name == (held.market if scope.kind is Kind.MARKET else held.slot.workload)
+
+
+def _cheapest(after: After, kept: list[Lease]) -> str:
+    """Return the slot of the lease that matters least: lowest priority first, then the dearest."""
+    priority = {work.name: work.priority for work in after.workloads}
+    chosen = sorted(kept, key=lambda held: (priority.get(held.slot.workload, 0), -held.committed_rate.micros))
+    return str(chosen[0].slot) if chosen else "NAME"
+
+
+def _is_changed(after: After, held: Lease) -> bool:
+    work = next((work for work in after.workloads if work.name == held.slot.workload), None)
+    return work is not None and bool(held.spec_digest) and held.spec_digest != spec_digest(work)
+
+
+def _changed(after: After, held: Lease) -> Finding:
+    work = next(work for work in after.workloads if work.name == held.slot.workload)
+    sentence = f"image, GPU or disk differ from what {held.slot} runs on; {held.lease_id} {_does(held, work)}"
+    return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
+
+
+def _does(held: Lease, work: Workload) -> str:
+    """Say what becomes of a lease of an older spec, and what would make it another."""
+    if moves(held, work):
+        return "moves to a new one"
+    if work.on_change is OnChange.MOVE and not may_leave(held, work):
+        allow = f'at = "remote" in [workloads.{work.name}.checkpoint] or may_lose_disk = true'
+        return f"is not moved, because its disk may hold the only checkpoint; {allow} lets it move"
+    if work.on_change is OnChange.MOVE:
+        return f"moves to a new one once it runs again; `gpubid release {held.slot}` is sooner"
+    return f'goes on with the old until it ends; on_change = "move" or `gpubid release {held.slot}`'
+
+
+def spec_digest(work: Workload) -> str:
+    """Return the digest of what a lease cannot change while it runs: image, GPU and disk."""
+    wants = work.requirements
+    spec = (work.image, wants.gpus, sorted(wants.gpu_models), float(work.disk_gb))
+    return hashlib.sha256(repr(spec).encode()).hexdigest()[:16]
+
+
+def moves(held: Lease, work: Workload) -> bool:
+    """Tell whether a running lease of an older spec is to be left for a new one."""
+    if work.on_change is not OnChange.MOVE or held.state is not LeaseState.RUNNING:
+        return False
+    return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)
+
+
+def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
+    """Return a lease under the present name of its workload, with the digest of its spec if it had none."""
+    names = {work.name: work for work in workloads}
+    name = held.slot.workload
+    if name not in names:
+        name = _new_names(names.values()).get(name, name)
+    work = names.get(name)
+    if work is None:
+        return held
+    if held.slot.workload == name and held.spec_digest:
+        return held
+    return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))
+
+
+def renamed_words(rests: Iterable[Cooldown], workloads: Iterable[Workload]) -> Mapping[Cooldown, Cooldown]:
+    """Return standing words about a workload's old name with what they are under the new one."""
+    new_names = _new_names(workloads)
+    found = {}
+    for rest in rests:
+        kind, _, name = rest.key.partition(":")
+        old, slash, index = name.partition("/")
+        if rest.scope in operator_holds.PAST and kind in {"workload", "slot"} and old in new_names:
+            found[rest] = replace(rest, key=f"{kind}:{new_names[old]}{slash}{index}")
+    return found
+
+
+def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
+    """Return {old name: present name} of what was renamed, as long as no workload has the old name."""
+    known = list(workloads)
+    names = {work.name for work in known}
+    pairs = ((work.was, work.name) for work in known)
+    return {was: name for was, name in pairs if was and was not in names}
+
+
+def present(
+    leases: Iterable[Lease],
+    intents: Iterable[Intent],
+    spend: Spend,
+    now: datetime,
+    spend_of: Mapping[Scope, Spend] | None = None,
+) -> limits.Standing:
+    """Return what is committed at `now`, from what the ledger knows."""
+    return standings.reckon(leases, intents, spend, spend_of or {}, now)

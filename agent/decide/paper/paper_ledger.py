@@ -1,0 +1,118 @@
+"""A book: what the ledger would remember of one course of decisions, kept in memory where there is no ledger."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent.decide.accounting.meter import Charge
+from agent.decide.moves import recovery
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked, ProgressTold
+from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed, Start
+from agent.domain.host import HostKey, HostRecord, exposed
+from agent.domain.interruption import Loss
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Slot
+
+
+@dataclass(slots=True)
+class Book:
+    """Open leases, rests, records of hosts, losses, when slots were left and on which market, progress and starts."""
+
+    leases: dict[str, Lease] = field(default_factory=dict)
+    cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
+    hosts: dict[HostKey, HostRecord] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    vacated: dict[Slot, datetime] = field(default_factory=dict)
+    left: dict[Slot, str] = field(default_factory=dict)
+    progress: dict[str, Progress] = field(default_factory=dict)
+    speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
+    starts: list[Start] = field(default_factory=list)
+
+    def put(self, lease: Lease) -> None:
+        """Remember a lease; one that ended is forgotten. No label can be asked for here: what is put is ours."""
+        if lease.is_open:
+            vouched = lease.vouched_at or lease.opened_at
+            self.leases[lease.lease_id] = replace(lease, proven_at=vouched, vouched_at=vouched)
+            return
+        self.leases.pop(lease.lease_id, None)
+        if lease.has_run and lease.ended_at is not None:
+            self.vacated[lease.slot] = lease.ended_at
+            self.left[lease.slot] = lease.market
+
+    def open(self) -> tuple[Lease, ...]:
+        """Return the open leases, the oldest first."""
+        return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
+
+    def rest(self, rest: Cooldown) -> None:
+        """Let something rest; a longer rest is never cut short."""
+        known = self.cooldowns.get((rest.scope, rest.key))
+        if known is None or known.until < rest.until:
+            self.cooldowns[rest.scope, rest.key] = rest
+
+    def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
+        """Add to the record of a lease's host."""
+        known = self.hosts.get(held.host) or HostRecord(held.market, held.host_id, held.owner_id)
+        self.hosts[held.host] = exposed(known, more, now)
+
+    def learn(self, fact: Fact, now: datetime, image_gb: Mapping[str, float]) -> None:
+        """Remember what happened; `image_gb` is the image of each workload, by name."""
+        if isinstance(fact, Marked):
+            self.rest(fact.rest)
+        if not isinstance(fact, LeaseChanged):
+            return
+        after = fact.after
+        self.put(after)
+        if fact.cooldown is not None:
+            self.rest(fact.cooldown)
+        if fact.kind == "lease.interrupted":
+            self.losses.append(Loss(after.state_since, after.slot, after.market, after.host_id, fact.cause))
+        if fact.kind == "lease.running":
+            took = (after.state_since - after.opened_at).total_seconds()
+            self.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
+            mark = f"{after.slot}@{after.lease_id}"
+            self.rest(Cooldown(cooldowns.RAN, mark, now + cooldowns.RAN_COUNTS, "ran"))
+        self.meter(after, fact.charges, now)
+        self._teach(fact, now, image_gb.get(after.slot.workload, 0.0))
+
+    def meter(self, held: Lease, charges: Sequence[Charge], now: datetime) -> None:
+        """Add the time a lease ran to the record of its host."""
+        ran = sum(charge.running_seconds for charge in charges)
+        if ran:
+            more = HostRecord(held.market, held.host_id, running_seconds=ran)
+            if held.tenure is Tenure.INTERRUPTIBLE:
+                weighed = sum(charge.weighed_hours for charge in charges)
+                more = replace(more, bid_seconds=ran, weighed_hours=weighed)
+            self.expose(held, now, more)
+
+    def hear(self, told: ProgressTold) -> None:
+        """Remember how far a workload is."""
+        self.progress[told.after.workload] = told.after
+        more = told.speed
+        if more is not None:
+            known = self.speeds.get((more.workload, more.gpu)) or Speed(more.workload, more.gpu)
+            hours, running = known.hours + more.hours, known.running_hours + more.running_hours
+            self.speeds[more.workload, more.gpu] = Speed(more.workload, more.gpu, hours, running)
+
+    def _teach(self, fact: LeaseChanged, now: datetime, image_gb: float) -> None:
+        """Add to the record of the host what it just did to us."""
+        after, is_loss, is_start = fact.after, fact.kind == "lease.interrupted", fact.kind == "lease.running"
+        if not is_loss and not is_start:
+            return
+        # A start that was lost and came back says nothing of how fast the image came in.
+        loaded_gb = image_gb if is_start and after.opened_at == fact.before.state_since else 0.0
+        more = HostRecord(
+            after.market,
+            after.host_id,
+            interruptions=float(is_loss),
+            market_losses=float(is_loss and fact.cause in recovery.OF_THE_MARKET),
+            displaced=float(outbid_evidence.is_displaced(fact)),
+            outbids=outbid_evidence.told(fact),
+            starts_ok=float(is_start),
+            loaded_gb=loaded_gb,
+            loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if loaded_gb else 0.0,
+        )
+        self.expose(after, now, more)

@@ -1,0 +1,281 @@
+"""Paper instances: what a position would have been worth on offers that were really seen, without renting anything.
+
+What would have happened is not known; these rules are the whole guess, and every figure made from them is called so:
+1. A rent on an offer that was seen, at a bid of its floor at least, loads at once, and runs after what starts of ours
+   took lately on that market; without any, after what the host's advertised line needs for the image.
+2. It pays its own bid, on demand its ask, as the market bills, and its traffic once it runs.
+3. It is outbid when a floor above its bid is seen on its slice, and starts again when one not above it is seen.
+4. Where a lease of ours bids on the same host, the floor told there is our own bid and says nothing: the paper lease is
+   lost with ours, unless the rival is known to have bid no more than it, and comes back with ours.
+5. A host that is not seen stays as it was: no failure of a host, and no start that fails, is imagined.
+"""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from agent.decide.pricing import useful_hour
+from agent.domain.decision import Rent
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.gpu import GpuModel
+from agent.domain.host import HostKey, is_pool
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.interruption import MarketEvent
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+from agent.domain.workload import Workload
+
+RULES = (
+    "nothing was rented: these are figures of a paper position on offers that were really seen",
+    "a rent at the floor or above it runs after what our own starts took there, or what the host's line needs",
+    "it pays its own bid, is lost when a floor above it is seen, and comes back when one not above it is seen",
+    "on a host where our own lease bids it is lost with that lease; no failure of a host is imagined",
+    "offers are seen when the live strategy asked for them: one that needs one may wait longer than it would have",
+    "budgets and credit do not bind it; an hour of a deadline's work is a useful hour",
+)
+"""What stands behind every figure made on paper, for people."""
+
+RESUME = timedelta(seconds=60)
+"""From winning again to running where the image lies on the disk already. Assumed."""
+EVENTS_KEPT = timedelta(hours=6)
+HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One imaginary instance; `floor` is the last that was told of its slice, at `seen_at`."""
+
+    instance_id: str
+    market: str
+    host_id: str
+    owner_id: str
+    gpu: GpuModel
+    gpus: int
+    dlperf: float
+    tenure: Tenure
+    rate: UsdPerHour
+    disk_rate: UsdPerHour
+    disk_gb: float
+    inet_down_mbps: float
+    moved_gb: float
+    traffic_micros_per_gb: int
+    created_at: datetime
+    ends_at: datetime | None
+    state: InstanceState = InstanceState.LOADING
+    ready_at: datetime | None = None
+    is_wanted: bool = True
+    has_run: bool = False
+    seen_at: datetime | None = None
+    floor: UsdPerHour | None = None
+
+
+@dataclass(slots=True)
+class Paper:
+    """All imaginary instances of one course of decisions, by id, and what happened to them."""
+
+    held: dict[str, Held] = field(default_factory=dict)
+    events: list[MarketEvent] = field(default_factory=list)
+    rents: int = 0
+
+    def see(self, fleet: Fleet) -> None:
+        """Let time pass up to a fleet as it was really seen: starts end, floors are compared with bids."""
+        for held in list(self.held.values()):
+            view = fleet.markets.get(held.market)
+            self.held[held.instance_id] = self._seen(held, view, fleet)
+        since = fleet.now - EVENTS_KEPT
+        self.events = [event for event in self.events if event.at >= since]
+
+    def rows(self, view: MarketView) -> tuple[Instance, ...]:
+        """Return the listing of a market as it would be."""
+        bills = any(row.bills_while_loading for row in view.instances)
+        return tuple(_row(held, bills_while_loading=bills) for held in self.held.values() if held.market == view.market)
+
+    def rent(self, decision: Rent, work: Workload, fleet: Fleet) -> str | None:
+        """Return the id of a new instance; None where its bid is under the floor or the host is taken."""
+        offer, bid = decision.offer, decision.bid
+        is_taken = any(HostKey(held.market, held.host_id) == offer.host for held in self.held.values()) and not is_pool(
+            offer.host_id
+        )
+        if is_taken or (bid is not None and (offer.floor is None or bid < offer.floor)):
+            return None
+        self.rents += 1
+        disk_rate = offer.disk_rate(work.disk_gb)
+        made = Held(
+            instance_id=f"paper-{self.rents}",
+            market=offer.market,
+            host_id=offer.host_id,
+            owner_id=offer.owner_id,
+            gpu=offer.gpu,
+            gpus=offer.gpus,
+            dlperf=offer.dlperf,
+            tenure=decision.tenure,
+            rate=decision.rate - disk_rate,
+            disk_rate=disk_rate,
+            disk_gb=work.disk_gb,
+            inet_down_mbps=offer.inet_down_mbps,
+            moved_gb=work.moved_gb,
+            traffic_micros_per_gb=offer.traffic_down_micros_per_gb,
+            created_at=fleet.now,
+            ends_at=offer.ends_at,
+            ready_at=fleet.now + typical_start(fleet, offer.market, work, offer.inet_down_mbps),
+            seen_at=offer.seen_at,
+            floor=offer.floor,
+        )
+        self.held[made.instance_id] = made
+        return made.instance_id
+
+    def adopt(self, lease: Lease, work: Workload, now: datetime) -> str:
+        """Return the id of an instance that begins as a real lease of ours stands."""
+        self.rents += 1
+        runs = lease.state is LeaseState.RUNNING
+        is_starting = lease.state is LeaseState.STARTING
+        state = InstanceState.RUNNING if runs else InstanceState.LOADING if is_starting else InstanceState.PAUSED
+        made = Held(
+            instance_id=f"paper-{self.rents}",
+            market=lease.market,
+            host_id=lease.host_id,
+            owner_id=lease.owner_id,
+            gpu=lease.gpu,
+            gpus=lease.gpus,
+            dlperf=lease.dlperf,
+            tenure=lease.tenure,
+            rate=lease.gpu_rate,
+            disk_rate=lease.disk_rate,
+            disk_gb=lease.disk_gb,
+            inet_down_mbps=0.0,
+            moved_gb=0.0 if lease.has_run else work.moved_gb,
+            traffic_micros_per_gb=0,
+            created_at=lease.opened_at,
+            ends_at=lease.ends_at,
+            state=state,
+            ready_at=now + RESUME if is_starting else None,
+            is_wanted=not lease.paused_by_us,
+            has_run=lease.has_run,
+        )
+        self.held[made.instance_id] = made
+        return made.instance_id
+
+    def rebid(self, instance_id: str, bid: UsdPerHour, now: datetime) -> None:
+        """Change a bid; one that lost and now meets the last floor that was told wins."""
+        self.held[instance_id] = _won(replace(self.held[instance_id], rate=bid), now)
+
+    def resume(self, instance_id: str, now: datetime) -> bool:
+        """Start again; tell whether it starts now, as far as is known, or waits for its bid to win."""
+        self.held[instance_id] = _won(replace(self.held[instance_id], is_wanted=True), now)
+        return self.held[instance_id].state in HOLDS
+
+    def pause(self, instance_id: str) -> None:
+        """Stop, keep the disk, cancel a queued start."""
+        stopped = replace(self.held[instance_id], state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
+        self.held[instance_id] = stopped
+
+    def release(self, instance_id: str) -> None:
+        """End for good."""
+        self.held.pop(instance_id, None)
+
+    def _seen(self, held: Held, view: MarketView | None, fleet: Fleet) -> Held:
+        if held.state is InstanceState.LOADING and held.ready_at is not None and held.ready_at <= fleet.now:
+            self._tell(held, "started", held.ready_at)
+            held = replace(held, state=InstanceState.RUNNING, ready_at=None, has_run=True)
+        if held.ends_at is not None and held.ends_at <= fleet.now and held.state in HOLDS:
+            return replace(held, state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
+        if held.tenure is not Tenure.INTERRUPTIBLE or view is None or not view.is_fresh:
+            return held
+        twin = _twin(held, fleet)
+        return self._as_twin(held, twin, fleet.now) if twin is not None else self._as_floor(held, fleet)
+
+    def _as_floor(self, held: Held, fleet: Fleet) -> Held:
+        told = _floor(held, fleet)
+        if told is None:
+            return held
+        held = replace(held, floor=told, seen_at=fleet.now)
+        return self._lost(held, fleet.now, told) if held.state in HOLDS and told > held.rate else _won(held, fleet.now)
+
+    def _as_twin(self, held: Held, twin: Lease, now: datetime) -> Held:
+        is_lost = twin.state is LeaseState.PAUSED and not twin.paused_by_us and twin.interrupted_by is not None
+        rival = twin.rival_floor
+        if held.state in HOLDS and is_lost and (rival is None or rival > held.rate):
+            return self._lost(held, now, rival)
+        if held.state is InstanceState.PAUSED and held.is_wanted and twin.is_live and twin.gpu_rate <= held.rate:
+            return _started(held, now)
+        return held
+
+    def _lost(self, held: Held, now: datetime, floor: UsdPerHour | None) -> Held:
+        self._tell(held, "outbid", now, floor)
+        return replace(held, state=InstanceState.PAUSED, ready_at=None, floor=floor or held.floor)
+
+    def _tell(self, held: Held, kind: str, at: datetime, floor: UsdPerHour | None = None) -> None:
+        name = f"{held.instance_id}/{at.isoformat()}/{kind}"
+        self.events.append(MarketEvent(name, held.market, kind, held.instance_id, at, held.rate, floor))
+
+
+def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: float) -> timedelta:
+    """Return how long a start takes: the median of our own on that market lately, else what the line needs."""
+    took = [start.seconds for start in fleet.starts if start.market == market]
+    if took:
+        return timedelta(seconds=statistics.median(took))
+    return timedelta(hours=useful_hour.loading_hours(work.moved_gb, inet_down_mbps))
+
+
+def _won(held: Held, now: datetime) -> Held:
+    """Return a paused instance started again where nothing that was told keeps it down."""
+    is_met = held.tenure is not Tenure.INTERRUPTIBLE or (held.floor is not None and held.floor <= held.rate)
+    return _started(held, now) if held.state is InstanceState.PAUSED and held.is_wanted and is_met else held
+
+
+def _started(held: Held, now: datetime) -> Held:
+    return replace(held, state=InstanceState.LOADING, ready_at=now + RESUME)
+
+
+def _twin(held: Held, fleet: Fleet) -> Lease | None:
+    """Return the real lease that bids on the same host, if any: the floor told there is its bid."""
+    return next(
+        (
+            lease
+            for lease in fleet.leases
+            if lease.host == HostKey(held.market, held.host_id)
+            and lease.tenure is Tenure.INTERRUPTIBLE
+            and lease.is_open
+            and lease.state is not LeaseState.RELEASING
+        ),
+        None,
+    )
+
+
+def _floor(held: Held, fleet: Fleet) -> UsdPerHour | None:
+    """Return the floor of its slice that was told since it was last compared, the lowest where several are told."""
+    view = fleet.markets.get(held.market)
+    rows: Iterable[tuple[datetime, UsdPerHour]] = (
+        (row.seen_at, row.floor)
+        for row in (view.offers_on(held.host_id) if view is not None else ())
+        if row.gpus == held.gpus and row.gpu == held.gpu and row.floor is not None
+    )
+    fresh = [floor for at, floor in rows if held.seen_at is None or at > held.seen_at]
+    return min(fresh, default=None)
+
+
+def _row(held: Held, *, bills_while_loading: bool) -> Instance:
+    return Instance(
+        market=held.market,
+        instance_id=held.instance_id,
+        label="",
+        host_id=held.host_id,
+        owner_id=held.owner_id,
+        tenure=held.tenure,
+        state=held.state,
+        gpu=held.gpu,
+        gpus=held.gpus,
+        gpu_rate=held.rate,
+        disk_rate=held.disk_rate,
+        disk_gb=held.disk_gb,
+        created_at=held.created_at,
+        ends_at=held.ends_at,
+        dlperf=held.dlperf,
+        inet_down_mbps=held.inet_down_mbps,
+        traffic_down_gb=held.moved_gb if held.has_run else 0.0,
+        traffic_down_micros_per_gb=held.traffic_micros_per_gb,
+        is_wanted_running=held.is_wanted,
+        bills_while_loading=bills_while_loading,
+    )

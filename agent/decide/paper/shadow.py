@@ -1,0 +1,327 @@
+"""A shadow: another strategy beside the live one on the same view, with a paper position of its own.
+
+Invariants:
+1. Nothing here can reach a market: a shadow is a value, and what it decides is done to paper alone.
+2. The same fleets in the same order give the same decisions and the same figures.
+3. It is bound by the workload's price and the limit of one instance, not by budgets and credit, which are the fleet's.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from agent.decide import plan, slots
+from agent.decide.accounting.meter import Charge
+from agent.decide.limits.limits import Limits
+from agent.decide.moves import rests_after_writes
+from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.paper.paper_ledger import Book
+from agent.decide.paper.paper_market import Paper
+from agent.decide.reconcile import outcomes, reconcile
+from agent.decide.reconcile.facts import Fact, LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.strategy import Tuned
+from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress
+from agent.domain.decision import Decision, Hold, Pause, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.fleet import Fleet, MarketView, Spend
+from agent.domain.host import is_pool
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.readiness import Sighting
+from agent.domain.workload import Slot, Workload
+
+ROUNDS = 3
+"""A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""
+KEPT = timedelta(days=1)
+"""How far a strategy may look back at its losses."""
+SHARED = frozenset(
+    {
+        "host",
+        "owner",
+        "market",
+        "offer",
+        operator_holds.HELD,
+        *operator_holds.STANDING,
+        kill_hold.EVERYTHING[0],
+        "workload",
+    }
+)
+"""Scopes of the rests that hold for a shadow too: what a person said, and what hosts and offers were found to be."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a shadow's decisions have come to: money in micro-dollars, time in microseconds."""
+
+    gpu: int = 0
+    disk: int = 0
+    traffic: int = 0
+    paid: int = 0
+    useful: int = 0
+    lost: int = 0
+    interruptions: int = 0
+    starts: int = 0
+    rents: int = 0
+
+    @property
+    def spent(self) -> int:
+        """All money, in micro-dollars."""
+        return self.gpu + self.disk + self.traffic
+
+    def add(self, charges: Iterable[Charge]) -> None:
+        """Count what a lease cost."""
+        for charge in charges:
+            self.gpu += charge.gpu.micros
+            self.disk += charge.disk.micros
+            self.traffic += charge.traffic.micros
+            if charge.phases is not None:
+                self.paid += charge.phases.paid
+                self.useful += charge.phases.useful + charge.phases.redeemed - charge.phases.spoiled
+                self.lost += charge.phases.spoiled
+
+
+@dataclass(slots=True)
+class Shadow:
+    """One strategy beside one workload since an instant; all that it remembers."""
+
+    workload: str
+    strategy: str
+    since: datetime
+    paper: Paper = field(default_factory=Paper)
+    book: Book = field(default_factory=Book)
+    memory: Memory = field(default_factory=Memory)
+    tally: Tally = field(default_factory=Tally)
+    done_before: float = 0.0
+    """Hours of a deadline's work that were done when it began."""
+    gists: dict[Slot, tuple[str, ...]] = field(default_factory=dict)
+    listings: int = 0
+    learns: bool = False
+    """Whether it judges hosts by what paper did there: where there is no fleet that really ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one look came to: every decision, and those that are news."""
+
+    decisions: tuple[Decision, ...]
+    news: tuple[Decision, ...]
+    facts: tuple[Fact, ...]
+
+
+def begun(work: Workload, strategy: str, fleet: Fleet) -> Shadow:
+    """Return a shadow that begins where the live position stands: with copies of the open leases of its workload."""
+    told = fleet.progress.get(work.name)
+    made = Shadow(work.name, strategy, fleet.now, done_before=told.hours if told is not None else 0.0)
+    for place in work.places:
+        for lease in fleet.leases_of(place):
+            if lease.state is LeaseState.RELEASING:
+                continue
+            instance_id = made.paper.adopt(lease, work, fleet.now)
+            made.book.put(_copied(lease, instance_id, fleet.now))
+    return made
+
+
+def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | None:
+    """Let a shadow see what was really seen, decide, and do that on paper; None where its workload is gone."""
+    work = fleet.workload(shadow.workload)
+    if work is None:
+        return None
+    work = replace(work, strategy=shadow.strategy)
+    shadow.paper.see(fleet)
+    _forget(shadow, fleet.now)
+    made: list[Decision] = []
+    facts: list[Fact] = []
+    for _ in range(ROUNDS):
+        facts += _learned(shadow, fleet, work)
+        planned = plan.plan(_fleet(shadow, fleet, work), {shadow.strategy: chosen}, _bound(caps))
+        made = [*(each for each in made if not isinstance(each, Hold)), *planned.decisions]
+        if not sum([_carried_out(shadow, decision, work, fleet) for decision in planned.decisions]):
+            break
+    return Step(tuple(made), tuple(_news(shadow, made)), tuple(facts))
+
+
+def _forget(shadow: Shadow, now: datetime) -> None:
+    """Drop what nobody looks back at; hosts and starts are those of the fleet, where one really ran."""
+    book = shadow.book
+    book.cooldowns = {key: rest for key, rest in book.cooldowns.items() if rest.until > now}
+    book.losses = [loss for loss in book.losses if loss.at >= now - KEPT]
+    book.starts.clear()
+    if not shadow.learns:
+        book.hosts.clear()
+
+
+def packed(shadow: Shadow) -> bytes:
+    """Return a shadow as bytes."""
+    return msgspec.msgpack.encode(shadow)
+
+
+def unpacked(kept: bytes) -> Shadow | None:
+    """Return the shadow of these bytes; None where another release wrote them."""
+    try:
+        return msgspec.msgpack.decode(kept, type=Shadow)
+    except (msgspec.MsgspecError, ValueError, TypeError):
+        return None
+
+
+def _bound(caps: Limits) -> Limits:
+    return Limits(per_instance_hour=caps.per_instance_hour)
+
+
+def _news(shadow: Shadow, made: Iterable[Decision]) -> Iterable[Decision]:
+    for decision in made:
+        place, gist = slot_of(decision), _gist(decision)
+        if shadow.gists.get(place) != gist:
+            shadow.gists[place] = gist
+            yield decision
+
+
+def _gist(decision: Decision) -> tuple[str, ...]:
+    """Return what must differ for a decision to be news: figures in the sentence move every cycle."""
+    what = [type(decision).__name__, decision.reason.code]
+    if isinstance(decision, Rent):
+        what += [decision.offer.host_id, str(decision.bid)]
+    elif isinstance(decision, Rebid):
+        what.append(str(decision.bid))
+    return tuple(what)
+
+
+def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
+    """Return the fleet as it would be: the same offers and words, with paper in the place of what is rented."""
+    book = shadow.book
+    shared = [rest for rest in fleet.cooldowns if rest.scope in SHARED]
+    own = [rest for rest in book.cooldowns.values() if rest.until > fleet.now]
+    return replace(
+        fleet,
+        workloads=(work,),
+        markets={name: _view(shadow, view, fleet) for name, view in fleet.markets.items()},
+        leases=book.open(),
+        intents=(),
+        spend=Spend(),
+        spend_of={},
+        cooldowns=tuple({(rest.scope, rest.key): rest for rest in (*shared, *own)}.values()),
+        past_leases={},
+        past_intents={},
+        losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),
+        vacated=book.vacated,
+        left=book.left,
+        hosts=book.hosts if shadow.learns else fleet.hosts,
+        known_since={work.name: shadow.since},
+        progress=_progress(shadow, fleet, work),
+    )
+
+
+def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
+    rows = shadow.paper.rows(view)
+    # On a host of ours the floor is our own bid: nobody could rent it at that without us.
+    ours = {lease.host_id for lease in fleet.leases if lease.market == view.market and not is_pool(lease.host_id)}
+    return replace(
+        view,
+        instances=rows,
+        labels={},
+        listings=shadow.listings,
+        absent_ids=frozenset(row.instance_id for row in view.instances),
+        no_spend_because="",
+        credit=None,
+        events=tuple(event for event in shadow.paper.events if event.market == view.market),
+        rises=(),
+        offers=tuple(row for row in view.offers if row.host_id not in ours),
+        sightings={row.instance_id: Sighting(row.instance_id, fleet.now, is_ready=True) for row in rows},
+    )
+
+
+def _progress(shadow: Shadow, fleet: Fleet, work: Workload) -> dict[str, Progress]:
+    """Return how far the work would be: an hour of work for a useful hour, which is what a live one is counted by."""
+    if work.deadline is None:
+        return {}
+    told = fleet.progress.get(work.name)
+    hours = shadow.done_before + max(shadow.tally.useful, 0) / 3.6e9
+    since = told.since if told is not None else shadow.since
+    return {work.name: Progress(work.name, hours, fleet.now, since, "paper")}
+
+
+def _learned(shadow: Shadow, fleet: Fleet, work: Workload) -> tuple[Fact, ...]:
+    shadow.listings += 1
+    found = reconcile.reconcile(_fleet(shadow, fleet, work), shadow.memory)
+    if found.suspects:
+        # On paper nothing lies: the second look that a loss needs is this one again.
+        found = reconcile.reconcile(_fleet(shadow, fleet, work), found.memory)
+    shadow.memory = found.memory
+    for fact in found.facts:
+        shadow.book.learn(fact, fleet.now, {work.name: work.image_gb})
+        if isinstance(fact, LeaseChanged):
+            shadow.tally.add(fact.charges)
+            shadow.tally.interruptions += fact.kind == "lease.interrupted"
+            shadow.tally.starts += fact.kind in {"lease.running", "lease.resumed"}
+    return found.facts
+
+
+def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Fleet) -> bool:
+    if isinstance(decision, Hold):
+        return False
+    if isinstance(decision, Rent):
+        return _rented(shadow, decision, work, fleet)
+    if decision.lease.instance_id not in shadow.paper.held:
+        return False
+    now, is_accepted = fleet.now, _written(shadow.paper, decision, fleet.now)
+    made = outcomes.written(decision, now, work.checkpoint, work.ready, is_accepted=is_accepted)
+    shadow.tally.add(made.charges)
+    ended = replace(made.lease, state=LeaseState.ENDED, ended_at=now) if isinstance(decision, Release) else made.lease
+    shadow.book.put(ended)
+    if isinstance(decision, Release):
+        for rest in rests_after_writes.after_release(decision, now):
+            shadow.book.rest(rest)
+    return True
+
+
+def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: datetime) -> bool:
+    """Change an instance; tell whether a start begins at once."""
+    instance_id = decision.lease.instance_id
+    if isinstance(decision, Resume):
+        return paper.resume(instance_id, now)
+    if isinstance(decision, Rebid):
+        paper.rebid(instance_id, decision.bid, now)
+    elif isinstance(decision, Pause):
+        paper.pause(instance_id)
+    else:
+        paper.release(instance_id)
+    return True
+
+
+def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> bool:
+    instance_id = shadow.paper.rent(decision, work, fleet)
+    if instance_id is None:
+        shadow.book.rest(Cooldown("offer", decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low"))
+        return False
+    intent = Intent(
+        intent_id=instance_id,
+        kind=IntentKind.RENT,
+        state=IntentState.CONFIRMED,
+        market=decision.offer.market,
+        slot=decision.slot,
+        recorded_at=fleet.now,
+        reason=decision.reason.code,
+        disk_gb=work.disk_gb,
+    )
+    shadow.book.put(outcomes.rented(intent, decision, instance_id, fleet.now).lease)
+    shadow.book.rest(rests_after_writes.after_rent(decision.slot, fleet.now))
+    shadow.tally.rents += 1
+    return True
+
+
+def _copied(lease: Lease, instance_id: str, now: datetime) -> Lease:
+    """Return a real lease as paper: counted from now on, and by no label of ours."""
+    state = lease.state if lease.state in {LeaseState.RUNNING, LeaseState.STARTING} else LeaseState.PAUSED
+    return replace(
+        lease,
+        lease_id=f"{lease.market}-{instance_id}",
+        instance_id=instance_id,
+        state=state,
+        bills=Bills.GPU_AND_DISK if state is LeaseState.RUNNING else Bills.DISK,
+        accrued_until=now,
+        traffic_down_gb=0.0 if not lease.has_run else lease.traffic_down_gb,
+        traffic_up_gb=0.0,
+        intent_id=instance_id,
+    )

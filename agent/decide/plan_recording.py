@@ -1,0 +1,182 @@
+"""A frame: one call of plan() as bytes, everything it was given and what it answered, to be made again elsewhere.
+
+Invariants:
+1. A frame that is read back is equal to the one that was written, to the microsecond and the micro-dollar.
+2. What a plan is not made on (commands, environments, keys, logins) is left out; ids and addresses stay: it is private.
+3. Of two frames in a row only the parts that differ are written.
+"""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+
+import msgspec
+
+from agent.decide.limits.limits import Limits, Standing
+from agent.decide.plan import Plan
+from agent.decide.strategy import Params, Strategy, Tuned
+from agent.domain.decision import Decision
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.workload import Workload
+
+MAGIC = b"gpubid recording 1\n"
+"""How a file of frames begins; after it come frames, each behind its length."""
+LENGTH_BYTES = 4
+SUFFIX = ".frames"
+
+Parts = dict[str, bytes]
+"""A frame in pieces, by name; a piece that two frames share has the same bytes."""
+
+_MARKETS = "markets"
+_FLEET = {name: hint for name, hint in typing.get_type_hints(Fleet).items() if name in {f.name for f in fields(Fleet)}}
+_VIEW = {name: hint for name, hint in typing.get_type_hints(MarketView).items() if not name.startswith("_")}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Which strategy a name stood for, and on which numbers it ran; `code` is where its class is found."""
+
+    name: str
+    code: str
+    digest: str
+    source: str
+    params: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What one plan was made on and, in `answer`, what it was."""
+
+    fleet: Fleet
+    caps: Limits
+    faulty: frozenset[str]
+    numbers: Mapping[str, Numbers]
+    answer: bytes
+
+
+class Unread(ValueError):
+    """Bytes that are no frame of this release."""
+
+
+def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> Frame:
+    """Return the frame of a plan; only strategies that a workload names are kept."""
+    used = sorted({work.strategy for work in fleet.workloads})
+    numbers = {name: _numbers(tuned[name]) for name in used}
+    bare = replace(fleet, workloads=tuple(_bare(work) for work in fleet.workloads))
+    return Frame(bare, caps, faulty, numbers, answer(made.decisions, made.standing))
+
+
+def code_of(strategy: object) -> str:
+    """Return where the class of a strategy is found, as module:Class."""
+    return f"{type(strategy).__module__}:{type(strategy).__qualname__}"
+
+
+def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
+    """Return what a plan answered, as bytes that are equal when and only when the answers are."""
+    encode, decode = msgspec.msgpack.encode, msgspec.msgpack.decode
+    # There and back: a whole number where a float belongs is an equal value, and other bytes.
+    named = sorted(standing.parts.items(), key=lambda item: (item[0].kind.value, item[0].name))
+    exact = [(type(each).__name__, decode(encode(each), type=type(each))) for each in decisions]
+    return encode((exact, encode(replace(standing, parts=dict(named)))))
+
+
+def told(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
+    """Return the decisions of an answer as plain values, each with the name of its kind."""
+    decisions, _ = msgspec.msgpack.decode(made)
+    return [(kind, dict(values)) for kind, values in decisions]
+
+
+def parts(frame: Frame) -> Parts:
+    """Return a frame in pieces."""
+    encode = msgspec.msgpack.Encoder().encode
+    found = {f"fleet.{name}": encode(getattr(frame.fleet, name)) for name in _FLEET if name != _MARKETS}
+    for market, view in frame.fleet.markets.items():
+        found |= {f"view.{market}.{name}": encode(getattr(view, name)) for name in _VIEW}
+    found |= {name: encode(getattr(frame, name)) for name in ("caps", "numbers")}
+    # A set has no order of its own: equal sets are to be equal bytes.
+    return found | {"faulty": encode(sorted(frame.faulty)), "answer": frame.answer}
+
+
+def changed(before: Parts, after: Parts) -> bytes:
+    """Return what leads from one frame to the next."""
+    gone = sorted(before.keys() - after.keys())
+    return msgspec.msgpack.encode((gone, {name: part for name, part in after.items() if before.get(name) != part}))
+
+
+def followed(before: Parts, change: bytes) -> Parts:
+    """Return the pieces after a change.
+
+    Raises:
+        Unread: the bytes are no change.
+    """
+    try:
+        gone, more = msgspec.msgpack.decode(change, type=tuple[list[str], dict[str, bytes]])
+    except msgspec.MsgspecError as error:
+        raise Unread(str(error)) from error
+    return {name: part for name, part in (before | more).items() if name not in gone}
+
+
+def whole(pieces: Parts) -> Frame:
+    """Return the frame of these pieces.
+
+    Raises:
+        Unread: a piece is missing or of another release.
+    """
+    try:
+        views: dict[str, dict[str, typing.Any]] = {}
+        for key in pieces:
+            if key.startswith("view."):
+                market, name = key.removeprefix("view.").split(".")
+                views.setdefault(market, {})[name] = _decoded(pieces[key], _VIEW[name])
+        fleet = {name: _decoded(pieces[f"fleet.{name}"], hint) for name, hint in _FLEET.items() if name != _MARKETS}
+        return Frame(
+            fleet=Fleet(markets={name: MarketView(**view) for name, view in views.items()}, **fleet),
+            caps=_decoded(pieces["caps"], Limits),
+            faulty=frozenset(_decoded(pieces["faulty"], list[str])),
+            numbers=_decoded(pieces["numbers"], dict[str, Numbers]),
+            answer=pieces["answer"],
+        )
+    except (KeyError, ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise Unread(f"{type(error).__name__}: {error}") from error
+
+
+def _decoded(part: bytes, hint: typing.Any) -> typing.Any:  # noqa: ANN401 - any type of a field
+    return msgspec.msgpack.decode(part, type=hint)
+
+
+def _numbers(chosen: Tuned) -> Numbers:
+    plain = {key: _plain(value) for key, value in chosen.params.model_dump().items()}
+    return Numbers(chosen.name, code_of(chosen.strategy), chosen.digest, chosen.source, msgspec.msgpack.encode(plain))
+
+
+def tuned(numbers: Numbers, strategy: Strategy[Params]) -> Tuned:
+    """Return a strategy with the numbers it ran on.
+
+    Raises:
+        Unread: its numbers are of another release.
+    """
+    try:
+        plain = msgspec.msgpack.decode(numbers.params, type=dict[str, typing.Any])
+        params = strategy.params.model_validate({key: _value(each) for key, each in plain.items()})
+    except (ValueError, TypeError) as error:
+        raise Unread(f"{numbers.name}: {error}") from error
+    return Tuned(numbers.name, strategy, params, numbers.digest, numbers.source)
+
+
+def _plain(value: object) -> object:
+    """Return a number as bytes can hold it: a span is its days, seconds and microseconds."""
+    return {"days": value.days, "s": value.seconds, "us": value.microseconds} if isinstance(value, timedelta) else value
+
+
+def _value(plain: object) -> object:
+    if isinstance(plain, dict) and plain.keys() == {"days", "s", "us"}:
+        return timedelta(plain["days"], plain["s"], plain["us"])
+    return plain
+
+
+def _bare(work: Workload) -> Workload:
+    """Return a workload without what may be private and no plan is made on."""
+    return replace(
+        work, command="", onstart="", environment=(), env_from=(), image_login=None, ssh_keys=(), template=""
+    )

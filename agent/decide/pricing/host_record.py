@@ -1,0 +1,73 @@
+"""What our own record says of a host, pooled: a host borrows from its owner's other hosts, and all from the market.
+
+Theory: each host loses an interruptible lease at a rate of its own, drawn from a Gamma whose mean is the market's rate;
+losses are Poisson over the exposure, so the posterior mean is (mean x weight + losses) / (weight + hours). Stays that
+have not ended count by their hours alone, which is how censored lifetimes enter such a posterior.
+Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., sections 2.6 and 5.1).
+
+Invariants:
+1. Counts are decayed to `now` by timestamps (domain.host); nothing else depends on time.
+2. A host we know nothing of, of an owner we know nothing of, is worth what the market is.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from agent.decide.pricing import useful_hour
+from agent.domain import offer
+from agent.domain.host import HostKey, HostRecord, OwnerKey, decayed
+
+OWNER_WEIGHT = 0.25
+"""How much an hour on another host of the same owner counts. Assumed: owners run like hosts in like places."""
+_OWNER = "owner:"
+
+
+def pooled(hosts: Mapping[HostKey, HostRecord], now: datetime) -> Mapping[HostKey, HostRecord]:
+    """Return what each host is judged by, and under `_of_owner` what a host of a known owner is judged by."""
+    own = {key: decayed(record, now) for key, record in hosts.items()}
+    owners: dict[OwnerKey, HostRecord] = {}
+    for record in own.values():
+        if record.owner.is_known:
+            nothing = HostRecord(*_of_owner(record.owner), record.owner_id)
+            owners[record.owner] = owners.get(record.owner, nothing).plus(record, OWNER_WEIGHT)
+    found = {key: _with_owner(record, owners) for key, record in own.items()}
+    return found | {_of_owner(owner): record for owner, record in owners.items()}
+
+
+def _of_owner(owner: OwnerKey) -> HostKey:
+    """Return the key that stands for any host of an owner."""
+    return HostKey(owner.market, _OWNER + owner.owner_id)
+
+
+def _with_owner(record: HostRecord, owners: Mapping[OwnerKey, HostRecord]) -> HostRecord:
+    """Return a host's record and its owner's; what it brought to its owner's itself is taken out again."""
+    owner = owners.get(record.owner)
+    return record if owner is None else record.plus(owner).plus(record, -OWNER_WEIGHT)
+
+
+def of_offer(hosts: Mapping[HostKey, HostRecord], candidate: offer.Offer) -> HostRecord | None:
+    """Return what an offer's host is judged by, from what `pooled` made, or None."""
+    return of_host(hosts, candidate.host, candidate.owner)
+
+
+def of_host(hosts: Mapping[HostKey, HostRecord], host: HostKey, owner: OwnerKey) -> HostRecord | None:
+    """Return what a host is judged by, from what `pooled` made: its own record, else its owner's, or None."""
+    return hosts.get(host) or hosts.get(_of_owner(owner))
+
+
+def total(hosts: Iterable[HostRecord], now: datetime) -> HostRecord:
+    """Return the record of all hosts together, decayed."""
+    everything = HostRecord("", "", updated_at=now)
+    for record in hosts:
+        everything = everything.plus(decayed(record, now))
+    return everything
+
+
+def market_hazard(hosts: Iterable[HostRecord], now: datetime) -> float:
+    """Return losses to the market per interruptible hour over all hosts, a posterior mean."""
+    return hazard_of(total(hosts, now))
+
+
+def hazard_of(everything: HostRecord) -> float:
+    """Return the same from the record of all hosts together."""
+    return useful_hour.market_hazard(everything.market_losses, everything.bid_seconds / 3600)

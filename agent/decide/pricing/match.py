@@ -1,0 +1,201 @@
+"""Which offers fit a workload; for the rest, which requirement failed.
+
+Invariants:
+1. `refusal` names the first requirement that fails, in one fixed order, and None means that all hold.
+2. `fitting` and `is_free` together agree with `refusal` on every offer.
+3. A book gives every offer of a workload's models and GPU count, in rising order of a lower bound of its cost.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+import msgspec
+
+from agent.decide.pricing import useful_hour
+from agent.domain import host, money, offer, workload
+
+LEAST_STAY = workload.Requirements().min_end_ahead
+"""What a workload that says nothing asks of a host's time on the market."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an offer does not fit: a machine code and a sentence."""
+
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What may not be rented now: hosts that already hold a lease of ours, and what is cooling down (why, by key)."""
+
+    hosts: Collection[host.HostKey] = frozenset()
+    cooling: Mapping[str, str] | None = None
+
+
+def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Taken) -> Refusal | None:
+    """Return the first requirement that `candidate` fails, or None when it fits."""
+    return (
+        _refusal_of_hardware(candidate, work.requirements)
+        or _refusal_of_host(candidate, work, now)
+        or _refusal_of_taken(candidate, taken)
+    )
+
+
+def _refusal_of_hardware(candidate: offer.Offer, wants: workload.Requirements) -> Refusal | None:
+    if not candidate.is_rentable:
+        return Refusal("not_rentable", "the market says that it cannot be rented now")
+    if candidate.gpus != wants.gpus:
+        return Refusal("gpus", f"has {candidate.gpus} GPUs, wanted {wants.gpus}")
+    if wants.gpu_models and candidate.gpu not in wants.gpu_models:
+        return Refusal("gpu", f"is {candidate.gpu}, wanted {' or '.join(wants.gpu_models)}")
+    if wants.min_vram_mb is not None and candidate.vram_mb < wants.min_vram_mb:
+        return Refusal("vram", f"has {candidate.vram_mb} MB of VRAM, wanted {wants.min_vram_mb}")
+    if wants.verified_only and not candidate.is_verified:
+        return Refusal("verified", "is not verified")
+    return None
+
+
+def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datetime) -> Refusal | None:
+    wants = work.requirements
+    least, speed = wants.min_reliability, wants.min_inet_down_mbps
+    if least is not None and candidate.reliability < least:
+        return Refusal("reliability", f"has reliability {candidate.reliability:.4f}, wanted {least}")
+    if speed is not None and candidate.inet_down_mbps < speed:
+        return Refusal("inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {speed:.0f}")
+    if candidate.disk_gb < work.disk_gb:
+        return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
+    if wants.regions and not _is_in(candidate.region, wants.regions):
+        where = candidate.region or "an unknown region"
+        return Refusal("region", f"is in {where}, wanted {' or '.join(wants.regions)}")
+    if candidate.ends_at is not None and candidate.ends_at - now < wants.min_end_ahead:
+        return Refusal("ends_soon", f"leaves the market at {candidate.ends_at:%Y-%m-%d %H:%M} UTC")
+    return None
+
+
+def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
+    if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
+        return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
+    if taken.cooling:
+        for key in _resting_keys(candidate):
+            if key in taken.cooling:
+                return Refusal("cooldown", f"rests after {taken.cooling[key]}")
+    return None
+
+
+def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
+    """Return a test that tells of an offer what `refusal` would with nothing taken: it runs for thousands a plan."""
+    wants = work.requirements
+    gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
+    vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
+    reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
+    speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
+
+    def fits(row: offer.Offer) -> bool:
+        """Tell whether an offer meets every requirement."""
+        return (
+            row.is_rentable
+            and row.gpus == gpus
+            and (not models or row.gpu in models)
+            and row.vram_mb >= vram
+            and (row.is_verified or not verified_only)
+            and row.reliability >= reliability
+            and row.inet_down_mbps >= speed
+            and row.disk_gb >= disk
+            and (not regions or _is_in(row.region, regions))
+            and (row.ends_at is None or row.ends_at >= stays_until)
+        )
+
+    return fits
+
+
+def cheapest(
+    offers: Iterable[offer.Offer], work: workload.Workload, now: datetime
+) -> tuple[money.UsdPerHour | None, money.UsdPerHour | None]:
+    """Return the lowest floor and the lowest on-demand price among the offers that fit; None where none tells it."""
+    fits = fitting(work, now)
+    rows = [row for row in offers if fits(row)]
+    floors = [row.floor for row in rows if row.floor is not None]
+    asks = [row.ask for row in rows if row.ask is not None]
+    return min(floors, default=None), min(asks, default=None)
+
+
+def is_free(row: offer.Offer, taken: Taken) -> bool:
+    """Tell whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
+    if row.host in taken.hosts and not host.is_pool(row.host_id):
+        return False
+    cooling = taken.cooling
+    return not cooling or not any(key in cooling for key in _resting_keys(row))
+
+
+def _resting_keys(row: offer.Offer) -> tuple[str, ...]:
+    return f"offer:{row.key}", f"host:{row.host}", f"owner:{row.owner}", f"market:{row.market}"
+
+
+@lru_cache(maxsize=65_536)
+def _is_in(region: str, wanted: tuple[str, ...]) -> bool:
+    parts = {part.strip().casefold() for part in region.split(",")}
+    return any(name.casefold() in parts or name.casefold() == region.casefold() for name in wanted)
+
+
+class Book:
+    """Offers at one instant, arranged so that the best for a workload are found without looking at all of them."""
+
+    def __init__(self, offers: Iterable[offer.Offer]) -> None:
+        """Arrange `offers` by GPU model and count, each group by the lower bound of its cost."""
+        self.offers = tuple(offers)
+        self._groups: dict[tuple[str, int], list[tuple[float, int]]] = {}
+        self._rising: dict[tuple[frozenset[str], int], tuple[tuple[float, offer.Offer], ...]] = {}
+        for place, candidate in enumerate(self.offers):
+            bound = useful_hour.least_per_dlperf(candidate)
+            self._groups.setdefault((candidate.gpu, candidate.gpus), []).append((bound, place))
+
+    def rising(self, wants: workload.Requirements) -> tuple[tuple[float, offer.Offer], ...]:
+        """Return (lower bound, offer) of the models and GPU count that are wanted, in rising order of the bound."""
+        asked = frozenset[str](wants.gpu_models), wants.gpus
+        if asked not in self._rising:
+            models = asked[0] or {model for model, _ in self._groups}
+            found = sorted(row for model in models for row in self._groups.get((model, wants.gpus), ()))
+            self._rising[asked] = tuple((bound, self.offers[place]) for bound, place in found)
+        return self._rising[asked]
+
+
+def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tuple[offer.Offer, ...]]:
+    """Return the offers; a pool of a model that nobody measured has the median DLPerf of like cards elsewhere."""
+    lacking = {row.gpu for rows in offers.values() for row in rows if row.dlperf <= 0 and host.is_pool(row.host_id)}
+    if not lacking:
+        return offers
+    shown: dict[str, list[float]] = {}
+    for row in (row for rows in offers.values() for row in rows if row.gpu in lacking and row.dlperf > 0):
+        shown.setdefault(row.gpu, []).append(row.dlperf / row.gpus)
+    each = {model: statistics.median(figures) for model, figures in shown.items()}
+    return {
+        name: tuple(
+            msgspec.structs.replace(row, dlperf=each[row.gpu] * row.gpus)
+            if row.dlperf <= 0 and row.gpu in each and host.is_pool(row.host_id)
+            else row
+            for row in rows
+        )
+        for name, rows in offers.items()
+    }
+
+
+class Library:
+    """The offers of all markets at one instant: one book for each choice of markets that workloads make."""
+
+    def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
+        """Take the offers by market; books are arranged when they are first asked for."""
+        self._offers = _measured(offers)
+        self._books: dict[tuple[str, ...], Book] = {}
+
+    def of(self, work: workload.Workload) -> Book:
+        """Return the offers of the markets on which a workload may run."""
+        markets = tuple(name for name in sorted(self._offers) if work.may_use(name))
+        if markets not in self._books:
+            self._books[markets] = Book(row for name in markets for row in self._offers[name])
+        return self._books[markets]

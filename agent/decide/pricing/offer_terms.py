@@ -1,0 +1,79 @@
+"""Ways to hold an offer that strategies share: values, so that workloads that would pay alike share one search."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.decide.pricing import bidding, useful_hour
+from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.domain.money import UsdPerHour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+
+
+def speed(dlperf: float, fastest: float) -> float:
+    """Return what share of an hour's work on the fastest card an hour on this one does; 1 where either is unknown."""
+    return min(dlperf / fastest, 1.0) if dlperf > 0 and fastest > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """On demand at the listed price; an hour on a card slower than `fastest` is worth less in proportion, if given."""
+
+    max_price: UsdPerHour
+    disk_gb: float
+    fastest: float = 0.0
+
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
+        """Return the ask where GPU and disk are within the price."""
+        ask = candidate.ask
+        most = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > most:
+            return ()
+        return (useful_hour.Way(Tenure.ON_DEMAND, ask),)
+
+
+@dataclass(frozen=True, slots=True)
+class Bids:
+    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks.
+
+    What a bid saves of the losses goes by the law of `rivals`.
+    """
+
+    max_price: UsdPerHour
+    disk_gb: float
+    headroom: float
+    ceiling: float
+    fastest: float = 0.0
+    rivals: Rivals = ASSUMED
+
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
+        """Return the bids worth reckoning: which is cheapest depends on what an interruption costs there."""
+        if candidate.floor is None:
+            return ()
+        disk = candidate.disk_rate(self.disk_gb)
+        worth = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
+        return list(self._rising(candidate.floor, most))
+
+    def _rising(self, floor: UsdPerHour, most: UsdPerHour) -> Iterator[useful_hour.Way]:
+        last = None
+        for share in bidding.ladder(self.headroom):
+            bid = bidding.opening(floor, share, most)
+            if bid is None or bid == last:
+                return
+            last = bid
+            over = bid.micros / floor.micros - 1.0 if floor.micros else share
+            yield useful_hour.Way(Tenure.INTERRUPTIBLE, bid, self.rivals.losing_share(over))
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Bids, and the ask too where `asks` is given."""
+
+    bids: Bids
+    asks: Asks | None = None
+
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
+        """Return every way to hold the offer."""
+        found = list(self.bids(candidate))
+        return found if self.asks is None else [*found, *self.asks(candidate)]

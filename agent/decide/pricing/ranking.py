@@ -1,0 +1,88 @@
+"""Offers that fit a workload, best first: a lazy search that stops looking once nothing left can be better."""
+
+import heapq
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import datetime
+
+from agent.decide.pricing import host_record, match, protections, useful_hour
+from agent.decide.strategy import Candidate, Pricing
+from agent.domain import offer, workload
+from agent.domain.host import HostKey, HostRecord
+
+
+def ranking(
+    book: match.Book,
+    work: workload.Workload,
+    pricing: Pricing,
+    hosts: Mapping[HostKey, HostRecord],
+    taken: match.Taken,
+    now: datetime,
+    market_loss_rate: float,
+) -> Iterator[Candidate]:
+    """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
+
+    Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
+    bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged
+    by.
+    """
+    found: list[tuple[float, str, int, Candidate]] = []
+    fits = match.fitting(work, now)
+    for place, (bound, candidate) in enumerate(book.rising(work.requirements)):
+        while found and found[0][0] < bound:
+            yield heapq.heappop(found)[3]
+        if not fits(candidate) or not match.is_free(candidate, taken):
+            continue
+        ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
+        best = _best_way(candidate, work, ways, host_record.of_offer(hosts, candidate), market_loss_rate)
+        if best is not None:
+            heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
+    while found:
+        yield heapq.heappop(found)[3]
+
+
+def question(work: workload.Workload, pricing: Pricing) -> Hashable:
+    """Return all that a ranking depends on but the market: workloads with equal questions get equal answers."""
+    return (
+        work.markets,
+        work.requirements,
+        work.disk_gb,
+        work.image_gb,
+        work.dataset_gb,
+        work.checkpoint,
+        work.max_price,
+        pricing,
+    )
+
+
+class Replay:
+    """A lazy search that several workloads read, each from the best on; none looks for what another has found."""
+
+    def __init__(self, search: Iterator[Candidate]) -> None:
+        """Read from `search` when nothing that was read before is left."""
+        self._search = search
+        self._found: list[Candidate] = []
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Yield every candidate, best first."""
+        place = 0
+        while True:
+            if place == len(self._found):
+                following = next(self._search, None)
+                if following is None:
+                    return
+                self._found.append(following)
+            yield self._found[place]
+            place += 1
+
+
+def _best_way(
+    candidate: offer.Offer,
+    work: workload.Workload,
+    ways: Iterable[useful_hour.Way],
+    record: HostRecord | None,
+    market_loss_rate: float,
+) -> Candidate | None:
+    reckon = useful_hour.reckoner(candidate, work, record, market_loss_rate)
+    reckoned = [(way, reckon(way)) for way in ways]
+    best = min(reckoned, key=lambda found: found[1].per_useful, default=None)
+    return None if best is None else Candidate(candidate, *best)

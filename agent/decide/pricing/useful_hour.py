@@ -1,0 +1,272 @@
+"""The cost of a useful hour: price, storage, traffic, loading, and what an interruption is expected to lose.
+
+Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the horizon T: with survival S its expected
+length is L, the integral of S up to T, and it ends in a loss with probability q = 1 - S(T). Of L hours the restore and,
+on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
+checkpoints (Young, CACM 17(9), 1974). The host's own failures come at a constant rate. How often the market takes a
+host is not known but judged, as a Gamma over rates, and whoever has stood a while stands on one of the calmer: a stay
+that the market ends is Lomax, its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
+Distributions 1, 2nd ed., section 20.11).
+
+Invariants:
+1. Figures here are estimates in dollars and hours, never sums that are paid.
+2. The cost rises with the price, the storage rate, the hazard and the loading time, all else equal.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from agent.decide.pricing.gamma_distribution import Gamma
+from agent.domain import money, offer, tenure, workload
+from agent.domain.decision import Term
+from agent.domain.host import HostRecord
+
+HORIZON_HOURS = 24.0
+"""How far a stay is reckoned: a day. Shorter favours hosts that load fast over those that stay cheap."""
+
+MARKET_HAZARD_PRIOR = (1.8, 12.0)
+"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between .1
+and .5 an hour, what users of such markets tell. It weighs half a day: a bad first hour on one
+host must not speak for the market, or on-demand would be paid for and nothing more be learned."""
+
+CONTEST_PRIOR_HOURS = 2.0
+"""Weight of the market's rate of losses against a host's own, in hours. Assumed: hosts differ widely in how many want
+them, so a few hours there say more than the market does."""
+
+HOST_PRIOR_HOURS = 24.0
+"""Weight of a host's advertised reliability, in hours of record. Assumed; a week of own hours outweighs it."""
+
+OUTAGE_HOURS = 2.0
+"""Mean length of a host outage, which turns an advertised share of uptime into failures an hour. Assumed."""
+
+START_PRIOR = (9.0, 1.0)
+"""Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed."""
+
+LOADING_PRIOR_GB = 5.0
+"""Weight of the advertised bandwidth, in gigabytes of images: about one image. Assumed."""
+
+CONTAINER_SECONDS = 30.0
+"""From a pulled image to a running container. Assumed."""
+
+LEAST_DLPERF = 1e-6
+"""Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
+_HOUR = timedelta(hours=1)
+_POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(16), strict=True))
+"""Gauss-Legendre points and weights on [-1, 1]."""
+_NO_HAZARD = 1e-9
+"""Below this 1 - exp(-x) is x to the last digit that matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to hold an offer: its tenure and its GPUs' price per hour. `hazard_scale` scales the market's hazard."""
+
+    tenure: tenure.Tenure
+    rate: money.UsdPerHour
+    hazard_scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What a stay costs and yields, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
+
+    `hazard` is losses per hour of the stay.
+    """
+
+    gpu_dollars: float
+    disk_dollars: float
+    traffic_dollars: float
+    idle_dollars: float
+    loading_hours: float
+    restore_hours: float
+    lost_hours: float
+    useful_hours: float
+    hazard: float
+    dlperf: float
+
+    @property
+    def dollars(self) -> float:
+        """What the whole stay is expected to cost, idle time included at the workload's own worth."""
+        return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.idle_dollars
+
+    @property
+    def per_useful_hour(self) -> float:
+        """Dollars per useful hour."""
+        return self.dollars / self.useful_hours
+
+    @property
+    def per_useful(self) -> float:
+        """Dollars per useful DLPerf-hour; the score is its inverse."""
+        return self.dollars / (self.useful_hours * self.dlperf)
+
+    @property
+    def score(self) -> float:
+        """Expected DLPerf-hours of useful work per dollar."""
+        return 1.0 / self.per_useful
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return every figure with its name and unit, for explanations."""
+        return (
+            Term("gpu", self.gpu_dollars, "$"),
+            Term("disk", self.disk_dollars, "$"),
+            Term("traffic", self.traffic_dollars, "$"),
+            Term("idle while loading", self.idle_dollars, "$"),
+            Term("loading", self.loading_hours, "h"),
+            Term("restore", self.restore_hours, "h"),
+            Term("work lost", self.lost_hours, "h"),
+            Term("useful", self.useful_hours, "h"),
+            Term("interruptions", self.hazard, "/h"),
+            Term("per useful hour", self.per_useful_hour, "$/h"),
+            Term("score", self.score, "DLPerf h/$"),
+        )
+
+
+def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
+    """Return (expected hours of a stay, probability that it ends in a loss) for a hazard per hour.
+
+    Source: mean and distribution function of an exponential lifetime cut at the horizon.
+    """
+    exponent = hazard * horizon_hours
+    if exponent < _NO_HAZARD:
+        return horizon_hours, exponent
+    loss = -math.expm1(-exponent)
+    return loss / hazard, loss
+
+
+def lasting(hazard: float, contest: Gamma, horizon_hours: float) -> tuple[float, float]:
+    """Return (expected hours of a stay, probability that it ends in a loss) of a bid on a host with its own hazard.
+
+    `contest` is how often the market takes the host. Survival is exp(-ht) (1 + t / weight) ** -shape, the mean of
+    exp(-rate t) over it. The integral is Gauss-Legendre's in log(1 + t / weight), where the survival is smooth; a test
+    holds it to the integral itself.
+    """
+    scale, shape = contest.weight, contest.shape
+    end = math.log1p(horizon_hours / scale)
+    hours = 0.0
+    for point, weight in _POINTS:
+        at = end / 2 * (point + 1.0)
+        hours += weight * math.exp(at * (1.0 - shape) - hazard * scale * math.expm1(at))
+    return hours * scale * end / 2, -math.expm1(-shape * end - hazard * horizon_hours)
+
+
+def host_hazard(reliability: float, record: HostRecord | None) -> float:
+    """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
+
+    The prior mean is what the advertised share of uptime implies when an outage lasts `OUTAGE_HOURS`; its weight is
+    `HOST_PRIOR_HOURS`; losses to the market are not the host's. Source: Gamma-Poisson conjugacy (Gelman et al.,
+    Bayesian Data Analysis, 3rd ed., section 2.6).
+    """
+    up = min(max(reliability, 0.5), 0.9999)
+    prior = (1.0 - up) / (up * OUTAGE_HOURS)
+    if record is None:
+        return prior
+    troubles = max(record.interruptions - record.market_losses, 0.0)
+    return (prior * HOST_PRIOR_HOURS + troubles) / (HOST_PRIOR_HOURS + record.running_seconds / 3600)
+
+
+def market_hazard(losses: float, hours: float) -> float:
+    """Return losses to the market per hour over the fleet's own interruptible record, a posterior mean."""
+    prior_losses, prior_hours = MARKET_HAZARD_PRIOR
+    return (prior_losses + losses) / (prior_hours + hours)
+
+
+def contested(record: HostRecord | None, market_loss_rate: float) -> Gamma:
+    """Return how often the market takes one host: the market's own rate, corrected by what happened there."""
+    prior = market_loss_rate * CONTEST_PRIOR_HOURS
+    if record is None:
+        return Gamma(prior, CONTEST_PRIOR_HOURS)
+    hours = max(record.bid_seconds, 0.0) / 3600
+    return Gamma(prior + max(record.market_losses, 0.0), CONTEST_PRIOR_HOURS + hours)
+
+
+def contested_hazard(record: HostRecord | None, market_loss_rate: float) -> float:
+    """Return losses to the market per hour on one host, a posterior mean."""
+    return contested(record, market_loss_rate).mean
+
+
+def start_success(record: HostRecord | None) -> float:
+    """Return the chance that a start on a host succeeds: posterior mean of a Beta prior (same source, section 2.4)."""
+    successes, failures = START_PRIOR
+    if record is not None:
+        successes, failures = successes + record.starts_ok, failures + record.starts_failed
+    return successes / (successes + failures)
+
+
+def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | None = None) -> float:
+    """Return hours to pull an image of `image_gb` gigabytes over `inet_down_mbps` megabits a second and start it.
+
+    What our own images took on that host outweighs what it advertises, gigabyte for gigabyte.
+    """
+    advertised = 8000.0 / max(inet_down_mbps, 1.0)
+    if record is None or record.loaded_gb <= 0:
+        return (image_gb * advertised + CONTAINER_SECONDS) / 3600
+    weighed = LOADING_PRIOR_GB * advertised + max(record.loading_seconds, 0.0)
+    return (image_gb * weighed / (LOADING_PRIOR_GB + record.loaded_gb) + CONTAINER_SECONDS) / 3600
+
+
+def reckon(
+    candidate: offer.Offer, way: Way, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
+) -> Reckoning:
+    """Return what a stay on `candidate` held this `way` is expected to cost and yield.
+
+    Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much.
+    """
+    return reckoner(candidate, work, record, market_loss_rate)(way)
+
+
+def reckoner(
+    candidate: offer.Offer, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
+) -> Callable[[Way], Reckoning]:
+    """Return `reckon` for one offer: what all ways to hold it share is reckoned once."""
+    own_hazard = host_hazard(candidate.reliability, record)
+    contest = contested(record, market_loss_rate)
+    tries = 1.0 / start_success(record)
+    # A checkpoint is fetched within the restore that the workload promises; a dataset nobody promised.
+    loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
+    checkpoint = work.checkpoint
+    longest_restore = checkpoint.restore / _HOUR
+    unsaved = HORIZON_HOURS if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval / _HOUR
+    traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
+    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.max_price.dollars * loading
+    dlperf = max(candidate.dlperf, LEAST_DLPERF)
+
+    def reckoned(way: Way) -> Reckoning:
+        """Return what a stay held this way is expected to cost and yield."""
+        if way.tenure is tenure.Tenure.INTERRUPTIBLE:
+            hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
+        else:
+            hours, loss = stay(own_hazard, HORIZON_HOURS)
+        restore = min(longest_restore, 0.9 * hours)
+        # Never more than half of what could be useful: without checkpoints all of the stay is at stake.
+        lost = loss * min(unsaved, hours - restore) / 2
+        return Reckoning(
+            gpu_dollars=way.rate.micros / money.MICROS * hours,
+            disk_dollars=disk * (hours + loading),
+            traffic_dollars=traffic,
+            idle_dollars=idle,
+            loading_hours=loading,
+            restore_hours=restore,
+            lost_hours=lost,
+            useful_hours=max(hours - restore - lost, 1e-6),
+            hazard=loss / hours,
+            dlperf=dlperf,
+        )
+
+    return reckoned
+
+
+def least_per_dlperf(candidate: offer.Offer) -> float:
+    """Return a lower bound on dollars per useful DLPerf-hour of an offer, whatever the workload and the way to hold it.
+
+    It is the cheaper of ask and floor per DLPerf: every other term of `reckon` only adds dollars or takes hours.
+    """
+    ask, floor = candidate.ask, candidate.floor
+    if ask is None:
+        least = math.inf if floor is None else floor.micros
+    else:
+        least = ask.micros if floor is None else min(ask.micros, floor.micros)
+    return least / money.MICROS / max(candidate.dlperf, LEAST_DLPERF)

@@ -1,0 +1,1 @@
+"""Listings against leases and intents: what happened, with cause and evidence."""

@@ -1,0 +1,134 @@
+"""Leases that a complete listing lacks: missing, gone by the market's own word, or the market's fault.
+
+Invariants (rule 4):
+1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
+   `GONE_AFTER` apart lack it.
+2. Several that vanish at once are the market's fault, not theirs. What we asked the market to end is none of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent.decide.accounting import meter, phases
+from agent.decide.reconcile import cause, losses, ownership, turns
+from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
+from agent.decide.reconcile.pass_memory import Absence, Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.intent import Intent, IntentKind
+from agent.domain.lease import Bills, Lease, LeaseState
+
+GONE_AFTER = 120.0
+"""Seconds between the two complete listings that must lack an instance."""
+FAULT_PATIENCE = 3600.0
+"""Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
+LISTED_NOWHERE = "it lists no such instance"
+
+
+def find(
+    fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
+) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
+    """Return the facts of leases that a fresh listing lacks, since when each is lacking, and if that is a fault."""
+    facts: list[Fact] = []
+    absences: dict[str, Absence] = {}
+    lacking = list(lacking)
+    vanished = [lease for lease in lacking if _may_vanish(lease) and lease.lease_id not in memory.absences]
+    is_fault = len(vanished) > 1
+    for lease in lacking:
+        known = memory.absences.get(lease.lease_id)
+        since = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault and _may_vanish(lease))
+        # It is kept until the ledger has it that the lease ended: a fact that could not be written is found again.
+        absences[lease.lease_id] = since
+        facts += _absence_facts(fleet, view, memory, lease, since, is_first=known is None)
+    faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
+    if faulted:
+        names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
+        sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
+        facts.append(Alert("market_fault", view.market, sentence))
+    return tuple(facts), absences, bool(faulted)
+
+
+def _is_released(held: Lease) -> bool:
+    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+
+
+def is_denied(view: MarketView, instance_id: str) -> bool:
+    """Return whether the market said by its own code, to a proven key, that there is no such instance."""
+    return instance_id in view.absent_ids and view.is_key_proven and view.instance(instance_id) is None
+
+
+def release_in_doubt(fleet: Fleet, held: Lease) -> Intent | None:
+    """Return the release of a lease that was sent without an answer: then its absence is that release, done."""
+    return next(
+        (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == held.lease_id), None
+    )
+
+
+def _may_vanish(held: Lease) -> bool:
+    """Return whether its absence tells of a fault: not where we asked for the end, nor where it never was seen."""
+    return held.is_proven and held.state is not LeaseState.RELEASING
+
+
+def _is_patience_over(fleet: Fleet, held: Lease, waited: float) -> bool:
+    """Return whether a market's fault has lasted long enough; the ledger remembers since when it is missing."""
+    missing_for = fleet.now - held.state_since if held.state is LeaseState.MISSING else timedelta()
+    return max(waited, missing_for.total_seconds()) >= FAULT_PATIENCE
+
+
+def _absence_facts(
+    fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
+) -> list[Fact]:
+    listed_at = view.listed_at or fleet.now
+    if _is_released(held):
+        return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")]
+    last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
+    if is_denied(view, held.instance_id):
+        waited = view.listed_monotonic - absence.monotonic
+        missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
+        if held.state is LeaseState.MISSING:
+            # A restart forgets which listing lacked it first; the ledger does not.
+            missed_at = min(missed_at, held.state_since)
+        if release_in_doubt(fleet, held) is not None:
+            # Nobody knows when the market carried it out: an answer may take as long as the process was dead.
+            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
+        if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
+            if not held.is_proven:
+                return _never_seen(fleet, view, held, (last_seen, missed_at))
+            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
+    if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
+        return []
+    missing = replace(held, state=LeaseState.MISSING, state_since=listed_at)
+    return [LeaseChanged(held, missing, "lease.missing")]
+
+
+def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
+    """A reply named it and no listing ever had it: it may have been ours and ended, so it counts like one that did."""
+    gone = _gone(fleet, view, held, between, fleet.now)
+    return ownership.disowned(replace(held, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
+
+
+def _gone(
+    fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
+) -> LeaseChanged:
+    """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
+    last_seen = max(between[0], held.accrued_until)
+    missed_at = max(between[1], last_seen)
+    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)
+    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
+    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), last_seen)
+    is_release = held.state is LeaseState.RELEASING
+    work = fleet.workload(held.slot.workload)
+    ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
+    split = phases.split(held, missed_at, ends, phases.promise(work), ran)
+    charges = (*meter.accrue(held, missed_at, ends), *phases.charges(split))
+    if held.run_since is not None:
+        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
+    after = replace(
+        held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
+    )
+    if is_release:
+        return LeaseChanged(held, after, "lease.released", charges)
+    why, evidence = cause.of_absence(held, now)
+    after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
+    kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
+    return LeaseChanged(held, after, kind, charges, why, evidence, losses.rest(held, why, now, has_failed=False))

@@ -1,0 +1,162 @@
+"""The rate that a lease is metered at: the listed one, but not below what was agreed (rule 21).
+
+Agreed is the bid where the market charges the bid, and on demand the rate at the time of the rent. A listed rate below
+the agreed one, or more than `MOST_RISE` times it, is doubted: it is metered only after further listings and a look by
+id agree.
+
+Invariants:
+1. A doubted low rate never lowers the count, and a doubted high rate never raises it, before it is confirmed.
+2. What has been seen of a doubted rate is kept with the lease in the ledger, so that a restart forgets no look.
+3. A rate that rises is owed from the look before the one that showed it, a doubted one from the listing that began it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from agent.decide.accounting import meter
+from agent.decide.reconcile import readback
+from agent.decide.reconcile.facts import Alert
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance
+from agent.domain.intent import IntentKind, IntentState
+from agent.domain.lease import Bills, Lease
+from agent.domain.money import UsdPerHour
+
+MOST_RISE = 1.5
+"""A rate up to so many times the agreed one is metered as listed; a higher one is doubted."""
+QUICK_RISE = 3.0
+"""A rise of up to so many times needs the further listings alone: it is likely and cheap to believe."""
+FURTHER_LISTINGS = 2
+"""How many listings after the first must show a doubted rate."""
+PATIENCE = timedelta(minutes=15)
+"""How long a fall, or a rise beyond `QUICK_RISE`, must be listed: markets have shown wrong prices for ten minutes."""
+TOLERANCE = 0.005
+"""A share of the agreed rate by which a listed one may be lower: markets round, and disk is taken off a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A lease and its row with the rate that is metered, and what a rise adds to time that was metered already."""
+
+    lease: Lease
+    row: Instance
+    owed: tuple[meter.Charge, ...] = ()
+
+
+def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous: datetime) -> Rated:
+    """Return `held` and `row` at the rate that is metered; `previous` is when the lease was last seen before."""
+    highest = max((held.agreed, *_bids_in_doubt(fleet, held)))
+    if _is_accepted(fleet, view, held, row):
+        since = held.doubted_since if held.doubted_rate == row.gpu_rate and held.doubted_since else previous
+        return _at(fleet, _without_doubt(replace(held, agreed_rate=row.gpu_rate)), row, row.gpu_rate, since)
+    if _is_plausible(held, row):
+        rate = max(row.gpu_rate, highest) if highest > held.agreed else row.gpu_rate
+        kept = held if rate == held.gpu_rate else replace(held, agreed_rate=held.agreed)
+        return _at(fleet, _without_doubt(kept), row, rate, previous)
+    return _at(fleet, _doubted(fleet, held, row), row, max(held.gpu_rate, highest), previous)
+
+
+def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
+    """Return the ids of instances whose doubted rate was listed often enough: a look by id decides."""
+    return frozenset(
+        held.instance_id
+        for held in leases
+        if held.instance_id not in view.looked_up
+        and any(
+            _is_listed_enough(fleet, held, row)
+            for row in _rows(view, held)
+            if not _is_plausible(held, row) and not _is_known(fleet, view, held, row)
+        )
+    )
+
+
+def alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease that its market lists at a rate that is not what was agreed."""
+    for held in fleet.leases:
+        view = fleet.markets.get(held.market)
+        if not held.is_open or view is None or not view.is_fresh:
+            continue
+        for row in _rows(view, held):
+            if not _is_plausible(held, row) and not _is_known(fleet, view, held, row):
+                sentence = (
+                    f"{held.market} lists {held.lease_id} ({held.slot}) at {row.gpu_rate}, agreed {held.agreed}; it "
+                    f"counts at {max(held.gpu_rate, held.agreed)} until further listings and a look by id agree; "
+                    "compare it with the market's bill"
+                )
+                yield Alert("rate_doubted", f"{held.lease_id}@{row.gpu_rate.micros}", sentence)
+                break
+
+
+def _rows(view: MarketView, held: Lease) -> Iterator[Instance]:
+    return (row for row in view.instances if row.instance_id == held.instance_id)
+
+
+def _bids_in_doubt(fleet: Fleet, held: Lease) -> Iterator[UsdPerHour]:
+    """Yield the bids that orders without a clear answer may have put in force."""
+    for intent in fleet.intents:
+        is_out = intent.state in {IntentState.SENT, IntentState.IN_DOUBT}
+        if is_out and intent.kind is IntentKind.REBID and intent.lease_id == held.lease_id and intent.price is not None:
+            yield intent.price
+
+
+def _is_plausible(held: Lease, row: Instance) -> bool:
+    least = held.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
+    return least <= row.gpu_rate.micros <= held.agreed.micros * MOST_RISE
+
+
+def _is_known(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
+    """Tell whether a rate is one that we ordered, or that the host announced."""
+    announced = (
+        rise.new_rate.micros * held.gpus
+        for rise in view.rises
+        if rise.instance_id == held.instance_id and rise.new_rate is not None
+    )
+    is_announced = any(abs(rate - row.gpu_rate.micros) <= readback.PRICE_STEP.micros for rate in announced)
+    return row.gpu_rate in _bids_in_doubt(fleet, held) or (is_announced and row.gpu_rate > held.agreed)
+
+
+def _is_accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
+    if _is_known(fleet, view, held, row):
+        return True
+    agree = all(each.gpu_rate == row.gpu_rate for each in _rows(view, held))
+    is_looked_up = held.instance_id in view.looked_up and agree
+    return is_looked_up and not _is_plausible(held, row) and _is_listed_enough(fleet, held, row)
+
+
+def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
+    """Tell whether the listings before this one and this one are enough to ask for the instance by its id."""
+    if held.doubted_rate != row.gpu_rate or held.doubted_since is None or held.doubted_listings < FURTHER_LISTINGS:
+        return False
+    is_quick = held.agreed < row.gpu_rate <= held.agreed.scaled(QUICK_RISE)
+    return is_quick or fleet.now - held.doubted_since >= PATIENCE
+
+
+def _doubted(fleet: Fleet, held: Lease, row: Instance) -> Lease:
+    held = replace(held, agreed_rate=held.agreed)
+    if held.doubted_rate != row.gpu_rate:
+        return replace(held, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
+    return replace(held, doubted_listings=min(held.doubted_listings + 1, FURTHER_LISTINGS + 1))
+
+
+def _without_doubt(held: Lease) -> Lease:
+    if held.doubted_rate is None and held.doubted_since is None and not held.doubted_listings:
+        return held
+    return replace(held, doubted_rate=None, doubted_since=None, doubted_listings=0)
+
+
+def _at(fleet: Fleet, held: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:
+    return Rated(held, msgspec.structs.replace(row, gpu_rate=rate), _owed(held, row, rate, (since, fleet.now)))
+
+
+def _owed(held: Lease, row: Instance, rate: UsdPerHour, span: tuple[datetime, datetime]) -> tuple[meter.Charge, ...]:
+    """Return what a risen rate adds since `span` began: that time is metered at the lower rate."""
+    if rate <= held.gpu_rate or held.bills is not Bills.GPU_AND_DISK or not row.bills_gpu:
+        return ()
+    more = rate - held.gpu_rate
+    return tuple(
+        meter.Charge(held.lease_id, start.date(), gpu=more.over((end - start).total_seconds()))
+        for start, end in meter.days(*span)
+    )

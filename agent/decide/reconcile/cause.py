@@ -1,0 +1,111 @@
+"""Why a lease stopped running: one of nine causes, decided in a fixed order, with the evidence.
+
+The market's own fields cannot tell a user's stop, an outbid, an on-demand take-over and an empty account apart; the
+order below is that of the field's practice. Unknown is an answer.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from agent.decide.pricing import bidding
+from agent.domain.fleet import MarketView
+from agent.domain.instance import InstanceState
+from agent.domain.interruption import Cause, Evidence, MarketEvent
+from agent.domain.lease import Lease
+from agent.domain.money import per_hour
+from agent.domain.offer import Offer
+from agent.domain.tenure import Tenure
+
+_PLAIN = {
+    "bid_lost": (Cause.OUTBID, "outbid"),
+    "stopped_by_market": (Cause.UNKNOWN, "the market stopped it, and does not say why"),
+}
+"""Kinds of events that name a cause without a price."""
+_TELLING = frozenset({"outbid", *_PLAIN})
+INBOX = "inbox"
+"""The rule that decides by what the market's inbox told."""
+INBOX_ROUNDING = per_hour("0.005")
+"""The inbox tells prices to two decimals: the winner may have bid half a cent more."""
+
+
+def of_stop(
+    held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
+) -> tuple[Cause, Evidence]:
+    """Return why `held`, seen running last at `since`, is now in `state`."""
+    if state is InstanceState.OFFLINE:
+        return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
+    if state is InstanceState.FAILED:
+        said = row_message or "nothing"
+        return Cause.UNKNOWN, Evidence("host_daemon", f"the host gave the start up; its daemon said: {said}")
+    if state is InstanceState.EXITED:
+        return Cause.CONTAINER_EXIT, Evidence("container_state", "the container ended while the GPU was still held")
+    if view.credit is not None and view.credit.micros <= 0:
+        return Cause.OUT_OF_CREDIT, Evidence("credit", f"the account's credit is {view.credit}")
+    if held.ends_at is not None and held.ends_at <= now:
+        return Cause.CONTRACT_END, Evidence(
+            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+        )
+    told = _event(held, view.events, since)
+    if told is not None:
+        return _of_event(held, told)
+    return _of_offers(held, view)
+
+
+def of_absence(held: Lease, now: datetime) -> tuple[Cause, Evidence]:
+    """Return why an instance is gone for good."""
+    if held.ends_at is not None and held.ends_at <= now:
+        return Cause.CONTRACT_END, Evidence(
+            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
+        )
+    return Cause.HOST_GONE, Evidence(
+        "no_such_instance", "the market says there is no such instance, and two listings agree"
+    )
+
+
+def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
+    told = [
+        event
+        for event in events
+        if event.instance_id == held.instance_id and event.kind in _TELLING and event.at >= since
+    ]
+    return max(told, key=lambda event: event.at, default=None)
+
+
+def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
+    """A winner above our bid and under the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
+    plain = _PLAIN.get(told.kind)
+    if plain is not None:
+        return plain[0], Evidence("market_record", f"the market's own record says at {told.at:%H:%M:%S}: {plain[1]}")
+    winner = told.new_floor
+    told_floor = winner or "not told"
+    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"
+    if winner is None:
+        return Cause.DISPLACED, Evidence(INBOX, sentence)
+    most = winner + INBOX_ROUNDING
+    is_bid = most > held.gpu_rate and (held.ask is None or most < held.ask)
+    return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence(INBOX, sentence, most)
+
+
+def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
+    """Without the market's own record: what its search says of the slice now."""
+    rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
+    if held.tenure is not Tenure.INTERRUPTIBLE:
+        return Cause.EXTERNAL_STOP, Evidence("tenure", "nobody outbids on-demand: somebody stopped it")
+    if not rows:
+        return Cause.UNKNOWN, Evidence("none", "the market keeps no record of it and lists no offer of the host")
+    return _of_floor(held, rows)
+
+
+def _of_floor(held: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
+    floors = [row.floor for row in rows if row.floor is not None]
+    if not floors:
+        return Cause.DISPLACED, Evidence("no_floor", "the host lists no slice that can be bid for")
+    floor = min(floors)
+    if bidding.is_echo(held, floor):
+        return Cause.UNKNOWN, Evidence("echo", f"the host lists the slice at {floor}, which is our own bid", floor)
+    if floor > held.gpu_rate:
+        return Cause.OUTBID, Evidence(
+            "floor", f"the host lists the slice at a floor of {floor}, above our {held.gpu_rate}", floor
+        )
+    sentence = f"the host lists the slice at a floor of {floor}, not above our {held.gpu_rate}: nobody bid more"
+    return Cause.EXTERNAL_STOP, Evidence("floor", sentence, floor)

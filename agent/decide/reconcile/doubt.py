@@ -1,0 +1,104 @@
+"""Doubt, settled by the market's own listing: a rent by its label, the rest by the instance's own fields.
+
+Invariants:
+1. An intent in doubt becomes confirmed only on what a listing shows, and void only after grace without it.
+2. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
+"""
+
+from agent.decide.reconcile import absence, orphans, ownership
+from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
+from agent.decide.reconcile.pass_memory import Absence, Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import Intent, IntentKind, IntentState
+from agent.domain.lease import Lease
+
+GRACE_SECONDS = 600.0
+GRACE_LISTINGS = 3
+RUNS = frozenset({InstanceState.RUNNING, InstanceState.LOADING, InstanceState.PENDING})
+
+
+def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, ...], dict[str, Absence]]:
+    """Return what the fresh `view` settles, and since when the rest has been in doubt."""
+    facts: list[Fact] = []
+    doubts: dict[str, Absence] = {}
+    rows = {row.instance_id: row for row in view.instances}
+    for intent in fleet.intents:
+        if intent.state is not IntentState.IN_DOUBT:
+            continue
+        if intent.market != view.market:
+            doubts.update(
+                {intent.intent_id: memory.doubts[intent.intent_id]} if intent.intent_id in memory.doubts else {}
+            )
+            continue
+        began = memory.doubts.get(intent.intent_id, Absence(view.listed_monotonic, view.listings))
+        fact = _settled(fleet, view, rows, intent, began)
+        facts += [fact] if fact is not None else []
+        # It is kept until the ledger has the verdict: one that could not be written is found again at once.
+        doubts[intent.intent_id] = began
+    return tuple(facts), doubts
+
+
+def _settled(
+    fleet: Fleet, view: MarketView, rows: dict[str, Instance], intent: Intent, began: Absence
+) -> IntentSettled | Alert | None:
+    if intent.kind is IntentKind.RENT:
+        return _rent(fleet, view, intent, began)
+    held = next((lease for lease in fleet.leases if lease.lease_id == intent.lease_id), None)
+    row = rows.get(held.instance_id) if held is not None else None
+    if row is not None and _shows(intent, row):
+        return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows it done")
+    if held is not None and intent.kind is IntentKind.RELEASE and absence.is_denied(view, held.instance_id):
+        return IntentSettled(intent, IntentState.CONFIRMED, "the market says that there is no such instance")
+    if held is None or not held.is_open:
+        return IntentSettled(intent, IntentState.VOID, "its lease has ended")
+    if not intent.kind.is_paying or _is_over(view, began):
+        return IntentSettled(intent, IntentState.VOID, "the listing does not show it done")
+    return None
+
+
+def _rent(fleet: Fleet, view: MarketView, intent: Intent, began: Absence) -> IntentSettled | Alert | None:
+    for row in view.instances:
+        label = view.labels.get(row.instance_id)
+        if label is not None and label.fleet_id == fleet.fleet_id and label.intent_id == intent.intent_id:
+            made = ownership.proven(fleet, view, orphans.lease_of(fleet, row, intent.slot, intent))
+            return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows its label", made)
+    if not _is_over(view, began):
+        return None
+    nameless = _nameless(view, intent, fleet.leases)
+    if nameless is not None:
+        sentence = (
+            f"instance {nameless.instance_id} on host {intent.host_id} carries no label and began after rent "
+            f"{intent.intent_id}, which stays in doubt: if it is yours, label it; if not, release it at the market"
+        )
+        return Alert("unlabelled_instance", nameless.instance_id, sentence)
+    return IntentSettled(intent, IntentState.VOID, "no listing showed it within the grace")
+
+
+def _nameless(view: MarketView, intent: Intent, leases: tuple[Lease, ...]) -> Instance | None:
+    known = {lease.instance_id for lease in leases}
+    sent = intent.sent_at or intent.recorded_at
+    return next(
+        (
+            row
+            for row in view.instances
+            if row.host_id == intent.host_id
+            and row.instance_id not in known
+            and not row.label
+            and row.created_at is not None
+            and row.created_at >= sent
+        ),
+        None,
+    )
+
+
+def _shows(intent: Intent, row: Instance) -> bool:
+    if intent.kind is IntentKind.REBID:
+        return intent.price is not None and row.gpu_rate == intent.price
+    if intent.kind is IntentKind.RESUME:
+        return row.state in RUNS or row.is_wanted_running
+    return intent.kind is IntentKind.PAUSE and row.state is InstanceState.PAUSED
+
+
+def _is_over(view: MarketView, began: Absence) -> bool:
+    return view.listed_monotonic - began.monotonic >= GRACE_SECONDS and view.listings - began.listings >= GRACE_LISTINGS

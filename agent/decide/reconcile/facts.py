@@ -1,0 +1,88 @@
+"""What happened since the last cycle, as values: reconcile finds them, the recorder writes them down."""
+
+from dataclasses import dataclass
+
+from agent.decide.accounting.meter import Charge
+from agent.domain.cooldown import Cooldown
+from agent.domain.deadline import Progress, Speed
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent, IntentState
+from agent.domain.interruption import Cause, Evidence
+from agent.domain.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseChanged:
+    """A lease is not what it was. `kind` is the event's name; an empty kind only meters it."""
+
+    before: Lease
+    after: Lease
+    kind: str
+    charges: tuple[Charge, ...] = ()
+    cause: Cause | None = None
+    evidence: Evidence | None = None
+    cooldown: Cooldown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntentSettled:
+    """Doubt is over: the market's own listing showed the intent done, or grace passed without it."""
+
+    intent: Intent
+    state: IntentState
+    outcome: str
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseDisowned:
+    """A lease never was ours: a reply named a foreign instance, so what its rent made is still to be found.
+
+    `charges` count what nobody saw and may have been ours.
+    """
+
+    lease: Lease
+    sentence: str
+    charges: tuple[Charge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFound:
+    """An instance of ours without a lease; `verdict` is adopt, hold, release or second_daemon."""
+
+    instance: Instance
+    verdict: str
+    lease: Lease | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A slot or a workload is marked by a rest: held, done, or one more failure. `kind` is the event's name, if any."""
+
+    rest: Cooldown
+    workload: str
+    lease: Lease | None
+    kind: str
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something a person should hear of. `key` names what it is about, so that it is said once."""
+
+    code: str
+    key: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressTold:
+    """A workload with a deadline told how far it is; `speed` is what the last two reports of one lease measure."""
+
+    after: Progress
+    before: Progress | None
+    speed: Speed | None = None
+
+
+Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold

@@ -1,0 +1,17 @@
+"""What a stretch of running came to when it ended, and what must rest after it was lost."""
+
+from datetime import datetime
+
+from agent.decide.pricing import cooldowns
+from agent.domain.cooldown import Cooldown
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease
+
+
+def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
+    """Return why a host is left alone after it lost or never started a lease, or None."""
+    if has_failed:
+        return Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start")
+    if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
+        return Cooldown("host", str(held.host), now + cooldowns.HOST_LOST, why.value)
+    return None

@@ -1,0 +1,174 @@
+"""Instances of ours without a lease: adopt, hold or release them; foreign ones are never touched.
+
+Invariants:
+1. Ours is what carries our fleet id in its label, in the listing and in a look by its id; nothing else is ever named.
+2. Only an empty slot adopts. A filled slot or an unknown workload holds: metered, alerted, left to a person.
+3. What we released ourselves is released again.
+4. A verdict is found in every cycle until the ledger has it: none is lost when it could not be written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.decide.reconcile import ownership, readback
+from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
+from agent.decide.reconcile.pass_memory import Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import Intent, IntentKind
+from agent.domain.label import Label
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import FREE, UsdPerHour
+from agent.domain.workload import Slot
+
+UNSEEN = Label("", Slot("", 0), "")
+"""Stands for an instance that nobody looked at by its id in this cycle."""
+LOOKS = 2
+"""A stranger is believed on the second look: a stale listing may show what has just been released."""
+TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
+"""Ends that were not our doing: what is listed again after them goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strangers:
+    """What is to be done with instances of ours that have no lease, how often each was seen, and what to look at."""
+
+    facts: tuple[Fact, ...]
+    sightings: Mapping[str, int]
+    to_look: frozenset[str]
+
+
+def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]) -> Strangers:
+    """Return the verdicts on instances of ours without a lease, found again in every cycle until they are recorded."""
+    known = {lease.instance_id for lease in held}
+    known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
+    # Its rent is in doubt again, and doubt finds the instance by the label of that rent.
+    doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
+    # While the ledger takes no writes, a rent stays sent that is in doubt.
+    doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
+    filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
+    filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
+    facts: list[Fact] = []
+    seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
+    to_look: set[str] = set()
+    for row in view.instances:
+        label = view.labels.get(row.instance_id)
+        is_ours = label is not None and label.fleet_id == fleet.fleet_id
+        was_ours = ownership.was_proven(fleet.past_leases.get(row.instance_id))
+        is_doubted = label is not None and label.intent_id in doubted
+        if row.instance_id in known or is_doubted or not (is_ours or was_ours):
+            continue
+        key = f"{view.market}/{row.instance_id}"
+        seen[key] = memory.strangers.get(key, 0) + 1
+        to_look.add(row.instance_id)
+        if seen[key] < LOOKS or view.looks.get(row.instance_id, UNSEEN) != label:
+            continue
+        if label is None or not is_ours:
+            facts.append(_strayed(fleet, row))
+            continue
+        facts.append(_judge(fleet, row, label, is_filled=label.slot in filled))
+        filled.add(label.slot)
+    return Strangers(tuple(facts), seen, frozenset(to_look))
+
+
+def claimant(fleet: Fleet, place: Slot) -> str:
+    """Return the id of a listed instance that carries the label of `place` and may yet be adopted, or an empty text.
+
+    An empty slot rents nothing beside it: after a lost ledger, or a host thought gone, that would pay twice.
+    """
+    known = {lease.instance_id for lease in fleet.leases}
+    for view in fleet.markets.values():
+        for instance_id, label in view.labels.items():
+            if label.fleet_id != fleet.fleet_id or label.slot != place or instance_id in known:
+                continue
+            past = fleet.past_leases.get(instance_id)
+            if past is None or past.end_reason in TAKEN_BACK:
+                return instance_id
+    return ""
+
+
+def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
+    """Return the verdict on what we rented once, thought ended, and see listed again under another label."""
+    past = fleet.past_leases[row.instance_id]
+    made = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
+    sentence = (
+        f"instance {row.instance_id}, whose lease {past.lease_id} ended, is listed again without our label: counted "
+        f"and not touched; `gpubid release {made.lease_id}` ends it"
+    )
+    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+
+
+def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
+    """Return the verdict on an instance whose label a listing and a look by its id have shown."""
+    name = f"instance {row.instance_id} on host {row.host_id}"
+    past, slot = fleet.past_leases.get(row.instance_id), label.slot
+    intent = fleet.past_intents.get(label.intent_id)
+    made = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
+    if past is not None and past.end_reason not in TAKEN_BACK:
+        sentence = f"{name} was released by us and is listed again: released again until the market confirms it"
+        again = replace(made, state=LeaseState.RELEASING, end_reason=past.end_reason)
+        return InstanceFound(row, "release", again, sentence)
+    if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
+        sentence = (
+            f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
+        )
+        # It bills on our account: it is counted, and left to the other daemon or a person.
+        return InstanceFound(row, "second_daemon", replace(made, is_held=True), sentence)
+    work = fleet.workload(slot.workload)
+    if work is not None and slot in work.places and not is_filled:
+        return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")
+    why = f"slot {slot} is filled" if work is not None else f"no workload is named {slot.workload}"
+    sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
+    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+
+
+def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
+    """Return the lease that an instance of ours stands for, metered from its creation or where its last lease ended."""
+    created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
+    runs = row.state is InstanceState.RUNNING
+    differs = readback.difference(readback.of_intent(intent), row) if intent else ""
+    past = fleet.past_leases.get(row.instance_id)
+    agreed = _agreed(row, intent, past)
+    since = min(past.accrued_until if past else created, fleet.now)
+    suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
+    return Lease(
+        lease_id=f"{row.market}-{row.instance_id}{suffix}",
+        market=row.market,
+        instance_id=row.instance_id,
+        slot=slot,
+        tenure=row.tenure,
+        state=LeaseState.STARTING,
+        host_id=row.host_id,
+        owner_id=row.owner_id,
+        offer_id=intent.offer_id if intent else "",
+        gpu=row.gpu,
+        gpus=row.gpus,
+        dlperf=row.dlperf,
+        gpu_rate=max(row.gpu_rate, agreed),
+        agreed_rate=agreed,
+        disk_rate=row.disk_rate,
+        disk_gb=row.disk_gb,
+        opened_at=created,
+        state_since=created,
+        bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK,
+        accrued_until=since,
+        intent_id=intent.intent_id if intent else "",
+        host_floor=row.floor,
+        ends_at=row.ends_at,
+        has_run=past.has_run if past else False,
+        run_since=since if runs else None,
+        traffic_down_gb=past.traffic_down_gb if past else 0.0,
+        traffic_up_gb=past.traffic_up_gb if past else 0.0,
+        has_failed=bool(differs),
+        end_reason=readback.PREFIX + differs if differs else "",
+    )
+
+
+def _agreed(row: Instance, intent: Intent | None, past: Lease | None) -> UsdPerHour:
+    """Return what the GPUs of an adopted instance were agreed to cost; what no record of ours tells is as listed."""
+    if past is not None:
+        return past.agreed
+    if intent is None or intent.kind is not IntentKind.RENT:
+        return row.gpu_rate
+    return intent.price if intent.price is not None else max(FREE, intent.rate - row.disk_rate)

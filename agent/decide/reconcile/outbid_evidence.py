@@ -1,0 +1,30 @@
+"""What the loss of a lease tells of the others who want its host: that one rented on demand, or what a rival bid."""
+
+from agent.decide.reconcile import cause
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.domain.interruption import Cause
+from agent.domain.money import FREE
+from agent.domain.outbids import NONE_TOLD, Outbids
+from agent.domain.tenure import Tenure
+
+
+def is_displaced(fact: LeaseChanged) -> bool:
+    """Tell whether somebody on demand took an interruptible lease that ran."""
+    return _is_lost_bid(fact) and fact.cause is Cause.DISPLACED
+
+
+def told(fact: LeaseChanged) -> Outbids:
+    """Return the bid that won over ours; nothing where no price was told or the host's own floor is not known."""
+    held, evidence = fact.before, fact.evidence
+    if not _is_lost_bid(fact) or fact.cause is not Cause.OUTBID or evidence is None or evidence.floor is None:
+        return NONE_TOLD
+    floor = held.host_floor
+    if floor is None or floor <= FREE:
+        return NONE_TOLD
+    # Evidence names the most that a price told in cents may stand for; the law wants the middle.
+    price = evidence.floor - cause.INBOX_ROUNDING if evidence.rule == cause.INBOX else evidence.floor
+    return Outbids.one(held.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
+
+
+def _is_lost_bid(fact: LeaseChanged) -> bool:
+    return fact.kind == "lease.interrupted" and fact.before.tenure is Tenure.INTERRUPTIBLE

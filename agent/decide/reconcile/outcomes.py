@@ -1,0 +1,150 @@
+"""What a lease becomes when the market has said yes; each function is pure and dates the change at `now`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.decide.accounting import meter, phases
+from agent.decide.reconcile import turns
+from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
+from agent.domain.intent import Intent
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.readiness import Readiness
+from agent.domain.workload import Checkpoint
+
+_STOPPED = frozenset({LeaseState.PAUSED, LeaseState.RELEASING})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The lease after a confirmed write, what it cost up to now, and the event's name."""
+
+    lease: Lease
+    charges: tuple[meter.Charge, ...]
+    kind: str
+
+
+def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
+    """Return the lease of a fresh rent; a leftover, the stopped instance of a refused bid, is to be released.
+
+    It counts from when the order left: the market may have billed since, however late its answer came.
+    """
+    offer = decision.offer
+    now = min(intent.sent_at or now, now)
+    lease = Lease(
+        lease_id=f"{offer.market}-{instance_id}",
+        market=offer.market,
+        instance_id=instance_id,
+        slot=decision.slot,
+        tenure=decision.tenure,
+        state=LeaseState.RELEASING if is_leftover else LeaseState.STARTING,
+        host_id=offer.host_id,
+        owner_id=offer.owner_id,
+        offer_id=offer.offer_id,
+        gpu=offer.gpu,
+        gpus=offer.gpus,
+        dlperf=offer.dlperf,
+        gpu_rate=decision.rate - offer.disk_rate(intent.disk_gb),
+        agreed_rate=decision.rate - offer.disk_rate(intent.disk_gb),
+        disk_rate=offer.disk_rate(intent.disk_gb),
+        disk_gb=intent.disk_gb,
+        opened_at=now,
+        state_since=now,
+        bills=Bills.DISK,
+        accrued_until=now,
+        intent_id=intent.intent_id,
+        ask=offer.ask,
+        host_floor=offer.floor,
+        ends_at=offer.ends_at,
+        bid_since=now,
+        end_reason=turns.LEFTOVER if is_leftover else "",
+    )
+    return Outcome(lease, (), "lease.leftover" if is_leftover else "lease.opened")
+
+
+def written(
+    decision: Decision,
+    now: datetime,
+    checkpoint: Checkpoint,
+    ready: Readiness = Readiness(),  # noqa: B008 - frozen
+    *,
+    is_accepted: bool = True,
+    ends: Sequence[meter.Turn] = (),
+) -> Outcome:
+    """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued.
+
+    `ends` are the turns of the billing, up to `now`, of what is paused or released.
+    """
+    if isinstance(decision, Rebid):
+        return _rebid(decision, now, phases.Promise(checkpoint, ready))
+    if isinstance(decision, Resume):
+        return _resumed(decision, now, phases.Promise(checkpoint, ready), is_accepted=is_accepted)
+    if isinstance(decision, Pause | Release):
+        return _stopped(decision, now, phases.Promise(checkpoint, ready), ends)
+    raise TypeError(f"no lease is written by {type(decision).__name__}")
+
+
+def _accrued(
+    held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
+) -> tuple[meter.Charge, ...]:
+    """Return what a lease cost up to our own write on it: what we stop ourselves is not lost."""
+    return (*meter.accrue(held, now, ends), *phases.charges(phases.split(held, now, ends, promised, ran)))
+
+
+def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
+    held = decision.lease
+    after = replace(
+        held,
+        gpu_rate=decision.bid,
+        agreed_rate=decision.bid,
+        doubted_rate=None,
+        doubted_since=None,
+        doubted_listings=0,
+        recent_bids=(held.gpu_rate, *held.recent_bids)[:6],
+        bid_since=now,
+        accrued_until=max(now, held.accrued_until),
+    )
+    return Outcome(after, _accrued(held, now, promised, phases.Ran(held.run_since)), "lease.rebid")
+
+
+def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
+    held = decision.lease
+    state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
+    after = replace(
+        held,
+        state=state,
+        state_since=now if is_accepted else held.state_since,
+        paused_by_us=False,
+        interrupted_by=None if is_accepted else held.interrupted_by,
+        accrued_until=max(now, held.accrued_until),
+    )
+    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
+    return Outcome(after, charges, "lease.starting" if is_accepted else "lease.queued")
+
+
+def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise, ends: Sequence[meter.Turn]) -> Outcome:
+    held = decision.lease
+    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
+    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), now)
+    ran = phases.Ran(held.run_since, max(stopped_at, held.accrued_until))
+    charges = list(_accrued(held, now, promised, ran, ends))
+    if held.run_since is not None:
+        useful = meter.stretch_seconds(held, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
+        charges.append(meter.Charge(held.lease_id, stopped_at.date(), useful_seconds=useful))
+    is_release = isinstance(decision, Release)
+    # A release is a promise: an instance that is only stopped for the time being stays due for it.
+    is_leaving = is_release or held.state is LeaseState.RELEASING
+    after = replace(
+        held,
+        state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
+        # How long it has been down decides what waiting is worth; our own stop does not begin that anew.
+        state_since=held.state_since if held.state in _STOPPED and not is_release else now,
+        bills=Bills.NOTHING if is_release else Bills.DISK,
+        paused_by_us=not is_release or held.paused_by_us,
+        run_since=None,
+        ready_since=None,
+        idle_since=None,
+        accrued_until=max(now, held.accrued_until),
+        end_reason=held.end_reason or (decision.reason.code if is_release else ""),
+    )
+    return Outcome(after, tuple(charges), "lease.released_by_us" if is_release else "lease.paused")

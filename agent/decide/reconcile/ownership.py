@@ -1,0 +1,177 @@
+"""Whose an instance is: a lease may be written to only after two answers have shown our label on its instance.
+
+Invariants (rule 18):
+1. A lease is proven by two answers with its label, one of them a look by its id: the listing and a look, or two looks
+   in two cycles.
+2. An id that only a reply named is given up when two answers deny it, or when the label of that rent is on another
+   instance: the lease ends as never ours, and its rent is in doubt again.
+3. A proven lease whose label is another or missing is still metered, and only a person or a hard cap ends it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from agent.decide.accounting import meter
+from agent.decide.reconcile.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned
+from agent.decide.reconcile.pass_memory import Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.label import Label
+from agent.domain.lease import Lease
+
+NEVER_OURS = "never_ours"
+"""The end reason of a lease whose instance was named by a reply and turned out to be somebody else's."""
+
+Place = tuple[str, str]
+"""A market and the id of an instance there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The leases as their labels show them, what changed by that, and which instances need a look by their id.
+
+    `looks` counts, by lease, the cycles in which a look showed the label; `undecided` are leases whose instance shows
+    no label of theirs so far: its row is no evidence about them.
+    """
+
+    leases: tuple[Lease, ...]
+    facts: tuple[Fact, ...]
+    looks: Mapping[str, int]
+    to_look: frozenset[Place]
+    undecided: frozenset[str]
+
+
+def is_label_of(label: Label | None, held: Lease, fleet_id: str) -> bool:
+    """Return whether a label is the one under which `held` was rented; an adopted lease may not know its intent."""
+    if label is None or label.fleet_id != fleet_id:
+        return False
+    return not held.intent_id or label.intent_id == held.intent_id
+
+
+def why_untouched(held: Lease, *, is_ordered: bool = False) -> str:
+    """Return why nothing is written to a lease, or an empty text; `is_ordered` by a person or a hard cap."""
+    if not held.is_proven:
+        return f"the market has not shown our label on instance {held.instance_id} twice yet: nothing is written to it"
+    if held.is_estranged and not is_ordered:
+        return (
+            f"instance {held.instance_id} carries our label no more: `gpubid adopt {held.lease_id}` if it is ours, "
+            f"`gpubid release {held.lease_id}` to end it"
+        )
+    return ""
+
+
+def was_proven(past: Lease | None) -> bool:
+    """Return whether an instance of an ended lease was proven ours: it may be listed again."""
+    return past is not None and past.is_proven and past.end_reason != NEVER_OURS
+
+
+def proven(fleet: Fleet, view: MarketView, made: Lease) -> Lease:
+    """Return a lease made from a listed label, proven where a look by its id showed that label in this cycle too."""
+    is_shown = is_label_of(view.looks.get(made.instance_id), made, fleet.fleet_id)
+    return replace(made, proven_at=fleet.now) if is_shown else made
+
+
+def unseen(view: MarketView, settled: Iterable[Fact]) -> set[Place]:
+    """Return the instances of leases that doubt has just turned into and that nobody has looked at by id."""
+    made = (fact.lease for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None)
+    return {(view.market, lease.instance_id) for lease in made if not lease.is_proven}
+
+
+def settle(fleet: Fleet, memory: Memory) -> Ownership:
+    """Return which leases are proven, estranged or never were ours, as far as this cycle's answers show."""
+    leases: list[Lease] = []
+    facts: list[Fact] = []
+    looks: dict[str, int] = {}
+    to_look: set[Place] = set()
+    undecided: set[str] = set()
+    for held in fleet.leases:
+        view = fleet.markets.get(held.market)
+        if view is None or not held.is_open or held.vouched_at is not None:
+            leases.append(held)
+            continue
+        if held.is_proven:
+            still, told = _watched(fleet, view, held)
+            leases.append(still)
+            facts += told
+            continue
+        looks[held.lease_id] = _looks(fleet, view, memory, held)
+        after, told = _judged(fleet, view, held, looks[held.lease_id])
+        facts += told
+        leases += [after] if after is not None else []
+        if after is not None and not after.is_proven:
+            to_look.add((held.market, held.instance_id))
+            undecided |= {held.lease_id} if _is_listed_otherwise(fleet, view, held) else set()
+    return Ownership(tuple(leases), tuple(facts), looks, frozenset(to_look), frozenset(undecided))
+
+
+def _watched(fleet: Fleet, view: MarketView, held: Lease) -> tuple[Lease, list[Fact]]:
+    """Return a proven lease with since when its label is not ours, and the alert that lasts as long."""
+    if not view.is_fresh or view.instance(held.instance_id) is None:
+        return held, []
+    if is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id):
+        if not held.is_estranged:
+            return held, []
+        after = replace(held, estranged_since=None)
+        return after, [LeaseChanged(held, after, "lease.label_seen")]
+    sentence = (
+        f"instance {held.instance_id} of {held.market} carries our label no more; it is counted on and not touched: "
+        f"`gpubid adopt {held.lease_id}` if it is ours, `gpubid release {held.lease_id}` to end it"
+    )
+    alert = Alert("label_lost", held.lease_id, sentence)
+    if held.is_estranged:
+        return held, [alert]
+    after = replace(held, estranged_since=fleet.now)
+    return after, [LeaseChanged(held, after, "lease.label_lost"), alert]
+
+
+def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
+    is_shown = is_label_of(view.looks.get(held.instance_id), held, fleet.fleet_id)
+    return memory.label_looks.get(held.lease_id, 0) + is_shown
+
+
+def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
+    """Return a lease that is not proven yet as this cycle's answers leave it, None where it never was ours."""
+    is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
+    if looks + is_listed > 1 and looks:
+        after = replace(held, proven_at=fleet.now)
+        return after, [LeaseChanged(held, after, "")]
+    other = None if is_listed else _claimant(fleet, view, held)
+    if other:
+        why = f"the label of rent {held.intent_id} is on instance {other}, not on {held.instance_id}"
+        return None, disowned(held, why)
+    is_denied = held.instance_id in view.looks and not looks
+    if is_denied and _is_listed_otherwise(fleet, view, held):
+        return None, disowned(held, f"instance {held.instance_id} does not carry the label of rent {held.intent_id}")
+    return held, []
+
+
+def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
+    """Return that a lease never was ours: the reply to its rent named somebody else's instance, or none.
+
+    `charges` are what it counts all the same, metered up to its `accrued_until`.
+    """
+    sentence = f"{held.market} named {held.instance_id} as what we rented, but {why}: nothing is written to it"
+    return [LeaseDisowned(held, sentence, charges), Alert("wrong_instance", held.lease_id, sentence)]
+
+
+def _is_listed(view: MarketView, held: Lease) -> bool:
+    """Return whether a fresh listing has its instance, and not only a look by its id."""
+    is_unlisted = view.instance(held.instance_id) is None or held.instance_id in view.unlisted_ids
+    return view.is_fresh and not is_unlisted
+
+
+def _is_listed_otherwise(fleet: Fleet, view: MarketView, held: Lease) -> bool:
+    if not _is_listed(view, held):
+        return False
+    return not is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
+
+
+def _claimant(fleet: Fleet, view: MarketView, held: Lease) -> str:
+    """Return the id of another listed instance that carries the label of this very rent, or an empty text."""
+    if not view.is_fresh or not held.intent_id:
+        return ""
+    others: Iterable[tuple[str, Label]] = view.labels.items()
+    return next((at for at, label in others if at != held.instance_id and _is_of(label, fleet, held)), "")
+
+
+def _is_of(label: Label, fleet: Fleet, held: Lease) -> bool:
+    return label.fleet_id == fleet.fleet_id and label.intent_id == held.intent_id

@@ -1,0 +1,35 @@
+"""What a lease comes to cost more without our doing: a rise that its host asks for, or one that is there already."""
+
+from collections.abc import Iterator
+
+from agent.decide.pricing import bidding
+from agent.decide.reconcile.facts import Alert
+from agent.domain.fleet import Fleet
+from agent.domain.instance import Instance
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+
+REPRICED = "lease.repriced"
+
+
+def alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each pending rise on a lease of ours: a person may accept it, else the lease ends in time."""
+    asked = {(rise.market, rise.instance_id): rise for view in fleet.markets.values() for rise in view.rises}
+    for held in fleet.leases:
+        rise = asked.get((held.market, held.instance_id))
+        if rise is None or not held.is_open:
+            continue
+        wanted = "" if rise.new_rate is None else f" of {UsdPerHour(rise.new_rate.micros * held.gpus)}"
+        until = f" on {held.ends_at:%Y-%m-%d %H:%M} UTC" if held.ends_at is not None else ""
+        sentence = (
+            f"the host of {held.lease_id} ({held.slot}, {held.gpu_rate}) asks for a new price{wanted}; unless you "
+            f"accept it at the market, the lease ends{until} and the workload is moved before"
+        )
+        yield Alert("price_rise", f"{held.lease_id}@{rise.event_id}", sentence)
+
+
+def kind(held: Lease, row: Instance) -> str:
+    """Return the event of a lease on demand that the market charges more for than it did, or nothing."""
+    is_dearer = row.gpu_rate - held.gpu_rate >= bidding.LEAST_STEP
+    return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else ""

@@ -1,0 +1,60 @@
+"""Reading a rent back: whether the market made what was asked for. Its answer to an order does not say.
+
+A price that gets lost on the way rents on demand at full price; only the instance's own record shows it.
+"""
+
+from dataclasses import dataclass
+
+from agent.decide.reconcile import unread_rows
+from agent.domain import host, money
+from agent.domain.instance import Instance
+from agent.domain.intent import Intent
+from agent.domain.lease import Lease
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+
+PREFIX = "mismatch: "
+"""How the end reason of a lease begins that is not what was asked for."""
+PRICE_STEP = money.per_hour("0.0001")
+"""Markets keep a price to four decimals and round it up."""
+DISK_STEP_GB = 1.0
+"""Markets count disks in whole gigabytes, and some round up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a rent asked for; None and 0 stand for what is not known any more."""
+
+    tenure: Tenure | None
+    host_id: str
+    price: UsdPerHour | None
+    disk_gb: float
+
+
+def of_lease(held: Lease) -> Asked:
+    """Return what the rent of a lease asked for; true as long as nothing of the instance was taken over into it."""
+    # A lease whose price nobody could read was opened at nothing.
+    return Asked(held.tenure, held.host_id, held.gpu_rate if held.gpu_rate.micros else None, held.disk_gb)
+
+
+def of_intent(intent: Intent) -> Asked:
+    """Return what a rent asked for by its intent, which knows a bid but no ask."""
+    return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb)
+
+
+def is_readable(row: Instance) -> bool:
+    """Tell whether a row shows all that a rent is read back by."""
+    return not row.unread & unread_rows.TERMS
+
+
+def difference(asked: Asked, row: Instance) -> str:
+    """Return how an instance differs from what was asked for, or an empty text; cheaper is no difference."""
+    if asked.tenure is not None and row.tenure is not asked.tenure:
+        return f"it is {row.tenure.value}, asked for was {asked.tenure.value}"
+    if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):
+        return f"it is on host {row.host_id}, asked for was {asked.host_id}"
+    if asked.price is not None and row.gpu_rate > asked.price + PRICE_STEP:
+        return f"it costs {row.gpu_rate}, asked for was {asked.price}"
+    if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) >= DISK_STEP_GB:
+        return f"its disk has {row.disk_gb:g} GB, asked for were {asked.disk_gb:g}"
+    return ""

@@ -1,0 +1,98 @@
+"""Whether what runs is any use: ready in time, its GPUs busy, and where it can be reached.
+
+Invariants:
+1. Nothing is concluded from a probe that was not made; only time that passed without a good one makes a lease bad.
+2. A lease that was ever ready may hold work: it is not given up for a probe.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agent.decide.accounting import phases
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile.facts import Alert, LeaseChanged
+from agent.domain import usefulness
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Workload
+
+IDLE_BELOW = 5.0
+"""Per cent of GPU use below which a card does nothing: a display or a stray process takes a few. Assumed."""
+NOT_READY = "not_ready"
+
+
+def seen(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, so_far: LeaseChanged | None
+) -> LeaseChanged | None:
+    """Return the change with what probes and the row say of readiness, idling and addresses; None without any."""
+    now = so_far.after if so_far is not None else held
+    if so_far is not None and so_far.kind and so_far.kind != "lease.running":
+        return so_far
+    work = fleet.workload(held.slot.workload)
+    after, kind = _reached(now, row), so_far.kind if so_far is not None else ""
+    rest = so_far.cooldown if so_far is not None else None
+    if after.state is LeaseState.RUNNING and not kind:
+        after, kind = _judged(fleet, view, work, after, row)
+        if kind == "lease.not_ready" and after.has_failed:
+            rest = Cooldown("host", str(held.host), fleet.now + cooldowns.START_FAILED, "a lease that was never ready")
+    if after == now:
+        return so_far
+    late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()
+    if so_far is None:
+        return LeaseChanged(held, after, kind, late, cooldown=rest)
+    return replace(so_far, after=after, kind=kind, charges=(*so_far.charges, *late), cooldown=rest)
+
+
+def _reached(held: Lease, row: Instance) -> Lease:
+    """Where it was last reached is kept while it is paused: a person may want to look."""
+    if (row.address or held.ssh_address) == held.ssh_address and (row.ports or held.ports) == held.ports:
+        return held
+    return replace(held, ssh_address=row.address or held.ssh_address, ports=row.ports or held.ports)
+
+
+def _judged(fleet: Fleet, view: MarketView, work: Workload | None, held: Lease, row: Instance) -> tuple[Lease, str]:
+    if work is not None and work.ready.is_asked and held.ready_since is None:
+        return _awaited(fleet, view, work, held, row)
+    return _idled(fleet, held, row)
+
+
+def _awaited(fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: Instance) -> tuple[Lease, str]:
+    sighting = view.sightings.get(held.instance_id)
+    began = held.run_since or held.state_since
+    if sighting is not None and sighting.is_ready and sighting.at >= began:
+        return replace(held, ready_since=sighting.at, was_ready=True), "lease.ready"
+    if fleet.now - began < work.ready.within or held.end_reason.startswith(NOT_READY):
+        return held, ""
+    said = sighting.said if sighting is not None else "it was never reached"
+    idle = ", its GPUs idle" if _is_idle(row) else ""
+    reason = f"{NOT_READY}: runs since {began:%H:%M} and is dead{idle}; {said}"
+    # What was ready before may hold work on its disk: a person decides, the lease stays.
+    return replace(held, has_failed=not held.was_ready, end_reason=reason), "lease.not_ready"
+
+
+def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
+    if row.gpu_util is None:
+        return held, ""
+    if not _is_idle(row):
+        return (
+            (replace(held, idle_since=None), "lease.busy" if usefulness.is_idle(held, fleet.now) else "")
+            if (held.idle_since is not None)
+            else (held, "")
+        )
+    if held.idle_since is None:
+        return replace(held, idle_since=fleet.now), ""
+    return held, ""
+
+
+def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease whose GPUs are paid for and do nothing."""
+    for held in fleet.leases:
+        if usefulness.is_idle(held, fleet.now) and held.idle_since is not None:
+            sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "
+            yield Alert("idle", held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
+
+
+def _is_idle(row: Instance) -> bool:
+    return row.gpu_util is not None and row.gpu_util < IDLE_BELOW

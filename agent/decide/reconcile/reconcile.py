@@ -1,0 +1,339 @@
+"""Market listing x leases x open intents -> what happened.
+
+Invariants:
+1. A view that is not fresh yields nothing: ignorance is never an interruption.
+2. A loss needs two looks: the first makes a suspicion, the second a fact.
+3. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
+   `GONE_AFTER` apart lack it. Several vanishing at once are the market's fault, not theirs.
+4. An unchanged world yields no fact but the periodic metering.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide.accounting import meter, phases
+from agent.decide.reconcile import (
+    absence,
+    agreed_rate,
+    cause,
+    doubt,
+    losses,
+    no_longer_sold,
+    orphans,
+    ownership,
+    price_rises,
+    readback,
+    readiness,
+    turns,
+    unseen_ends,
+    workload_end,
+)
+from agent.decide.reconcile.facts import Fact, LeaseChanged, LeaseDisowned
+from agent.decide.reconcile.pass_memory import Memory, Suspicion
+from agent.domain import money
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.intent import IntentKind
+from agent.domain.interruption import Cause
+from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.money import UsdPerHour
+from agent.domain.tenure import Tenure
+
+METER_EVERY = timedelta(minutes=5)
+"""How much unmetered cost a crash may have to reckon again from the listing."""
+METER_TRAFFIC = money.usd("0.002")
+"""Traffic is metered sooner when it costs this much: an image comes in within minutes and may cost an hour's rent."""
+
+STATES = {
+    InstanceState.PENDING: LeaseState.STARTING,
+    InstanceState.LOADING: LeaseState.STARTING,
+    InstanceState.RUNNING: LeaseState.RUNNING,
+    InstanceState.PAUSED: LeaseState.PAUSED,
+    InstanceState.FAILED: LeaseState.PAUSED,
+    InstanceState.EXITED: LeaseState.EXITED,
+    InstanceState.OFFLINE: LeaseState.OFFLINE,
+}
+LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """What happened, what to remember, which leases need a second look, and which markets lie.
+
+    `to_look` are instances whose label has to be seen by their own id before anything may be written to them.
+    """
+
+    facts: tuple[Fact, ...]
+    memory: Memory
+    suspects: frozenset[str] = frozenset()
+    to_probe: frozenset[str] = frozenset()
+    faulty: frozenset[str] = frozenset()
+    to_look: frozenset[ownership.Place] = frozenset()
+
+
+def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
+    """Return what the fresh listings of `fleet` say happened."""
+    owned = ownership.settle(fleet, memory)
+    fleet = replace(fleet, leases=owned.leases)
+    result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
+    for name in sorted(fleet.markets):
+        view = fleet.markets[name]
+        if view.is_fresh and view.listed_at is not None:
+            result = _market(fleet, view, view.listed_at, owned.undecided, result)
+    alerts = (
+        *readiness.idle_alerts(fleet),
+        *price_rises.alerts(fleet),
+        *agreed_rate.alerts(fleet),
+        *no_longer_sold.alerts(fleet),
+    )
+    return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.standing(result.facts)) + alerts)
+
+
+def _market(
+    fleet: Fleet, view: MarketView, listed_at: datetime, undecided: frozenset[str], so_far: Reconciliation
+) -> Reconciliation:
+    memory = so_far.memory
+    held = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
+    rows = {row.instance_id: row for row in view.instances}
+    present = [lease for lease in held if lease.instance_id in rows and lease.lease_id not in undecided]
+    lacking = [lease for lease in held if lease.instance_id not in rows]
+    suspicions: dict[str, Suspicion] = {}
+    facts: list[Fact] = []
+    for lease in present:
+        row = rows[lease.instance_id]
+        shown = turns.as_shown(view, row)
+        over = unseen_ends.changes(fleet, shown, lease, row, _lost, _updated)
+        facts += over
+        held_now = over[-1].after if over else lease
+        fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
+        if suspicion is not None:
+            suspicions[lease.lease_id] = suspicion
+        if fact is not None:
+            facts.append(fact)
+    absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
+    settled, doubts = doubt.settle(fleet, view, memory)
+    disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
+    found = orphans.find(fleet, view, memory, held, (*disowned, *settled))
+    to_look = ownership.unseen(view, settled) | {(view.market, key) for key in found.to_look}
+    others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
+    kept = others | {lease.lease_id for lease in held}
+    return Reconciliation(
+        facts=so_far.facts + tuple(facts) + absent_facts + settled + found.facts,
+        memory=replace(
+            memory,
+            suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
+            absences={key: old for key, old in memory.absences.items() if key in others} | absences,
+            doubts=doubts,
+            strangers=found.sightings,
+            last_listed={**memory.last_listed, view.market: listed_at},
+            last_seen={
+                **{key: seen for key, seen in memory.last_seen.items() if key in kept},
+                **dict.fromkeys((lease.lease_id for lease in present), listed_at),
+            },
+        ),
+        suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
+        to_probe=so_far.to_probe
+        | _to_probe(held, lacking, _fresh(suspicions, memory))
+        | agreed_rate.unconfirmed(fleet, view, present),
+        faulty=so_far.faulty | ({view.market} if is_faulty else set()),
+        to_look=so_far.to_look | to_look,
+    )
+
+
+def _to_probe(held: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
+    """Return the instances to ask for by themselves: two endpoints seldom lie alike."""
+    return frozenset(lease.instance_id for lease in held if lease in lacking or lease.lease_id in suspects)
+
+
+def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
+    return frozenset(key for key in suspicions if key not in memory.suspicions)
+
+
+def _present(
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
+) -> tuple[LeaseChanged | None, Suspicion | None]:
+    seen = STATES.get(row.state)
+    previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
+    rated = agreed_rate.settle(fleet, view, held, row, previous)
+    if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
+        return _unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), None
+    doubted = memory.suspicions.get(held.lease_id)
+    differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
+    if differs and (doubted is None or not doubted.differs):
+        return None, Suspicion(seen, listed_at, previous, differs)
+    if differs:
+        return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
+    fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
+    if fact is None:
+        return (None if rated.lease == held else LeaseChanged(held, rated.lease, "")), suspicion
+    return replace(fact, charges=(*rated.owed, *fact.charges)), suspicion
+
+
+def _seen(
+    fleet: Fleet,
+    view: MarketView,
+    doubted: Suspicion | None,
+    rated: agreed_rate.Rated,
+    between: tuple[datetime, datetime],
+) -> tuple[LeaseChanged | None, Suspicion | None]:
+    held, row, (previous, listed_at) = rated.lease, rated.row, between
+    target = held.state if held.state is LeaseState.RELEASING else STATES[row.state]
+    if _is_loss(held, target):
+        if doubted is None or doubted.state is not target:
+            return None, Suspicion(target, listed_at, previous)
+        previous, listed_at = doubted.previous, doubted.seen_at
+        return _lost(fleet, view, held, row, target, (previous, listed_at)), None
+    fact = _updated(fleet, view, held, row, target, (previous, listed_at))
+    return readiness.seen(fleet, view, held, row, fact), None
+
+
+def _unread(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, between: tuple[datetime, datetime]
+) -> LeaseChanged | None:
+    """What nobody can read is no interruption and no start, but a lease that did not pay for GPUs may now."""
+    is_counted = held.bills is Bills.GPU_AND_DISK or held.state is LeaseState.RELEASING
+    return None if is_counted else _updated(fleet, view, held, row, held.state, between)
+
+
+def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
+    """Tell whether a lease can still be read back: once it ran or was rebid there is no telling what was asked for."""
+    is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
+    is_starting = held.state is LeaseState.STARTING and not held.has_run
+    return is_starting and not (held.has_failed or held.interrupted_by or is_rebid)
+
+
+def _mismatched(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
+) -> LeaseChanged:
+    """The lease as it really is, marked as no good: it is released in this very cycle."""
+    truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
+    truly = replace(truly, agreed_rate=row.gpu_rate)
+    after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
+    after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
+    return LeaseChanged(held, after, "lease.mismatched", charges)
+
+
+def _is_loss(held: Lease, target: LeaseState) -> bool:
+    return held.state in LIVE and target not in LIVE and not held.paused_by_us
+
+
+def _lost(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> LeaseChanged:
+    why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
+    was_running = held.state is LeaseState.RUNNING
+    has_failed = row.state is InstanceState.FAILED and not held.has_run
+    failure = workload_end.failure(row) if has_failed else ""
+    after, charges = _metered(fleet, view, held, row, target, between)
+    after = replace(
+        after,
+        interrupted_by=why,
+        rival_floor=evidence.floor if why is Cause.OUTBID else held.rival_floor,
+        has_failed=has_failed,
+        end_reason=failure or held.end_reason,
+        is_held=held.is_held,
+    )
+    kind = "lease.failed" if has_failed else "lease.interrupted" if was_running else "lease.start_lost"
+    rest = losses.rest(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
+    change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
+    return (
+        replace(change, after=replace(after, end_reason=workload_end.FAST_EXIT))
+        if workload_end.is_fast(change)
+        else change
+    )
+
+
+def _updated(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> LeaseChanged | None:
+    kind = _kind(held, target) or price_rises.kind(held, row)
+    bills = _bills(held, row)
+    is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
+    is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
+    if held.state is target and bills is held.bills and is_same_price and not is_due:
+        return None
+    after, charges = _metered(fleet, view, held, row, target, between)
+    if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
+        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True, runs=held.runs + 1)
+        after = replace(after, end_reason="" if held.end_reason == workload_end.FAST_EXIT else held.end_reason)
+    return LeaseChanged(held, after, kind, charges)
+
+
+def _kind(held: Lease, target: LeaseState) -> str:
+    if held.state is target:
+        return ""
+    if target is LeaseState.RUNNING:
+        return "lease.resumed" if held.has_run else "lease.running"
+    return {
+        LeaseState.PAUSED: "lease.paused",
+        LeaseState.OFFLINE: "lease.offline",
+        LeaseState.EXITED: "lease.exited",
+        LeaseState.STARTING: "lease.starting",
+    }.get(target, "")
+
+
+def _bills(held: Lease, row: Instance) -> Bills:
+    """Return what a row bills; a lease that bills nothing is taken for released, which a silent host's must not be."""
+    if row.bills_gpu:
+        return Bills.GPU_AND_DISK
+    if row.state is InstanceState.OFFLINE:
+        is_unconfirmed = held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
+        return Bills.DISK if is_unconfirmed else Bills.NOTHING
+    return Bills.DISK
+
+
+def _metered(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+) -> tuple[Lease, tuple[meter.Charge, ...]]:
+    """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
+    bills = _bills(held, row)
+    # The row is as of the listing: what the market's record tells of the time since then is left to the next one.
+    until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
+    change = turns.turned(held, view, bills, between, until)
+    turned = change.at
+    charges = list(meter.accrue(held, until, change.turns))
+    paid = _traffic(held, row)
+    if paid.micros:
+        charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
+    runs = row.state is InstanceState.RUNNING
+    if not runs and held.run_since is not None:
+        is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
+        charges.append(meter.stretch_end(held, turned, fleet.workload(held.slot.workload), is_lost=is_lost))
+    ran = phases.Ran(
+        since=(held.run_since or turned) if runs else None,
+        stopped_at=None if runs or held.run_since is None else turned,
+        is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
+    )
+    promised = phases.promise(fleet.workload(held.slot.workload))
+    charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
+    after = replace(
+        held,
+        state=target,
+        state_since=held.state_since if held.state is target else turned,
+        bills=bills,
+        accrued_until=until,
+        gpu_rate=row.gpu_rate,
+        disk_rate=row.disk_rate,
+        recent_bids=_recent(held, row),
+        bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
+        host_floor=row.floor or held.host_floor,
+        ends_at=row.ends_at or held.ends_at,
+        run_since=(held.run_since or turned) if runs else None,
+        ready_since=held.ready_since if runs else None,
+        idle_since=held.idle_since if runs else None,
+        traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
+        traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
+    )
+    return after, tuple(charges)
+
+
+def _traffic(held: Lease, row: Instance) -> money.Usd:
+    return meter.traffic(
+        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
+    )
+
+
+def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
+    if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
+        return held.recent_bids
+    return (held.gpu_rate, *held.recent_bids)[:6]

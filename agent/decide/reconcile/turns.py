@@ -1,0 +1,124 @@
+"""When the billing of a lease changed: as the market's own record dates it, else on the side that counts more.
+
+Invariants:
+1. Without a record, GPUs count from the look before the one that showed them billed, and up to the look that showed
+   them no longer billed; what the record tells in the same cycle takes the place of that.
+2. The state of the lease turns halfway between the two looks, so that the lengths of starts and stays are learned
+   without that bias.
+3. A start under way of which no later look or record says more counts as having happened right after the last look.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide.accounting import meter
+from agent.decide.reconcile.pass_memory import Memory
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.interruption import MarketEvent
+from agent.domain.lease import Bills, Lease, LeaseState
+
+BILLED_AFTER = {
+    "outbid": Bills.DISK,
+    "bid_lost": Bills.DISK,
+    "stopped": Bills.DISK,
+    "stopped_by_market": Bills.DISK,
+    "offline": Bills.NOTHING,
+    "started": Bills.GPU_AND_DISK,
+    "resumed": Bills.GPU_AND_DISK,
+}
+"""What a lease bills after an event of the market's record, by the kind of the event."""
+LEFTOVER = "bid_too_low"
+"""The end reason of the stopped instance that a refused bid left behind."""
+_BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The turns of the billing, in order, and when the lease came into its present state."""
+
+    turns: tuple[meter.Turn, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a lease was last seen in a look that the ledger has, and what its market's record tells."""
+
+    at: datetime
+    events: tuple[MarketEvent, ...] = ()
+
+
+def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
+    """Return the last look at each lease, by its id; what a lease was suspected of there is not in the ledger yet."""
+    found: dict[str, Look] = {}
+    for held in fleet.leases:
+        doubted, view = memory.suspicions.get(held.lease_id), fleet.markets.get(held.market)
+        seen_at = memory.last_seen.get(held.lease_id, held.accrued_until)
+        found[held.lease_id] = Look(doubted.previous if doubted else seen_at, view.events if view else ())
+    return found
+
+
+def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
+    """Return the turns that the market's record tells of time that is not metered yet, oldest first."""
+    return [
+        (event.at, BILLED_AFTER[event.kind])
+        for event in sorted(events, key=lambda event: event.at)
+        if event.instance_id == held.instance_id
+        and event.kind in BILLED_AFTER
+        and held.accrued_until < event.at <= until
+    ]
+
+
+def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
+    """Return the turns of a lease that ends at `until` and that nobody has seen since `look`."""
+    found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
+    if not found and _is_starting(held):
+        found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
+    return found
+
+
+def as_shown(view: MarketView, row: Instance) -> MarketView:
+    """Return a view without the last start in the record of an instance that is loading: that start goes on."""
+    told = [event for event in view.events if event.instance_id == row.instance_id and event.kind in BILLED_AFTER]
+    last = max(told, key=lambda event: event.at, default=None)
+    is_loading = row.state in {InstanceState.PENDING, InstanceState.LOADING} and not row.bills_gpu
+    if last is None or not is_loading or BILLED_AFTER[last.kind] is not Bills.GPU_AND_DISK:
+        return view
+    return replace(view, events=tuple(event for event in view.events if event is not last))
+
+
+def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
+    """Return the turns with a start that no record dates: what was stopped later ran before.
+
+    That is the return of a silent host, and the end of loading of what was given back.
+    """
+    is_loading_again = held.state is LeaseState.STARTING and held.has_run and held.bills is Bills.DISK
+    is_undated = held.bills is Bills.NOTHING or is_loading_again
+    if not is_undated or not found or found[0][1] is not Bills.DISK:
+        return found
+    return [(min(max(seen_at, held.accrued_until), found[0][0]), Bills.GPU_AND_DISK), *found]
+
+
+def _is_starting(held: Lease) -> bool:
+    """Tell whether a start may be under way: also where the lease is missing or released meanwhile."""
+    is_given_back = held.state is LeaseState.STARTING
+    is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
+    # What a refused bid left behind never was to start.
+    is_stopped |= held.end_reason == LEFTOVER
+    states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
+    return held.bills is Bills.DISK and held.state in states and not is_stopped
+
+
+def turned(held: Lease, view: MarketView, bills: Bills, between: tuple[datetime, datetime], until: datetime) -> Turned:
+    """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`."""
+    found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
+    before = found[-1][1] if found else held.bills
+    if before is bills:
+        return Turned(tuple(found), found[-1][0] if found else between[1])
+    first = max(between[0], held.accrued_until, *(at for at, _ in found[-1:]))
+    last = max(between[1], first)
+    is_more = _BILLS_MORE.index(bills) > _BILLS_MORE.index(before)
+    found.append((first if is_more else last, bills))
+    return Turned(tuple(found), first + max(last - first, timedelta()) / 2)

@@ -1,0 +1,80 @@
+"""What ended and came back between two looks: read from the market's own record, after a restart or a dark stretch.
+
+Invariants:
+1. Only the record of the market makes such a change, and only in pairs that lead back to the state before: what the
+   listing itself shows is left to the usual two looks.
+2. Each change is dated, metered and judged at the instant of its event, as if a listing had been taken then.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+import msgspec
+
+from agent.decide.reconcile.facts import Fact, LeaseChanged
+from agent.decide.reconcile.turns import BILLED_AFTER
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.instance import Instance, InstanceState
+from agent.domain.interruption import MarketEvent
+from agent.domain.lease import Bills, Lease, LeaseState
+
+Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
+"""Makes the change of a lease that is in another state now; the span is that of the two looks around the change."""
+_FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED})
+_SHOWN = {
+    Bills.GPU_AND_DISK: (InstanceState.RUNNING, LeaseState.RUNNING),
+    Bills.DISK: (InstanceState.PAUSED, LeaseState.PAUSED),
+    Bills.NOTHING: (InstanceState.OFFLINE, LeaseState.OFFLINE),
+}
+
+
+def changes(
+    fleet: Fleet, view: MarketView, held: Lease, row: Instance, lost: Change, updated: Change
+) -> tuple[LeaseChanged, ...]:
+    """Return what happened to a lease since it was metered last and is over again, oldest first."""
+    found: list[LeaseChanged] = []
+    events = pairs(held, view, fleet.now)
+    for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
+        shown, state = _SHOWN[BILLED_AFTER[event.kind]]
+        told = tuple(each for each in view.events if event.at <= each.at <= until and each.kind in BILLED_AFTER)
+        then = replace(view, events=told, offers=(), credit=None, listed_at=event.at)
+        seen = msgspec.structs.replace(
+            row,
+            state=shown,
+            gpu_rate=held.gpu_rate,
+            disk_rate=held.disk_rate,
+            may_bill_gpu=False,
+            traffic_down_gb=held.traffic_down_gb,
+            traffic_up_gb=held.traffic_up_gb,
+        )
+        change = updated if state is LeaseState.RUNNING else lost
+        fact = change(replace(fleet, now=event.at), then, held, seen, state, (event.at, event.at))
+        if fact is not None:
+            found.append(fact)
+            held = fact.after
+    return tuple(found)
+
+
+def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
+    """Return the events that stopped a lease and started it again, or the other way round: an even number."""
+    if held.state not in _FOLLOWED or held.paused_by_us:
+        return []
+    runs = held.state is LeaseState.RUNNING
+    found: list[MarketEvent] = []
+    for event in sorted(view.events, key=lambda event: event.at):
+        is_ours = event.instance_id == held.instance_id and held.accrued_until < event.at <= now
+        if not is_ours or event.kind not in BILLED_AFTER:
+            continue
+        starts = BILLED_AFTER[event.kind] is Bills.GPU_AND_DISK
+        if starts is not runs:
+            found.append(event)
+            runs = starts
+    return found[: len(found) // 2 * 2]
+
+
+def standing(facts: Iterable[Fact]) -> list[Fact]:
+    """Return the facts without those that a later one of the same lease has undone: they mark no slot."""
+    kept = list(facts)
+    last = {fact.after.lease_id: fact for fact in kept if isinstance(fact, LeaseChanged)}
+    return [fact for fact in kept if not isinstance(fact, LeaseChanged) or last[fact.after.lease_id] is fact]

@@ -1,0 +1,236 @@
+"""What an ending means for its slot: done, held for a person, one more exit right after the start, or just a rest.
+
+Invariants:
+1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
+   cool-off.
+2. What fails on several hosts at once is not their fault: the workload is held, no host is blamed.
+3. Marks are rests in the ledger, under the scopes of `words` where a person may lift them; they cost nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from agent.decide.moves.recovery import COOL_OFF
+from agent.decide.operators import operator_holds
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import probing
+from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked
+from agent.domain.cooldown import Cooldown
+from agent.domain.fleet import Fleet
+from agent.domain.host import HostKey
+from agent.domain.instance import Instance
+from agent.domain.interruption import Cause
+from agent.domain.lease import Lease, LeaseState
+from agent.domain.workload import Workload, WorkloadKind
+
+FOR_GOOD = timedelta(days=3650)
+FAST = timedelta(minutes=3)
+"""A container that ends sooner after its first start has done nothing: that is how a wrong command looks."""
+FAST_EXIT, FAILED_START = "fast_exit", "failed_start"
+COUNTED = frozenset({FAST_EXIT, FAILED_START})
+"""Scopes of what is counted, one mark each, by workload and host or lease."""
+IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
+"""Codes with which the end reason of a failed start begins."""
+FAST_EXITS_KEPT = timedelta(hours=12)
+FAILED_STARTS_KEPT = timedelta(hours=24)
+MOVED = "moved"
+"""Scope of the one move that a service has had in this cool-off."""
+RESTING = "cool_off"
+SETTLES = timedelta(seconds=90)
+"""A container that the host starts again does so within a minute (assumed): such an end is none."""
+LOG_PATIENCE = timedelta(minutes=3)
+"""How long the end of a container is left undecided for its log to be read."""
+
+_ONCE = frozenset({operator_holds.HELD, operator_holds.DONE, FAST_EXIT})
+"""Said once while they stand."""
+NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
+HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
+DENIAL = "no_such_instance"
+
+
+def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
+    """Return what the changes of this cycle, and the counts so far, mean for slots and workloads."""
+    made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
+    made += _of_batches(fleet)
+    standing = {_key(rest) for rest in fleet.cooldowns if rest.until > fleet.now}
+    made += _over_budget(fleet, made, standing)
+    return tuple(mark for mark in made if mark.rest.scope not in _ONCE or _key(mark.rest) not in standing)
+
+
+def _key(rest: Cooldown) -> tuple[str, str]:
+    return rest.scope, rest.key
+
+
+def failure(row: Instance) -> str:
+    """Return why a start failed, as the end reason of its lease; the host's own text comes after the code."""
+    code = IMAGE_REFUSED if row.is_image_refused else START_FAILED
+    return f"{code}: {row.message}" if row.message else code
+
+
+def is_blameless(end_reason: str) -> bool:
+    """Tell whether an end is not its host's fault: an image that cannot be had, a command that ends at once."""
+    return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
+
+
+def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
+    work = fleet.workload(change.after.slot.workload)
+    if work is None:
+        return
+    if change.after.has_failed and not change.before.has_failed:
+        yield failed_start(fleet, work, change.after)
+        if change.after.end_reason.startswith(IMAGE_REFUSED):
+            yield _failed_at_once(fleet, work, change.after, "the image could not be had")
+    elif change.cause is not None and change.kind in {"lease.interrupted", "lease.gone"}:
+        yield from _of_loss(fleet, work, change)
+
+
+def failed_start(fleet: Fleet, work: Workload, held: Lease) -> Marked:
+    """Return the mark of one more start that came to nothing."""
+    rest = Cooldown(FAILED_START, f"{work.name}@{held.lease_id}", fleet.now + FAILED_STARTS_KEPT, held.end_reason)
+    return Marked(rest, work.name, None, "")
+
+
+def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
+    held = change.after
+    sentence = change.evidence.sentence if change.evidence else ""
+    if change.cause is Cause.CONTAINER_EXIT:
+        yield from _of_exit(fleet, work, change)
+    elif _is_unexplained(change):
+        cause = change.cause.value if change.cause else ""
+        why = f"{cause} without evidence of the market or its host, so a person or the work itself: {sentence}"
+        yield from _unexplained(fleet, work, held, why)
+
+
+def _is_unexplained(change: LeaseChanged) -> bool:
+    if change.cause in NO_EVIDENCE:
+        return True
+    is_denied = change.evidence is not None and change.evidence.rule == DENIAL
+    return change.cause is Cause.HOST_GONE and is_denied and change.before.interrupted_by not in HOST_TROUBLE
+
+
+def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterator[Marked]:
+    if work.kind is WorkloadKind.BATCH:
+        yield hold(fleet, held, f"slot:{held.slot}", why)
+        return
+    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
+    if f"{MOVED}:{held.slot}" not in cooling:
+        yield Marked(Cooldown(MOVED, str(held.slot), fleet.now + COOL_OFF, why), work.name, held, "")
+        return
+    rest = Cooldown(RESTING, str(held.slot), fleet.now + COOL_OFF, why)
+    yield Marked(rest, work.name, held, "slot.cooling_off", f"{why}; the second in {COOL_OFF}, so it waits that long")
+
+
+def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
+    """A container that ended right after its first start; the end of a batch is judged once it has settled."""
+    if work.kind is not WorkloadKind.BATCH:
+        yield from _of_end(fleet, work, change.after, is_fast=is_fast(change))
+
+
+def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iterator[Marked]:
+    row = _row(fleet, held)
+    if is_fast:
+        yield _failed_at_once(fleet, work, held, f"its container ended within {FAST} of its start")
+    elif work.kind is not WorkloadKind.BATCH:
+        return
+    elif _is_told_by_log(work):
+        yield hold(fleet, held, f"slot:{held.slot}", "its container ended and its log does not say that it is done")
+    elif row is not None and row.has_trouble:
+        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended in trouble: {row.message}")
+    elif failure := _last_words(fleet, held):
+        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended, and its log says: {failure}")
+    else:
+        yield done(fleet, held, "the end of its container")
+
+
+def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
+    rest = Cooldown(FAST_EXIT, f"{work.name}@{held.host}", fleet.now + FAST_EXITS_KEPT, why)
+    return Marked(rest, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
+
+
+def _of_batches(fleet: Fleet) -> Iterator[Marked]:
+    """What batches came to: done by a line of the log while it runs, or whatever the end of its container means."""
+    for held in fleet.leases:
+        work = fleet.workload(held.slot.workload)
+        if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or not probing.may_log(held):
+            continue
+        view = fleet.markets.get(held.market)
+        sighting = view.sightings.get(held.instance_id) if view is not None else None
+        if _is_told_by_log(work) and sighting is not None and sighting.is_done:
+            yield done(fleet, held, "a line of its log")
+        elif held.state is LeaseState.EXITED and not is_settling(fleet, held):
+            yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
+
+
+def is_settling(fleet: Fleet, held: Lease) -> bool:
+    """Tell whether the end of a batch's container is not judged yet: it may start again, its log may say more."""
+    work = fleet.workload(held.slot.workload)
+    if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
+        return False
+    ended_for = fleet.now - held.state_since
+    if ended_for < SETTLES:
+        return True
+    view = fleet.markets.get(held.market)
+    sighting = view.sightings.get(held.instance_id) if view is not None else None
+    is_read = sighting is not None and sighting.at >= held.state_since
+    return _is_told_by_log(work) and not is_read and ended_for < LOG_PATIENCE
+
+
+def _last_words(fleet: Fleet, held: Lease) -> str:
+    """Return the line of its log that tells of a failure, read after its end."""
+    view = fleet.markets.get(held.market)
+    sighting = view.sightings.get(held.instance_id) if view is not None else None
+    return sighting.failure if sighting is not None and sighting.at >= held.state_since else ""
+
+
+def _is_told_by_log(work: Workload) -> bool:
+    return work.kind is WorkloadKind.BATCH and bool(work.done_line)
+
+
+def is_fast(change: LeaseChanged) -> bool:
+    """Tell whether a container ended right after its first start; later its disk may hold work."""
+    before, after = change.before, change.after
+    if change.cause is not Cause.CONTAINER_EXIT or before.was_ready or before.run_since is None:
+        return False
+    return before.runs <= 1 and after.state_since - before.run_since < FAST
+
+
+def _row(fleet: Fleet, held: Lease) -> Instance | None:
+    view = fleet.markets.get(held.market)
+    return view.instance(held.instance_id) if view is not None else None
+
+
+def hold(fleet: Fleet, held: Lease | None, key: str, why: str) -> Marked:
+    """Return the mark of a slot or workload that waits for a person."""
+    name = key.partition(":")[2]
+    rest = Cooldown(operator_holds.HELD, key, fleet.now + FOR_GOOD, why)
+    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid done {name}`"
+    return Marked(rest, name.partition("/")[0], held, "workload.held", sentence)
+
+
+def done(fleet: Fleet, held: Lease, why: str) -> Marked:
+    """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
+    rest = Cooldown(operator_holds.DONE, f"slot:{held.slot}", fleet.now + FOR_GOOD, why)
+    return Marked(rest, held.slot.workload, held, "workload.done", f"{held.slot} is done by {why}")
+
+
+def _over_budget(fleet: Fleet, made: Iterable[Marked], standing: set[tuple[str, str]]) -> Iterator[Marked]:
+    """Hold workloads that fail wherever they are put; counted over this cycle's marks and those that still rest."""
+    standing = standing | {_key(mark.rest) for mark in made}
+    for work in fleet.workloads:
+        if (operator_holds.HELD, f"workload:{work.name}") in standing:
+            continue
+        exits, starts = (_count(standing, scope, work) for scope in (FAST_EXIT, FAILED_START))
+        if exits >= work.max_fast_exits:
+            why = f"it failed at once on {exits} hosts: the command or the image is at fault"
+            yield hold(fleet, None, f"workload:{work.name}", why)
+        elif starts >= work.max_failed_starts:
+            yield hold(fleet, None, f"workload:{work.name}", f"{starts} starts failed within a day")
+
+
+def _count(standing: Iterable[tuple[str, str]], scope: str, work: Workload) -> int:
+    return sum(1 for of, key in standing if of == scope and key.rpartition("@")[0] == work.name)
+
+
+def is_avoided(work: Workload, host: HostKey, cooling: Iterable[str]) -> bool:
+    """Tell whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
+    return f"{FAST_EXIT}:{work.name}@{host}" in cooling

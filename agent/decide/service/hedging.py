@@ -1,0 +1,84 @@
+"""What spreading slots needs: where the slots of a workload stand, and how often the market takes them.
+
+Invariants:
+1. A slot that moves counts where it goes, and only there.
+2. A share always leaves room for one slot.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.decide.moves.recovery import OF_THE_MARKET
+from agent.decide.strategy import Candidate, View
+from agent.domain.host import HostKey
+from agent.domain.lease import LeaseState
+from agent.domain.workload import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The most of a workload's slots on one host, owner and market, as shares of them."""
+
+    of_host: float
+    of_owner: float
+    of_market: float
+
+
+class Spread:
+    """Where each slot of a workload stands, and whether one more fits within the shares."""
+
+    def __init__(self, view: View, shares: Shares) -> None:
+        """Count the newest lease of each slot that is not being released."""
+        self._most_on_host = _most(shares.of_host, view.workload.slots)
+        self._most_on_owner = _most(shares.of_owner, view.workload.slots)
+        # Where there is one market only, a share of it would leave slots empty and spread nothing.
+        is_split = len(view.markets) > 1
+        self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
+        open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
+        self._places = {held.slot: (held.host, held.owner) for held in open_ones}
+        # Of a pool nobody knows how many hosts it has: its owner and market bound it.
+        self._hosts = {held.host for held in view.leases}
+
+    def fits(self, slot: Slot, candidate: Candidate) -> bool:
+        """Tell whether a slot may go there within the shares; an owner nobody knows counts as another."""
+        others = [where for place, where in self._places.items() if place != slot]
+        offer = candidate.offer
+        on_host = sum(where[0].is_same_place(offer.host) for where in others)
+        on_owner = sum(offer.owner.is_known and where[1] == offer.owner for where in others)
+        on_market = sum(where[0].market == offer.market for where in others)
+        is_within = on_host < self._most_on_host and on_owner < self._most_on_owner
+        return is_within and on_market < self._most_on_market
+
+    def is_free(self, candidate: Candidate) -> bool:
+        """Tell whether no slot of the workload stands on the host or was sent there in this plan."""
+        return candidate.offer.host not in self._hosts or candidate.offer.host.is_pool
+
+    def put(self, slot: Slot, candidate: Candidate) -> None:
+        """Count a slot where it goes."""
+        offer = candidate.offer
+        self._places[slot] = offer.host, offer.owner
+        self._hosts.add(offer.host)
+
+    def first(self, slot: Slot, ranked: Iterable[Candidate], *, may_crowd: bool) -> Candidate | None:
+        """Return the best candidate on a free host within the shares; outside of them where that is allowed."""
+        free = [candidate for candidate in ranked if self.is_free(candidate)]
+        within = next((candidate for candidate in free if self.fits(slot, candidate)), None)
+        return within if within is not None or not may_crowd else next(iter(free), None)
+
+
+def _most(share: float, slots: int) -> int:
+    # A share of 0.7 of ten slots is seven, whatever binary fractions make of it.
+    return max(1, int(share * slots + 1e-9))
+
+
+def loss_rate(view: View, window: timedelta) -> float:
+    """Return how often the market took a lease of the workload, per slot and hour of the window up to now."""
+    since = view.now - window
+    taken = sum(loss.at > since and loss.cause in OF_THE_MARKET for loss in view.losses)
+    return taken / max(view.workload.slots, 1) / max(window / timedelta(hours=1), 1e-9)
+
+
+def lost_hosts(view: View, rest: timedelta) -> frozenset[HostKey]:
+    """Return the hosts that interrupted the workload within `rest` before now."""
+    return frozenset(loss.host for loss in view.losses if view.now - loss.at < rest)

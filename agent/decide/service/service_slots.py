@@ -1,0 +1,159 @@
+"""A service's slots kept warm: the view as places of `warm`, and what its choice asks of each slot.
+
+Invariants:
+1. What runs and is part of the choice is left alone.
+2. Nothing is given up before enough others run and, where the workload tells, are ready.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from agent.decide.moves import recovery
+from agent.decide.pricing import host_record, loss_rate
+from agent.decide.service import capacity_choice
+from agent.decide.strategy import Candidate, View
+from agent.domain import usefulness
+from agent.domain.decision import Option, Reason
+from agent.domain.host import HostKey, OwnerKey
+from agent.domain.lease import Lease
+from agent.domain.tenure import Tenure
+
+LOOK_AT = 12
+"""So many offers beside what is held are weighed; `warm` looks at the best of them."""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a strategy tunes: an hour short in hours of all on demand, spare slots, from a loss to a replacement.
+
+    What is not held yet counts as dearer by the share `least_gain`: a start for a cent less is not worth its trouble.
+    """
+
+    short_worth: float
+    spare_slots: int
+    cold_start: timedelta
+    least_gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place of the choice: its host, what stands there, and what may be rented there."""
+
+    host: HostKey
+    place: capacity_choice.Place
+    candidate: Candidate | None
+
+
+@dataclass(slots=True)
+class Keeping:
+    """What `warm` chose for a view, less what stands already: `spots` to be rented yet, and how many `on_demand`.
+
+    `lacking` slots are to be held beyond those that are, `surplus` are held beyond those that are to be; `running` is
+    how many of the choice are of use.
+    """
+
+    needed: int
+    choice: capacity_choice.Choice
+    lacking: int = 0
+    surplus: int = 0
+    running: int = 0
+    spots: list[Candidate] = field(default_factory=list)
+    on_demand: int = 0
+    standing: frozenset[str] = frozenset()
+
+    def stands(self, held: Lease) -> bool:
+        """Tell whether a lease is part of the choice."""
+        return held.lease_id in self.standing
+
+    def may_spare(self, held: Lease) -> bool:
+        """Tell whether a lease may go: one is too many, it is not part of the choice, and enough of that runs."""
+        return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
+
+
+def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
+    """Return what to hold for a service whose last `spare_slots` slots are held only while they pay."""
+    needed = max(view.workload.slots - numbers.spare_slots, 1)
+    held = list(_held(view))
+    spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
+    on_demand = [lease for lease in held if lease.tenure is not Tenure.INTERRUPTIBLE]
+    ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.max_price
+    terms = capacity_choice.Terms(
+        slots=needed,
+        on_demand_price=ask.dollars,
+        short_worth=numbers.short_worth * needed * ask.dollars,
+        gap_hours=numbers.cold_start / _HOUR,
+        most_extra=view.workload.slots - needed,
+        on_demand_held=len(on_demand),
+    )
+    choice = capacity_choice.choose([spot.place for spot in spots], terms)
+    above = sum(choice.spots) + choice.on_demand - len(held)
+    made = Keeping(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
+    return _less_standing(made, spots, held, terms, view)
+
+
+def _less_standing(
+    made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
+) -> Keeping:
+    left = {spot.host: count for spot, count in zip(spots, made.choice.spots, strict=True)}
+    on_demand, standing = made.choice.on_demand, set()
+    for lease in held:
+        if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host, 0) > 0:
+            left[lease.host] -= 1
+        elif lease.tenure is not Tenure.INTERRUPTIBLE and on_demand > 0:
+            on_demand -= 1
+        else:
+            continue
+        standing.add(lease.lease_id)
+        # What a market that does not answer last showed is no reason to give up what is seen to run.
+        made.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
+    for spot in spots:
+        if spot.candidate is not None:
+            made.spots.extend([spot.candidate] * left[spot.host])
+    # What is refused to a slot that is missing anyway costs nothing; a lack that on-demand outbids is covered.
+    made.on_demand = capacity_choice.cover(on_demand, terms)
+    made.standing = frozenset(standing)
+    return made
+
+
+def _held(view: View) -> Iterator[Lease]:
+    """Yield the lease that counts of each slot, the oldest first: of one that moves the one it goes to."""
+    newest: dict[object, Lease] = {}
+    for lease in sorted(view.leases, key=lambda each: (each.opened_at, each.lease_id)):
+        if lease.is_live:
+            newest[lease.slot] = lease
+    yield from newest.values()
+
+
+def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: Numbers) -> Iterator[_Spot]:
+    offered = {bid.offer.host: bid for bid in reversed(bids[:LOOK_AT])}
+    for host in dict.fromkeys(lease.host for lease in held):
+        there = [lease for lease in held if lease.host == host]
+        more = offered.pop(host, None)
+        rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
+        lost = (loss.at for loss in view.losses if loss.host == host and loss.cause in recovery.OF_THE_MARKET)
+        # What just lost a part is as young as what was just begun.
+        since = max((min(lease.began for lease in there), *lost))
+        room = view.workload.slots if more is not None and host.is_pool else len(there)
+        hazards = _hazards(view, host, there[0].owner, max((view.now - since) / _HOUR, 0.0))
+        yield _Spot(host, capacity_choice.Place(rate, *hazards, len(there), room, there[0].market), more)
+    for host, bid in reversed(offered.items()):
+        rate = (bid.way.rate + bid.offer.disk_rate(view.workload.disk_gb)).dollars
+        room = view.workload.slots if host.is_pool else 1
+        dearer, hazards = rate * (1 + numbers.least_gain), _hazards(view, host, bid.offer.owner, 0.0)
+        yield _Spot(host, capacity_choice.Place(dearer, *hazards, 0, room, bid.offer.market), bid)
+
+
+def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[float, float]:
+    record = host_record.of_host(view.hosts, host, owner)
+    return loss_rate.expected(record, loss_rate.ordinary(view.everything), age)
+
+
+def chosen(to: Candidate, kept: Keeping) -> Reason:
+    """Return why a slot goes to `to`: what the choice pays, and how often it leaves too few slots."""
+    told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
+    told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
+    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
+    options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
+    return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)
