@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from multidict import CIMultiDict
 
 from agent.markets.exchange import Lost, Reply, Request, TooLarge
-from agent.simulator import wire
-from agent.simulator.wire import Answer, Asked, Cut
+from agent.simulator import http_wire
+from agent.simulator.http_wire import Answer, Asked, Cut
 
 Answering = Callable[[Asked], Awaitable[Answer]]
 """The market's side: `VastApi.answer` or `RunpodApi.answer`."""
@@ -45,7 +45,7 @@ class InProcess:
         """Nothing is held."""
 
     async def _asked(self, request: Request) -> Answer:
-        answer = await self._answer(wire.made(request.method, request.url, request.headers, request.body or b""))
+        answer = await self._answer(http_wire.made(request.method, request.url, request.headers, request.body or b""))
         if answer.more is not None:
             await answer.more.aclose()
         if answer.cut is Cut.NOTHING:

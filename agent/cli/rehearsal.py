@@ -29,9 +29,9 @@ from agent.ledger.spend import SpendKey, SpendLine
 from agent.markets import labels
 from agent.markets.runpod import names
 from agent.simulator import climate
-from agent.simulator.model import Slice
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_model import Slice
+from agent.simulator.market_server import Simulator
+from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
 """Where rehearsals begin: the UTC day most of the recorded figures are from."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agent.app import Outside
-    from agent.simulator.saved import Saved
+    from agent.simulator.saved_market import Saved
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
@@ -144,7 +144,7 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
     """
     from agent.app import Outside
     from agent.clock import SystemClock
-    from agent.simulator.saved import Saved
+    from agent.simulator.saved_market import Saved
 
     for settings in config.markets:
         secret(settings)
@@ -176,8 +176,8 @@ def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManage
 @contextlib.asynccontextmanager
 async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIterator["Saved"]:
     from agent.simulator import climate
-    from agent.simulator.clock import ScaledClock
-    from agent.simulator.saved import Saved
+    from agent.simulator.saved_market import Saved
+    from agent.simulator.simulated_clock import ScaledClock
 
     file = ledger.with_name(f"{ledger.name}.market-{climate_name}.jsonl")
     saved = Saved(file, climate.named(climate_name), SEED, ScaledClock(), REDACTOR.concealed, keeps=keeps)

@@ -19,8 +19,8 @@ import typer
 
 if TYPE_CHECKING:
     from agent.simulator.climate import Climate
-    from agent.simulator.clock import Clock
-    from agent.simulator.server import Simulator
+    from agent.simulator.market_server import Simulator
+    from agent.simulator.simulated_clock import Clock
 
 BAD_INPUT = 2
 TICK_SECONDS = 1.0
@@ -56,7 +56,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     if about or weather:
         sys.stdout.write(_about() if about else _weather())
         return
-    from agent.simulator.clock import ScaledClock
+    from agent.simulator.simulated_clock import ScaledClock
 
     for name, figure in (("--speed", speed), ("--credit", credit or 0.0), ("--runpod-credit", runpod_credit or 0.0)):
         if not math.isfinite(figure):
@@ -120,13 +120,16 @@ def _simulator(
     rate_limits: str,
 ) -> "Simulator":
     """Make both markets."""
-    from agent.simulator import gate
-    from agent.simulator.runpod import limits
+    from agent.simulator import call_gate
+    from agent.simulator.market_server import Simulator
+    from agent.simulator.runpod.http import rate_windows
     from agent.simulator.runpod.world import World as RunpodWorld
-    from agent.simulator.server import Simulator
-    from agent.simulator.world import World
+    from agent.simulator.vast.world import World
 
-    gates = {"lenient": (gate.Gate, limits.Limits), "published": (gate.published, limits.published)}
+    gates = {
+        "lenient": (call_gate.Gate, rate_windows.Limits),
+        "published": (call_gate.published, rate_windows.published),
+    }
     if rate_limits not in gates:
         _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
     world = World(climate, seed=seed, start=clock.time(), hosts=hosts, credit=credits_[0])
@@ -138,10 +141,10 @@ def _simulator(
 def _about() -> str:
     import importlib
 
-    from agent.simulator import figures
+    from agent.simulator import recorded_figures
 
-    importlib.import_module("agent.simulator.runpod.figures")  # adds its own to the list
-    return figures.about()
+    importlib.import_module("agent.simulator.runpod.assumed_figures")  # adds its own to the list
+    return recorded_figures.about()
 
 
 def _weather() -> str:

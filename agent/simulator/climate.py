@@ -11,7 +11,7 @@ import pathlib
 import tomllib
 from typing import Any, TypeVar, cast
 
-from agent.simulator import figures
+from agent.simulator import recorded_figures
 from agent.simulator.runpod import modes
 
 _T = TypeVar("_T")
@@ -22,9 +22,9 @@ class Demand:
     """Say how many rivals come, of what kind, and how they fight."""
 
     arrivals: float = 1.0  # times the calibrated rate of rivals per host
-    on_demand_share: float = figures.ON_DEMAND_SHARE  # of the rivals that come
-    taken: float = figures.TAKEN_SHARE  # hosts that an on-demand renter holds when the world begins
-    fight_back: float = figures.FIGHT_BACK  # chance that a displaced rival comes back with a higher bid
+    on_demand_share: float = recorded_figures.ON_DEMAND_SHARE  # of the rivals that come
+    taken: float = recorded_figures.TAKEN_SHARE  # hosts that an on-demand renter holds when the world begins
+    fight_back: float = recorded_figures.FIGHT_BACK  # chance that a displaced rival comes back with a higher bid
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ class Climate:
     hosts: int = 200
     credit: float = 100.0
     demand: Demand = Demand()
-    price_walks_per_day: float = figures.PRICE_WALKS_PER_DAY
-    price_step: float = figures.PRICE_STEP
+    price_walks_per_day: float = recorded_figures.PRICE_WALKS_PER_DAY
+    price_step: float = recorded_figures.PRICE_STEP
     failures: float = 1.0  # times what each host's reliability implies
     container_exits_per_hour: float = 0.0
     is_bid_capped: bool = True  # a bid above the ask pays the ask
     race_probability: float = 0.0  # the create/start race
-    pull_failure_probability: float = figures.PULL_FAILURE
-    echo_lag_seconds: tuple[float, float] = figures.ECHO_LAG_SECONDS
-    lowered_echo_factor: tuple[float, float] = figures.LOWERED_ECHO_FACTOR
-    resume_lag_seconds: tuple[float, float] = figures.RESUME_LAG_SECONDS
+    pull_failure_probability: float = recorded_figures.PULL_FAILURE
+    echo_lag_seconds: tuple[float, float] = recorded_figures.ECHO_LAG_SECONDS
+    lowered_echo_factor: tuple[float, float] = recorded_figures.LOWERED_ECHO_FACTOR
+    resume_lag_seconds: tuple[float, float] = recorded_figures.RESUME_LAG_SECONDS
     spikes: tuple[Spike, ...] = ()
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import random
 
-from agent.simulator import figures
+from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
 
 _HOUR = 3600.0
@@ -26,8 +26,8 @@ class Wish:
 
 def churn(rng: random.Random, climate: Climate) -> float:
     """Draw how many rivals per hour want some slice of a host."""
-    shape = figures.CHURN_SHAPE
-    return rng.gammavariate(shape, figures.CHURN_MEAN / shape) * climate.demand.arrivals
+    shape = recorded_figures.CHURN_SHAPE
+    return rng.gammavariate(shape, recorded_figures.CHURN_MEAN / shape) * climate.demand.arrivals
 
 
 def gap(rng: random.Random, per_hour: float) -> float:
@@ -39,7 +39,7 @@ def gap(rng: random.Random, per_hour: float) -> float:
 def wish(rng: random.Random, climate: Climate) -> Wish:
     """Draw one rival."""
     which, tenure, kind, size = rng.random(), rng.random(), rng.random(), rng.gauss(0.0, 1.0)
-    median, deviation = figures.TIMID_BID if kind < figures.TIMID_SHARE else figures.BOLD_BID
+    median, deviation = recorded_figures.TIMID_BID if kind < recorded_figures.TIMID_SHARE else recorded_figures.BOLD_BID
     return Wish(
         which=which,
         is_on_demand=tenure < climate.demand.on_demand_share,
@@ -50,9 +50,9 @@ def wish(rng: random.Random, climate: Climate) -> Wish:
 
 def contest(rng: random.Random, climate: Climate) -> float | None:
     """Draw after how many seconds somebody wants what was just taken; None if nobody does."""
-    median, deviation = figures.CONTEST_MINUTES
+    median, deviation = recorded_figures.CONTEST_MINUTES
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)
-    if drawn >= min(figures.CONTEST_SHARE * climate.demand.arrivals, 0.8):
+    if drawn >= min(recorded_figures.CONTEST_SHARE * climate.demand.arrivals, 0.8):
         return None
     return 60.0 * median * math.exp(deviation * size)
 
@@ -60,8 +60,8 @@ def contest(rng: random.Random, climate: Climate) -> float | None:
 def stay(rng: random.Random) -> float:
     """Draw how long a rival stays, seconds."""
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)
-    _, minutes, deviation = figures.HOLDS[-1]
-    for share, *kind in figures.HOLDS:
+    _, minutes, deviation = recorded_figures.HOLDS[-1]
+    for share, *kind in recorded_figures.HOLDS:
         if drawn < share:
             minutes, deviation = kind
             break
@@ -71,32 +71,32 @@ def stay(rng: random.Random) -> float:
 
 def residence(rng: random.Random) -> float:
     """Draw how long a resident, a long on-demand renter, stays, seconds."""
-    median, deviation = figures.RESIDENT_HOURS
+    median, deviation = recorded_figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation * rng.gauss(0.0, 1.0))
 
 
 def residence_left(rng: random.Random) -> float:
     """Draw how much longer a resident met at some moment stays; long residences are met more often."""
-    median, deviation = figures.RESIDENT_HOURS
+    median, deviation = recorded_figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation**2 + deviation * rng.gauss(0.0, 1.0)) * rng.random()
 
 
 def residents_per_hour(climate: Climate) -> float:
     """Give how often residents must come to a free host to hold the climate's share of all hosts."""
-    median, deviation = figures.RESIDENT_HOURS
+    median, deviation = recorded_figures.RESIDENT_HOURS
     taken = min(climate.demand.taken, 0.95)
     return taken / (1.0 - taken) / (median * math.exp(deviation**2 / 2))
 
 
 def outage(rng: random.Random) -> float:
     """Draw how long a host is silent, seconds; inf if it never comes back."""
-    median, deviation = figures.OUTAGE_MINUTES
+    median, deviation = recorded_figures.OUTAGE_MINUTES
     seconds = 60.0 * median * math.exp(deviation * rng.gauss(0.0, 1.0))
-    return math.inf if rng.random() < figures.GONE_SHARE else seconds
+    return math.inf if rng.random() < recorded_figures.GONE_SHARE else seconds
 
 
 def outages_per_hour(true_reliability: float, climate: Climate) -> float:
     """Give how often a host must fall silent to be as reliable as it truly is."""
-    median, deviation = figures.OUTAGE_MINUTES
+    median, deviation = recorded_figures.OUTAGE_MINUTES
     mean_hours = median / 60.0 * math.exp(deviation**2 / 2)
     return (1.0 - true_reliability) / true_reliability / mean_hours * climate.failures

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from agent.simulator import faults, field_lies
 from agent.simulator.faults import Fault
-from agent.simulator.model import Refusal
-from agent.simulator.rented import Rented
+from agent.simulator.instances.rented import Rented
+from agent.simulator.market_model import Refusal
 
 CALM: Mapping[str, Fault] = {}
 PERSONS_LABEL = "a person's"

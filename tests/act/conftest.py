@@ -21,7 +21,7 @@ from agent.ledger.store import Ledger
 from agent.markets import labels, pace, port, transport
 from agent.markets.vast import client
 from agent.markets.vast.market import VastMarket
-from agent.simulator import gate
+from agent.simulator import call_gate
 from tests.support import builders
 from tests.support.market import START, Market, running_market
 
@@ -109,7 +109,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with running_market() as market:
         clock = SteppedClock(datetime.fromtimestamp(START, UTC))
         lanes, rows = pace.Pace(clock, client.LANES), pace.RowBudget(clock)
-        link = transport.Transport(market.simulator.vast_url, lambda: gate.DEFAULT_KEY, clock, lanes, lambda: 0.5)
+        link = transport.Transport(market.simulator.vast_url, lambda: call_gate.DEFAULT_KEY, clock, lanes, lambda: 0.5)
         vast = VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
         ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock, fleet_id=builders.FLEET_ID)
         journal = Journal(

@@ -21,7 +21,7 @@ from agent.domain.workload import Slot
 from agent.ledger import reader
 from agent.ledger.store import Ledger
 from agent.markets import labels
-from agent.simulator import gate
+from agent.simulator import call_gate
 from tests.bench import report
 
 LEASES = 50
@@ -149,7 +149,7 @@ async def _simulator() -> AsyncIterator[dict[str, str]]:
 
 async def _fill(told: dict[str, str]) -> None:
     """Rent as many instances as there are slots, each under the label of its slot, and let them start."""
-    headers = {"Authorization": f"Bearer {gate.DEFAULT_KEY}"}
+    headers = {"Authorization": f"Bearer {call_gate.DEFAULT_KEY}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         question = {"rentable": {"eq": True}, "num_gpus": {"eq": 1}, "type": "bid", "limit": 512}
         found = await _call(session, "POST", f"{told['vast_url']}/api/v0/bundles/", question)
@@ -174,7 +174,7 @@ async def _call(session: aiohttp.ClientSession, method: str, url: str, body: Any
 
 def _configure(directory: Path, url: str) -> Path:
     key = directory / "key"
-    key.write_text(gate.DEFAULT_KEY)
+    key.write_text(call_gate.DEFAULT_KEY)
     key.chmod(0o600)
     text = CONFIG.format(url=url, key=key, ledger=directory / "ledger.sqlite")
     for number in range(WORKLOADS):

@@ -18,8 +18,9 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
 from agent.markets.vast import parse
-from agent.simulator import climate, vast_rows, vast_search
-from agent.simulator.world import World
+from agent.simulator import climate
+from agent.simulator.vast.http import offer_rows, search
+from agent.simulator.vast.world import World
 from tests.bench import report
 from tests.support import builders
 
@@ -37,7 +38,7 @@ MOST = 1.0
 def whole_market() -> bytes:
     """Encode every offer of a market of 7,400 hosts, full width, all of them to be had: nothing is skipped early."""
     world = World(climate.named("calm"), seed=7, start=START, hosts=HOSTS)
-    raw = vast_search.encode_market(world, vast_rows.ON_DEMAND)
+    raw = search.encode_market(world, offer_rows.ON_DEMAND)
     return raw.replace(b'"rentable":false', b'"rentable":true')
 
 

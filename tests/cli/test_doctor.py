@@ -20,7 +20,7 @@ from agent.cli import checks
 from agent.config.settings import MarketSettings
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
-from agent.simulator.gate import DEFAULT_KEY
+from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import LIVE, Ran, gpubid, until
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.gate import DEFAULT_KEY
+from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import gpubid
 

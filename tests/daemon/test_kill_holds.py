@@ -9,7 +9,7 @@ import pytest
 from agent.domain.decision import Hold
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import LeaseState
-from agent.simulator.model import Contract
+from agent.simulator.market_model import Contract
 from tests.support.world import Rehearsed, rehearsed
 
 BOTH = pytest.mark.parametrize("keep_disks", [False, True], ids=["release", "keep-disks"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.simulator.gate import DEFAULT_KEY
+from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import LIVE, gpubid, until
 

@@ -11,7 +11,7 @@ from agent.decide.operators import kill_hold
 from agent.domain import money
 from agent.domain.workload import Workload
 from agent.ledger.errors import LedgerError
-from agent.simulator.model import Refusal
+from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused
 from tests.disasters.exchange import Death
 from tests.disasters.stage import CREDIT, strategies

@@ -21,8 +21,8 @@ from agent.domain.readiness import Readiness, ReadySign
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
 from agent.simulator.climate import Climate, Demand, Runpod
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_server import Simulator
+from agent.simulator.vast.world import World
 from tests.disasters import loop
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.story import Story, Work

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from agent.domain.label import Label
 from agent.markets import labels
-from agent.simulator.billing import Turn
-from agent.simulator.model import Container, Contract
+from agent.simulator.instances.billing import Turn
+from agent.simulator.market_model import Container, Contract
+from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod
-from agent.simulator.server import Simulator
 from tests.support.scene import FLEET
 
 

@@ -11,7 +11,7 @@ from agent.lab.bids import baselines, day, hindsight, problem
 from agent.lab.bids.market import fits
 from agent.markets import port
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 
 STILL = Climate(
     name="still",

@@ -17,8 +17,8 @@ from agent.lab.bids import baselines, day
 from agent.lab.engine import at_once
 from agent.markets import pace, port, transport
 from agent.markets.vast import client, market
-from agent.simulator.gate import DEFAULT_KEY
-from agent.simulator.server import Simulator
+from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.market_server import Simulator
 
 TUNED = tuning.load() | baselines.tuned()
 QUERY = port.OfferQuery(

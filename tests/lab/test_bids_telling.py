@@ -20,7 +20,7 @@ from agent.lab import timeline
 from agent.lab.bids import baselines, day, problem, telling
 from agent.lab.page import auction, html, saved
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "</svg></td><script>document.title='taken'</script>"

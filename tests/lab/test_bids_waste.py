@@ -6,7 +6,7 @@ import pytest
 
 from agent.domain.workload import Checkpoint, CheckpointPlace
 from agent.lab.bids import waste
-from agent.simulator.billing import Rates, Turn
+from agent.simulator.instances.billing import Rates, Turn
 
 PROMISE = Checkpoint(timedelta(minutes=15), timedelta(minutes=1), 2.0, CheckpointPlace.REMOTE)
 MINUTE, HOUR = 60.0, 3600.0

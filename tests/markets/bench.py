@@ -16,9 +16,9 @@ from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
 from agent.markets.port import Market, Terms
 from agent.markets.vast import market as vast
-from agent.simulator import gate
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator import call_gate
+from agent.simulator.market_server import Simulator
+from agent.simulator.vast.world import World
 from tests.markets.scene import LABEL, asked
 from tests.support import market as support
 
@@ -102,8 +102,8 @@ class Bench:
 @contextlib.asynccontextmanager
 async def vast_bench(
     *,
-    doors: Callable[[], gate.Gate] = gate.Gate,
-    key: str = gate.DEFAULT_KEY,
+    doors: Callable[[], call_gate.Gate] = call_gate.Gate,
+    key: str = call_gate.DEFAULT_KEY,
     credit: float | None = None,
     daily_rows: int = 20_000,
 ) -> AsyncIterator[Bench]:

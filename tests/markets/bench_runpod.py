@@ -18,10 +18,10 @@ from agent.domain.tenure import Tenure
 from agent.markets.port import Terms
 from agent.markets.runpod import market as runpod
 from agent.markets.runpod import names
-from agent.simulator import gate
+from agent.simulator import call_gate
+from agent.simulator.market_server import Simulator
 from agent.simulator.runpod import world as pods
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.scene import LABEL
 from tests.support import market as support
@@ -113,8 +113,8 @@ class PodBench(Bench):
 @contextlib.asynccontextmanager
 async def runpod_bench(
     *,
-    doors: Callable[[], gate.Gate] = gate.Gate,
-    key: str = gate.DEFAULT_KEY,
+    doors: Callable[[], call_gate.Gate] = call_gate.Gate,
+    key: str = call_gate.DEFAULT_KEY,
     credit: float | None = None,
     daily_rows: int = 0,
 ) -> AsyncIterator[Bench]:

@@ -6,14 +6,14 @@ import pytest
 
 from agent.domain import money
 from agent.markets import errors
-from agent.simulator import gate
+from agent.simulator import call_gate
 from tests.markets.bench import Bench
 from tests.markets.card import card
 from tests.markets.scene import LABEL, asked
 
 
-def _published_doors() -> gate.Gate:
-    return gate.Gate(thresholds=gate.PUBLISHED, searches_per_minute=gate.SEARCHES_PER_MINUTE)
+def _published_doors() -> call_gate.Gate:
+    return call_gate.Gate(thresholds=call_gate.PUBLISHED, searches_per_minute=call_gate.SEARCHES_PER_MINUTE)
 
 
 @card("MC-01", "a rent whose reply is lost leaves once, is in doubt, and its label finds the instance")

@@ -18,8 +18,8 @@ from agent.domain.workload import WorkloadKind
 from agent.markets.exchange import Exchange, HttpExchange, Lost, Request
 from agent.simulator import faults
 from agent.simulator.climate import named
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_server import Simulator
+from agent.simulator.vast.world import World
 from tests.support.both import LIMITS
 from tests.support.scene import FLEET, KEY, START, STILL, strategies, work
 

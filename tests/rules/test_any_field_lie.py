@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.domain.lease import LeaseState
-from agent.simulator.model import EndCause
+from agent.simulator.market_model import EndCause
 from tests.support.world import Rehearsed, play
 
 WORDS = ["label", "price", "state", "host", "date", "next_cursor", "rows"]

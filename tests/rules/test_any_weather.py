@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from agent.domain.lease import LeaseState
-from agent.simulator.model import Contract, EndCause
+from agent.simulator.market_model import Contract, EndCause
 from tests.support.scene import Scene, work
 from tests.support.world import Rehearsed
 

@@ -21,7 +21,7 @@ from agent.domain.budget import EVERYTHING, Budget, Kind, Scope, Thresholds
 from agent.domain.intent import Intent
 from agent.domain.label import Label
 from agent.markets import labels
-from agent.simulator.model import Charge
+from agent.simulator.market_model import Charge
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
 from tests.support.scene import work

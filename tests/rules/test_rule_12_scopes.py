@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent.decide.limits.limits import Limits
 from agent.domain import budget, money
 from agent.domain.budget import EVERYTHING, Budget, Scope, Thresholds
-from agent.simulator.model import Contract
+from agent.simulator.market_model import Contract
 from tests.support.losses import AFTER, BEFORE, ORDERS, seeds
 from tests.support.world import Rehearsed, play, work
 

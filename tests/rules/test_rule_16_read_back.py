@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.intent import IntentKind
-from agent.simulator.model import Contract
+from agent.simulator.market_model import Contract
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
-from agent.simulator.model import EndCause
+from agent.simulator.market_model import EndCause
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

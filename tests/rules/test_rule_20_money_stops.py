@@ -18,7 +18,7 @@ from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState
-from agent.simulator.model import Contract
+from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, Both, both

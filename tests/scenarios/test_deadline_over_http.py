@@ -16,7 +16,7 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.job import Job
 from agent.simulator import climate
-from agent.simulator.model import Container
+from agent.simulator.market_model import Container
 from tests.support.world import START, Rehearsed, Scene, rehearsed, work
 
 JOBS = 20

@@ -7,7 +7,7 @@ import pytest
 
 from agent.domain.intent import IntentKind
 from agent.domain.tenure import Tenure
-from agent.simulator.model import Contract
+from agent.simulator.market_model import Contract
 from tests.support.world import rehearsed
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import LeaseState
-from agent.simulator.model import EndCause
+from agent.simulator.market_model import EndCause
 from tests.support.world import Rehearsed, rehearsed
 
 

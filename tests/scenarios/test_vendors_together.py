@@ -12,9 +12,9 @@ from agent.cli import session
 from agent.cli.rehearsal import START
 from agent.clock import SteppedClock
 from agent.simulator import climate
+from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 from tests.support import sdk
 from tests.support.vendor import Vendor
 

@@ -3,8 +3,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.simulator import auction, hosts
-from agent.simulator.model import Rival, Slice
+from agent.simulator.market_model import Rival, Slice
+from agent.simulator.vast import auction, hosts
 from tests.support import quiet
 
 HOST = quiet.world().slices

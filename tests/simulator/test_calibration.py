@@ -1,7 +1,7 @@
 """The simulator's own statistics lie within the 95 % intervals of the recorded ones.
 
 Run with `-s` to see both side by side. The climate is `recorded`; the figures, their sources and how many values stand
-behind each are in agent/simulator/figures.py. Where GPUBID_RECORDED names the folder of the recordings, the figures are
+behind each are in agent/simulator/recorded_figures.py. Where GPUBID_RECORDED names the folder of the recordings, the figures are
 checked against the files, and the statistics against everything those files hold.
 """
 
@@ -10,7 +10,7 @@ import statistics
 
 import pytest
 
-from agent.simulator import figures
+from agent.simulator import recorded_figures
 from tests.support import intervals, market_statistics
 from tests.support.market_statistics import Statistics
 
@@ -27,9 +27,9 @@ def share_below(sample: list[float], bound: float) -> float:
 def test_floor_over_ask(drawn: Statistics) -> None:
     ratios = drawn.floor_over_ask
     print(f"floor over ask, deciles: {[round(value, 2) for value in statistics.quantiles(ratios, n=10)]}")
-    count = figures.FLOOR_OVER_ASK_ROWS
-    lowest, highest = figures.FLOOR_OVER_ASK_RANGE
-    median = figures.FLOOR_OVER_ASK_MEDIAN
+    count = recorded_figures.FLOOR_OVER_ASK_ROWS
+    lowest, highest = recorded_figures.FLOOR_OVER_ASK_RANGE
+    median = recorded_figures.FLOOR_OVER_ASK_MEDIAN
     half = count // 2
     intervals.assert_within(
         "share below the recorded median", share_below(ratios, median), 0.5, intervals.of_share(half, count)
@@ -40,12 +40,12 @@ def test_floor_over_ask(drawn: Statistics) -> None:
     intervals.assert_within(
         "share above the recorded maximum", 1 - share_below(ratios, highest), 0.0, intervals.of_share(0, count)
     )
-    sample = figures.FLOOR_OVER_ASK
-    over, rows = figures.FLOOR_AT_OR_ABOVE_ASK
+    sample = recorded_figures.FLOOR_OVER_ASK
+    over, rows = recorded_figures.FLOOR_AT_OR_ABOVE_ASK
     intervals.assert_within(
         "share at or above the ask", 1 - share_below(ratios, 1 - 1e-9), over / rows, intervals.of_share(over, rows)
     )
-    assert 0.8 * figures.FLOOR_OVER_ASK_MOST < max(ratios) < 1.25 * figures.FLOOR_OVER_ASK_MOST
+    assert 0.8 * recorded_figures.FLOOR_OVER_ASK_MOST < max(ratios) < 1.25 * recorded_figures.FLOOR_OVER_ASK_MOST
     mean = statistics.fmean(sample)
     intervals.assert_within("mean", statistics.fmean(ratios), mean, intervals.of_statistic(sample, statistics.fmean))
 
@@ -53,8 +53,8 @@ def test_floor_over_ask(drawn: Statistics) -> None:
 def test_outbid_jump(drawn: Statistics) -> None:
     jumps = drawn.jumps
     print(f"jump, {len(jumps)} of them, deciles: {[round(value, 2) for value in statistics.quantiles(jumps, n=10)]}")
-    count, median = figures.OUTBID_COUNT, figures.OUTBID_JUMP_MEDIAN
-    lowest, highest = figures.OUTBID_JUMP_RANGE
+    count, median = recorded_figures.OUTBID_COUNT, recorded_figures.OUTBID_JUMP_MEDIAN
+    lowest, highest = recorded_figures.OUTBID_JUMP_RANGE
     intervals.assert_within(
         "share below the recorded median", share_below(jumps, median), 0.5, intervals.of_share(count // 2, count)
     )
@@ -64,15 +64,15 @@ def test_outbid_jump(drawn: Statistics) -> None:
     intervals.assert_within(
         "share above the recorded maximum", 1 - share_below(jumps, highest), 0.0, intervals.of_share(0, count)
     )
-    sample = figures.OUTBID_JUMPS
+    sample = recorded_figures.OUTBID_JUMPS
     interval = intervals.of_statistic(sample, intervals.mean_log)
     intervals.assert_within("mean logarithm", intervals.mean_log(jumps), intervals.mean_log(sample), interval)
 
 
 def test_start_to_first_outbid(drawn: Statistics) -> None:
-    shortest, longest = figures.FIRST_OUTBID_RANGE_SECONDS
+    shortest, longest = recorded_figures.FIRST_OUTBID_RANGE_SECONDS
     within = [seconds for seconds in drawn.first_outbids if seconds <= longest]
-    count, median = figures.FIRST_OUTBID_COUNT, figures.FIRST_OUTBID_MEDIAN_SECONDS
+    count, median = recorded_figures.FIRST_OUTBID_COUNT, recorded_figures.FIRST_OUTBID_MEDIAN_SECONDS
     print(f"first outbids within {longest:g} s: {len(within)}, median {statistics.median(within):.0f} s")
     intervals.assert_within(
         "share within the recorded median", share_below(within, median), 0.5, intervals.of_share(count // 2, count)
@@ -80,19 +80,22 @@ def test_start_to_first_outbid(drawn: Statistics) -> None:
     intervals.assert_within(
         "share before the recorded earliest", share_below(within, shortest), 0.0, intervals.of_share(0, count)
     )
-    hits, starts = figures.STARTS_OUTBID, figures.STARTS_WATCHED
+    hits, starts = recorded_figures.STARTS_OUTBID, recorded_figures.STARTS_WATCHED
     intervals.assert_within(
         "outbid while watched", drawn.outbid_while_watched, hits / starts, intervals.of_share(hits, starts)
     )
 
 
 def test_resumes(drawn: Statistics) -> None:
-    by_45 = sum(minutes <= 45 for minutes in figures.RESUME_MINUTES)
-    by_90 = sum(minutes <= 90 for minutes in figures.RESUME_MINUTES)
-    first = (by_45, 1 - figures.RESUMED_BY_45)
-    second = (by_90 - by_45, 1 - figures.RESUMED_BY_90)
-    print(f"stopped episodes: {len(drawn.stopped)} simulated, {figures.STOPPED_EPISODES} recorded")
-    for minutes, chance, steps in ((45, figures.RESUMED_BY_45, [first]), (90, figures.RESUMED_BY_90, [first, second])):
+    by_45 = sum(minutes <= 45 for minutes in recorded_figures.RESUME_MINUTES)
+    by_90 = sum(minutes <= 90 for minutes in recorded_figures.RESUME_MINUTES)
+    first = (by_45, 1 - recorded_figures.RESUMED_BY_45)
+    second = (by_90 - by_45, 1 - recorded_figures.RESUMED_BY_90)
+    print(f"stopped episodes: {len(drawn.stopped)} simulated, {recorded_figures.STOPPED_EPISODES} recorded")
+    for minutes, chance, steps in (
+        (45, recorded_figures.RESUMED_BY_45, [first]),
+        (90, recorded_figures.RESUMED_BY_90, [first, second]),
+    ):
         simulated = intervals.kaplan_meier(drawn.stopped, minutes * 60.0)
         intervals.assert_within(
             f"resumed by {minutes} min", simulated, chance, intervals.of_kaplan_meier(chance, steps)
@@ -100,7 +103,7 @@ def test_resumes(drawn: Statistics) -> None:
 
 
 def test_resume_minutes_of_those_that_resumed(drawn: Statistics) -> None:
-    sample = figures.RESUME_MINUTES
+    sample = recorded_figures.RESUME_MINUTES
     # the recorder watched for 93 minutes at most before it gave a box up
     resumed = [seconds / 60 for seconds, has_resumed in drawn.stopped if has_resumed and seconds <= max(sample) * 60]
     interval = intervals.of_statistic(sample, statistics.median)
@@ -109,19 +112,19 @@ def test_resume_minutes_of_those_that_resumed(drawn: Statistics) -> None:
 
 def test_reliability(drawn: Statistics) -> None:
     lost = [1 - host.reliability for host in drawn.hosts]
-    sample = [1 - value for value in figures.RELIABILITY]
+    sample = [1 - value for value in recorded_figures.RELIABILITY]
     for name, statistic in (("median", statistics.median), ("mean", statistics.fmean), ("log", intervals.mean_log)):
         interval = intervals.of_statistic(sample, statistic)
         intervals.assert_within(f"1 - reliability, {name}", statistic(lost), statistic(sample), interval)
 
 
-@pytest.mark.parametrize("model", sorted(figures.DLPERF))
+@pytest.mark.parametrize("model", sorted(recorded_figures.DLPERF))
 def test_dlperf_and_asks_of_a_model(drawn: Statistics, model: str) -> None:
     hosts = [host for host in drawn.hosts if host.gpu.name == model]
     assert len(hosts) > 40, f"the market has too few {model} to say anything"
     for name, recorded, simulated in (
-        ("DLPerf", figures.DLPERF[model], [host.dlperf_per_gpu for host in hosts]),
-        ("ask", figures.ASKS.get(model, ()), [host.ask_per_gpu for host in hosts]),
+        ("DLPerf", recorded_figures.DLPERF[model], [host.dlperf_per_gpu for host in hosts]),
+        ("ask", recorded_figures.ASKS.get(model, ()), [host.ask_per_gpu for host in hosts]),
     ):
         cuts = statistics.quantiles(simulated, n=40)
         low, high = cuts[0], cuts[-1]
@@ -131,7 +134,7 @@ def test_dlperf_and_asks_of_a_model(drawn: Statistics, model: str) -> None:
 
 
 def test_dlperf_of_the_best_known_model(drawn: Statistics) -> None:
-    sample = figures.DLPERF["RTX 3090"] + figures.DLPERF_OF_SINGLE_HOSTS["RTX 3090"]
+    sample = recorded_figures.DLPERF["RTX 3090"] + recorded_figures.DLPERF_OF_SINGLE_HOSTS["RTX 3090"]
     simulated = [host.dlperf_per_gpu for host in drawn.hosts if host.gpu.name == "RTX 3090"]
     for name, statistic in (("mean", statistics.fmean), ("median", statistics.median)):
         interval = intervals.of_statistic(sample, statistic)
@@ -140,13 +143,13 @@ def test_dlperf_of_the_best_known_model(drawn: Statistics) -> None:
 
 def test_hosts_at_half_speed(drawn: Statistics) -> None:
     speeds = [host.dlperf_per_gpu / host.gpu.dlperf for host in drawn.hosts]
-    slow, rows = figures.SLOW_ROWS
+    slow, rows = recorded_figures.SLOW_ROWS
     print(f"speed, deciles: {[round(value, 2) for value in statistics.quantiles(speeds, n=10)]}")
     intervals.assert_within(
         "share at half speed", share_below(speeds, 0.6), slow / rows, intervals.of_share(slow, rows)
     )
     assert max(speeds) < 1.06
-    for model, recorded in figures.DLPERF_OF_SINGLE_HOSTS.items():
+    for model, recorded in recorded_figures.DLPERF_OF_SINGLE_HOSTS.items():
         found = [host.dlperf_per_gpu for host in drawn.hosts if host.gpu.name == model]
         for value in recorded:
             near = [each for each in found if abs(each / value - 1) < 0.1]
@@ -157,19 +160,19 @@ def test_recorded_speeds_are_those_that_are_called_slow() -> None:
     """The count behind SLOW_ROWS, from the values themselves."""
     everything = [
         (model, value)
-        for part in (figures.DLPERF, figures.DLPERF_OF_SINGLE_HOSTS)
+        for part in (recorded_figures.DLPERF, recorded_figures.DLPERF_OF_SINGLE_HOSTS)
         for model in part
         for value in part[model]
     ]
     best = {model: max(value for name, value in everything if name == model) for model, _ in everything}
-    assert sum(value < 0.6 * best[model] for model, value in everything) == figures.SLOW_ROWS[0]
-    assert len(everything) == figures.SLOW_ROWS[1]
+    assert sum(value < 0.6 * best[model] for model, value in everything) == recorded_figures.SLOW_ROWS[0]
+    assert len(everything) == recorded_figures.SLOW_ROWS[1]
 
 
 def test_storage_prices_and_lines(drawn: Statistics) -> None:
     for name, sample, simulated in (
-        ("storage price", figures.STORAGE_PRICES, [host.storage_price for host in drawn.hosts]),
-        ("Mb/s down", figures.INET_DOWN, [host.inet_down for host in drawn.hosts]),
+        ("storage price", recorded_figures.STORAGE_PRICES, [host.storage_price for host in drawn.hosts]),
+        ("Mb/s down", recorded_figures.INET_DOWN, [host.inet_down for host in drawn.hosts]),
     ):
         interval = intervals.of_statistic(sample, statistics.median)
         intervals.assert_within(f"{name}, median", statistics.median(simulated), statistics.median(sample), interval)
@@ -182,7 +185,10 @@ def test_storage_prices_and_lines(drawn: Statistics) -> None:
 def test_offers_of_one_gpu_that_are_whole_hosts(drawn: Statistics) -> None:
     single = [slice_ for slice_ in drawn.slices if slice_.num_gpus == 1]
     simulated = statistics.fmean(slice_.host.gpu_count == 1 for slice_ in single)
-    hits, count = sum(share == 1.0 for share in figures.SINGLE_GPU_SHARES), len(figures.SINGLE_GPU_SHARES)
+    hits, count = (
+        sum(share == 1.0 for share in recorded_figures.SINGLE_GPU_SHARES),
+        len(recorded_figures.SINGLE_GPU_SHARES),
+    )
     intervals.assert_within(
         "one-GPU offers that are whole hosts", simulated, hits / count, intervals.of_share(hits, count)
     )
@@ -200,9 +206,9 @@ def test_the_intervals_are_those_of_the_books() -> None:
 
 
 def test_about_names_every_figure_and_marks_what_is_assumed() -> None:
-    text = figures.about()
+    text = recorded_figures.about()
     recorded, assumed = text.split("\nAssumed (")
-    for figure in figures.figures():
+    for figure in recorded_figures.figures():
         part = assumed if figure.source is None else recorded
         assert f"  {figure.name} = " in part
         assert figure.meaning in part

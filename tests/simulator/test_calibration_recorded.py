@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from agent.simulator import catalogue, figures
+from agent.simulator import recorded_figures
+from agent.simulator.vast import card_catalogue
 from tests.support import intervals, market_statistics
 from tests.support.market_statistics import Statistics
 
@@ -69,17 +70,17 @@ def drawn() -> Statistics:
 
 def test_offer_figures_are_in_the_files() -> None:
     rows = offers()
-    assert_recorded(figures.RELIABILITY, [row["reliability2"] for row in rows], 1e-9)
-    assert_recorded(figures.SINGLE_GPU_SHARES, [row["gpu_frac"] for row in rows], 1e-9)
-    assert_recorded(figures.STORAGE_PRICES, [row["storage_cost"] for row in rows], 1e-4)
-    assert_recorded(figures.INET_DOWN, [row["inet_down"] for row in rows], 1e-9)
+    assert_recorded(recorded_figures.RELIABILITY, [row["reliability2"] for row in rows], 1e-9)
+    assert_recorded(recorded_figures.SINGLE_GPU_SHARES, [row["gpu_frac"] for row in rows], 1e-9)
+    assert_recorded(recorded_figures.STORAGE_PRICES, [row["storage_cost"] for row in rows], 1e-4)
+    assert_recorded(recorded_figures.INET_DOWN, [row["inet_down"] for row in rows], 1e-9)
     on_demand = offers("on-demand")
-    assert_recorded(figures.FLOOR_OVER_ASK, [row["min_bid"] / row["dph_base"] for row in on_demand], 1e-6)
+    assert_recorded(recorded_figures.FLOOR_OVER_ASK, [row["min_bid"] / row["dph_base"] for row in on_demand], 1e-6)
     ladder = read("vast/bid_instances_ladder_*.json")[0]["rungs"][-1]["full_record"]
-    for model, figure in figures.DLPERF.items():
+    for model, figure in recorded_figures.DLPERF.items():
         found = [row["dlperf"] for row in [*rows, ladder] if row["gpu_name"] == model]
         assert_recorded(figure, found, 1e-5)
-    for model, figure in figures.ASKS.items():
+    for model, figure in recorded_figures.ASKS.items():
         found = [row["dph_base"] for row in [*on_demand, ladder] if row["gpu_name"] == model]
         assert_recorded(figure, found, 1e-6)
 
@@ -87,19 +88,19 @@ def test_offer_figures_are_in_the_files() -> None:
 def test_every_recorded_price_is_round_before_the_fee() -> None:
     for row in offers("on-demand"):
         for price in (row["dph_base"], row["min_bid"]):
-            assert round(price / figures.FEE, 4) == pytest.approx(price / figures.FEE, abs=1e-6)
+            assert round(price / recorded_figures.FEE, 4) == pytest.approx(price / recorded_figures.FEE, abs=1e-6)
 
 
 def test_inbox_figures_are_in_the_files() -> None:
-    assert_recorded(figures.OUTBID_JUMPS, jumps(), 1e-6)
-    assert min(jumps()) >= figures.OUTBID_JUMP_RANGE[0] - 0.005
-    assert max(jumps()) <= figures.OUTBID_JUMP_RANGE[1] + 0.05
+    assert_recorded(recorded_figures.OUTBID_JUMPS, jumps(), 1e-6)
+    assert min(jumps()) >= recorded_figures.OUTBID_JUMP_RANGE[0] - 0.005
+    assert max(jumps()) <= recorded_figures.OUTBID_JUMP_RANGE[1] + 0.05
     began = {row["associated_id"]["instance_id"]: row["created_at"] for row in reversed(notices("instance_started"))}
     lost = {row["associated_id"]["instance_id"]: row["created_at"] for row in reversed(notices("outbid"))}
     after = [lost[key] - at for key, at in began.items() if lost.get(key, 0.0) > at]
-    assert len(began) >= figures.STARTS_WATCHED
-    assert len(after) >= figures.STARTS_OUTBID
-    shortest, longest = figures.FIRST_OUTBID_RANGE_SECONDS
+    assert len(began) >= recorded_figures.STARTS_WATCHED
+    assert len(after) >= recorded_figures.STARTS_OUTBID
+    shortest, longest = recorded_figures.FIRST_OUTBID_RANGE_SECONDS
     assert shortest - 1 <= min(after)
     assert max(after) <= longest + 60
 
@@ -107,10 +108,10 @@ def test_inbox_figures_are_in_the_files() -> None:
 def test_resume_figures_are_those_of_the_file() -> None:
     recording = stopped()
     everything = recording["summary"]["all"]
-    assert everything["n_episodes"] == figures.STOPPED_EPISODES
-    assert everything["km_p_resume_by_45min"] == figures.RESUMED_BY_45
-    assert everything["km_p_resume_by_90min"] == figures.RESUMED_BY_90
-    assert list(figures.RESUME_MINUTES) == recording["resume_minutes"]
+    assert everything["n_episodes"] == recorded_figures.STOPPED_EPISODES
+    assert everything["km_p_resume_by_45min"] == recorded_figures.RESUMED_BY_45
+    assert everything["km_p_resume_by_90min"] == recorded_figures.RESUMED_BY_90
+    assert list(recorded_figures.RESUME_MINUTES) == recording["resume_minutes"]
 
 
 def test_jumps_of_all_the_files(drawn: Statistics) -> None:
@@ -145,7 +146,7 @@ def test_floors_at_or_above_the_ask_of_all_the_files(drawn: Statistics) -> None:
 
 def test_slow_hosts_of_all_the_files(drawn: Statistics) -> None:
     """A card's own speed is the one the catalogue gives it, which the files must bear out for the most of its hosts."""
-    own = {gpu.name: gpu.dlperf for _, gpu in catalogue.MODELS}
+    own = {gpu.name: gpu.dlperf for _, gpu in card_catalogue.MODELS}
     speeds = [
         row["dlperf"] / row["num_gpus"] / own[row["gpu_name"]]
         for row in offers()
@@ -159,10 +160,10 @@ def test_slow_hosts_of_all_the_files(drawn: Statistics) -> None:
     intervals.assert_within(f"half speed, of {len(speeds)}", simulated, slow / len(speeds), interval)
 
 
-@pytest.mark.parametrize("model", sorted(figures.DLPERF_OF_SINGLE_HOSTS))
+@pytest.mark.parametrize("model", sorted(recorded_figures.DLPERF_OF_SINGLE_HOSTS))
 def test_speeds_of_single_hosts_are_in_the_files(model: str) -> None:
     found = [row["dlperf"] / row["num_gpus"] for row in offers() if row["num_gpus"] and row["gpu_name"] == model]
-    values = figures.DLPERF_OF_SINGLE_HOSTS[model]
+    values = recorded_figures.DLPERF_OF_SINGLE_HOSTS[model]
     lacking = [value for value in values if all(abs(value - each) > 0.51 for each in found)]
     if lacking:
         pytest.skip(f"no recording in {FOLDER} holds a {model} at {lacking}: these figures were not checked")

@@ -7,8 +7,8 @@ import pytest
 from agent.simulator import climate as climates
 from agent.simulator import faults
 from agent.simulator.climate import Climate, ClimateError, Runpod
-from agent.simulator.model import EndCause, NoticeKind, StopCause
-from agent.simulator.world import World
+from agent.simulator.market_model import EndCause, NoticeKind, StopCause
+from agent.simulator.vast.world import World
 from tests.support import quiet
 
 WANTED = {"calm", "bidding_war", "price_spike", "blackout", "lying_list", "host_death", "broke", "recorded"}

@@ -1,6 +1,6 @@
 import asyncio
 
-from agent.simulator.clock import ScaledClock
+from agent.simulator.simulated_clock import ScaledClock
 
 
 async def test_a_still_clock_moves_when_told() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agent.simulator import gate
+from agent.simulator import call_gate
 
 SPECIFICATION = os.environ.get("GPUBID_OPENAPI", "")
 EXAMPLES = 40
@@ -76,7 +76,7 @@ def test_no_question_breaks_the_surface(label: str, vast_url: str) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operations()[label].as_strategy())
     def play(case: Any) -> None:
-        answer = case.call(base_url=vast_url, headers={"Authorization": f"Bearer {gate.DEFAULT_KEY}"})
+        answer = case.call(base_url=vast_url, headers={"Authorization": f"Bearer {call_gate.DEFAULT_KEY}"})
         assert answer.status_code < 500, f"{case.as_curl_command()}\n{answer.text[:300]}"
         if label not in DEPARTURES:
             case.validate_response(answer, checks=[checks.response_schema_conformance])

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent.simulator import gate
+from agent.simulator import call_gate
 from agent.simulator.climate import Climate
 from tests.support.market import START, Market, running_market
 
@@ -116,7 +116,7 @@ async def test_2_an_unknown_route_is_a_json_404(market: Market) -> None:
 
 
 async def test_4_thresholds_are_kept_when_asked_for() -> None:
-    async with running_market(doors=gate.published()) as market:
+    async with running_market(doors=call_gate.published()) as market:
         first = await market.call("GET", "/api/v1/instances/")
         second = await market.call("GET", "/api/v1/instances/")
         assert (first.status, second.status) == (200, 429)
@@ -128,7 +128,7 @@ async def test_4_thresholds_are_kept_when_asked_for() -> None:
 
 
 async def test_4_a_create_sent_too_soon_costs_a_penalty() -> None:
-    async with running_market(doors=gate.published()) as market:
+    async with running_market(doors=call_gate.published()) as market:
         statuses = [(await market.rent(1, 0.1)).status]
         for wait in (0.0, 4.5, 7.5):
             await market.advance(wait)
@@ -137,7 +137,7 @@ async def test_4_a_create_sent_too_soon_costs_a_penalty() -> None:
 
 
 async def test_4_ten_searches_a_minute() -> None:
-    async with running_market(doors=gate.published()) as market:
+    async with running_market(doors=call_gate.published()) as market:
         statuses = [(await market.call("POST", "/bundles/", BID_SEARCH)).status for _ in range(11)]
         assert statuses == [200] * 10 + [429]
         await market.advance(60.0)
@@ -149,7 +149,7 @@ async def test_4_by_default_nobody_waits(market: Market) -> None:
 
 
 async def test_the_daily_quota_of_rows_says_when_it_ends() -> None:
-    async with running_market(doors=gate.Gate(search_rows_per_day=100)) as market:
+    async with running_market(doors=call_gate.Gate(search_rows_per_day=100)) as market:
         rows = [len((await market.call("POST", "/bundles/", {"limit": 64})).body["offers"]) for _ in range(2)]
         assert sum(rows) >= 100
         refused = await market.call("POST", "/bundles/", {"limit": 64})
@@ -186,7 +186,7 @@ async def test_an_unknown_key_is_never_proof_that_something_is_gone(
 
 
 async def test_the_key_may_come_in_the_query(market: Market) -> None:
-    assert (await market.call("GET", "/users/current", key=None, api_key=gate.DEFAULT_KEY)).status == 200
+    assert (await market.call("GET", "/users/current", key=None, api_key=call_gate.DEFAULT_KEY)).status == 200
 
 
 async def test_a_container_may_end_itself_and_nobody_else(market: Market) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.clock import ScaledClock
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_server import Simulator
+from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.world import World
 from tests.support.market import STILL, Market
 from tests.support.vendor import Vendor
 

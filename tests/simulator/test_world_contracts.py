@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.simulator.model import Container, EndCause, NoticeKind, Refusal, StopCause
+from agent.simulator.market_model import Container, EndCause, NoticeKind, Refusal, StopCause
 from tests.support import quiet
 
 

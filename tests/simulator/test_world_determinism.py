@@ -6,8 +6,8 @@ import random
 import pytest
 
 from agent.simulator import climate as climates
-from agent.simulator.model import Refusal
-from agent.simulator.world import World
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.world import World
 from tests.support import quiet
 
 HOURS = 30

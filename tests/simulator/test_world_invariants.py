@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent.simulator import climate as climates
-from agent.simulator.model import Container, Contract, Refusal
-from agent.simulator.world import World
+from agent.simulator.market_model import Container, Contract, Refusal
+from agent.simulator.vast.world import World
 from tests.support import quiet
 
 GRANTED = 3.0

@@ -6,8 +6,8 @@ import statistics
 
 from agent.simulator import climate as climates
 from agent.simulator.climate import Demand
-from agent.simulator.model import NoticeKind
-from agent.simulator.world import World
+from agent.simulator.market_model import NoticeKind
+from agent.simulator.vast.world import World
 from tests.support import quiet
 
 

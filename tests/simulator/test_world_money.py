@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.simulator.billing import Rates, Till
-from agent.simulator.model import Container, NoticeKind, StopCause
+from agent.simulator.instances.billing import Rates, Till
+from agent.simulator.market_model import Container, NoticeKind, StopCause
 from tests.support import quiet
 
 DAY = 86_400.0

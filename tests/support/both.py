@@ -25,10 +25,10 @@ from agent.domain.workload import Workload
 from agent.ledger.spend import SpendKey
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Runpod
-from agent.simulator.model import Charge, Contract
+from agent.simulator.market_model import Charge, Contract
+from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 from tests.support.scene import FLEET, KEY, START, STILL, strategies
 
 OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))

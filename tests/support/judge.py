@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from agent.domain.lease import LeaseState
 from agent.ledger.spend import SpendKey
 from agent.markets import labels
-from agent.simulator import figures
-from agent.simulator.model import Contract
+from agent.simulator import recorded_figures
+from agent.simulator.market_model import Contract
 from tests.support.verdict import SPEND_DOLLARS, SPEND_SHARE
 from tests.support.witness import intent_id
 
@@ -102,7 +102,7 @@ class Judge:
         for contract in self._world.live():
             due += (self._world.market.gpu_rate(contract) + self._world.market.disk_rate(contract)) * seconds / 3600
             if contract.first_started is None or contract.first_started >= listed:
-                gigabytes = min(contract.image_gb, figures.PULL_MBITS / 8000 * seconds)
+                gigabytes = min(contract.image_gb, recorded_figures.PULL_MBITS / 8000 * seconds)
                 due += gigabytes * contract.host.down_price
         return due
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator import gate
+from agent.simulator import call_gate
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.clock import ScaledClock
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_server import Simulator
+from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.world import World
 
 START = 1_793_836_800.0  # 2026-11-05T00:00:00Z
 # Nothing happens in it by itself: no rivals come, no prices walk, no host fails, every pull succeeds.
@@ -54,7 +54,7 @@ class Market:
         return self.simulator.world
 
     async def call(
-        self, method: str, path: str, body: Any = None, *, key: str | None = gate.DEFAULT_KEY, **query: Any
+        self, method: str, path: str, body: Any = None, *, key: str | None = call_gate.DEFAULT_KEY, **query: Any
     ) -> Answer:
         """Send one request; `path` is without /api/v0 unless it begins with /api."""
         url = self.simulator.vast_url + (path if path.startswith(("/api/", "/s3/", "/static/")) else f"/api/v0{path}")
@@ -133,7 +133,7 @@ async def running_market(
     seed: int = 7,
     hosts: int = 50,
     credit: float | None = None,
-    doors: gate.Gate | None = None,
+    doors: call_gate.Gate | None = None,
 ) -> AsyncIterator[Market]:
     """Serve a market while the block runs."""
     clock = ScaledClock(START, speed=0.0)

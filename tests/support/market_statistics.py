@@ -5,9 +5,9 @@ import math
 import random
 
 from agent.simulator import climate as climates
-from agent.simulator import figures
-from agent.simulator.model import Host, NoticeKind, Refusal, Slice
-from agent.simulator.world import World
+from agent.simulator import recorded_figures
+from agent.simulator.market_model import Host, NoticeKind, Refusal, Slice
+from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0
 WATCHED = 2.35 * 3600.0  # the span of the inbox at hand
@@ -46,7 +46,7 @@ def draw(seeds: int = 3, hosts: int = 5_000, rents: int = 220, hours: float = 8.
 
 def _rent(market: World, rng: random.Random, rents: int) -> None:
     """Bid 1.2 times the quoted floor, at most 0.65 of the ask, on hosts in random order, one slice each."""
-    times, limit = figures.RECORDER_BID
+    times, limit = recorded_figures.RECORDER_BID
     slices = [slice_ for slice_ in market.listed() if slice_.gpus and market.is_rentable(slice_)]
     rng.shuffle(slices)
     held: set[int] = set()

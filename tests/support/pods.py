@@ -7,13 +7,13 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator import gate
+from agent.simulator import call_gate
 from agent.simulator.climate import Climate, Runpod
-from agent.simulator.clock import ScaledClock
-from agent.simulator.runpod.limits import Limits
+from agent.simulator.market_server import Simulator
+from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.world import World
-from agent.simulator.server import Simulator
-from agent.simulator.world import World as VastWorld
+from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.world import World as VastWorld
 from tests.support.market import START, STILL, Answer
 
 OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
@@ -33,7 +33,7 @@ class Pods:
         return self.simulator.pods
 
     async def call(
-        self, method: str, path: str, body: Any = None, *, key: str | None = gate.DEFAULT_KEY, **query: str
+        self, method: str, path: str, body: Any = None, *, key: str | None = call_gate.DEFAULT_KEY, **query: str
     ) -> Answer:
         """Send one request."""
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}

@@ -4,8 +4,8 @@ import dataclasses
 import typing
 
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.model import Contract, NoticeKind, Slice
-from agent.simulator.world import World
+from agent.simulator.market_model import Contract, NoticeKind, Slice
+from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0
 QUIET = Climate(

@@ -9,8 +9,8 @@ from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import gpu, money
 from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.simulator.call_gate import Gate
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.gate import Gate
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 

@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 
-from agent.simulator import gate
+from agent.simulator import call_gate
 
 _PROGRAM = pathlib.Path(sys.executable).parent / "vastai"
 
@@ -26,7 +26,7 @@ class Vendor:
 
     url: str
     home: pathlib.Path
-    key: str = gate.DEFAULT_KEY
+    key: str = call_gate.DEFAULT_KEY
 
     async def cli(self, *arguments: str) -> Ran:
         """Run `vastai ARGUMENTS`."""

@@ -13,8 +13,8 @@ from aiohttp import web
 
 from agent.domain.intent import IntentKind
 from agent.markets import labels
-from agent.simulator.model import Contract
-from agent.simulator.world import World
+from agent.simulator.market_model import Contract
+from agent.simulator.vast.world import World
 from tests.support.scene import FLEET
 
 _WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")

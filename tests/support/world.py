@@ -34,9 +34,9 @@ from agent.domain.intent import Intent, IntentKind
 from agent.domain.lease import Lease, LeaseState
 from agent.ledger.spend import SpendKey
 from agent.simulator import faults
-from agent.simulator.model import Contract
-from agent.simulator.server import Simulator
-from agent.simulator.world import World
+from agent.simulator.market_model import Contract
+from agent.simulator.market_server import Simulator
+from agent.simulator.vast.world import World
 from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
 from tests.support.witness import Order, Witness, is_ours

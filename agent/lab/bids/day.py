@@ -21,7 +21,7 @@ from agent.lab.engine import Engine
 from agent.markets import port
 from agent.observe import poller
 from agent.simulator import climate
-from agent.simulator.world import World
+from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
 """Where rehearsals begin."""

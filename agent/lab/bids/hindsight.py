@@ -15,8 +15,8 @@ from datetime import timedelta
 
 from agent.lab.bids import market
 from agent.markets import port
-from agent.simulator.model import Slice
-from agent.simulator.world import World
+from agent.simulator.market_model import Slice
+from agent.simulator.vast.world import World
 
 HOUR = 3600.0
 

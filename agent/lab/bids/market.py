@@ -19,8 +19,8 @@ from agent.domain.tenure import Tenure
 from agent.domain.workload import Requirements
 from agent.lab.bids import rows
 from agent.markets import errors, port
-from agent.simulator.model import Contract, Refusal, Slice
-from agent.simulator.world import World
+from agent.simulator.market_model import Contract, Refusal, Slice
+from agent.simulator.vast.world import World
 
 BID_PLACES = 4
 HOURS_A_MONTH = 720.0

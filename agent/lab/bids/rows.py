@@ -14,9 +14,9 @@ from agent.domain.interruption import MarketEvent
 from agent.domain.money import MICROS, UsdPerHour
 from agent.domain.offer import Offer
 from agent.domain.tenure import Tenure
-from agent.simulator import program
-from agent.simulator.model import Container, Contract, Notice, NoticeKind, Slice
-from agent.simulator.world import World
+from agent.simulator.instances import program
+from agent.simulator.market_model import Container, Contract, Notice, NoticeKind, Slice
+from agent.simulator.vast.world import World
 
 SHOWN = {
     NoticeKind.STARTED: "started",

@@ -12,8 +12,8 @@ from agent.domain.interruption import Loss
 from agent.domain.tenure import Tenure
 from agent.lab import timeline
 from agent.lab.bids import day, hindsight, waste
-from agent.simulator.model import Contract
-from agent.simulator.world import World
+from agent.simulator.market_model import Contract
+from agent.simulator.vast.world import World
 
 HOUR = 3600.0
 MOST_POINTS = 200

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.domain.workload import Checkpoint
-from agent.simulator.billing import Rates, Turn
+from agent.simulator.instances.billing import Rates, Turn
 
 HOUR = 3600.0
 KINDS = ("useful", "lost", "loading", "paused", "traffic", "idle")

@@ -5,12 +5,12 @@ import random
 from collections.abc import Callable, Mapping
 
 from agent.simulator import demand
-from agent.simulator import figures as shared
+from agent.simulator import recorded_figures as shared
 from agent.simulator.climate import Climate
-from agent.simulator.runpod import figures
+from agent.simulator.event_queue import Timeline
+from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Guest, Host
 from agent.simulator.runpod.stock import Holder, Stock
-from agent.simulator.timeline import Timeline
 
 _HOUR = 3600.0
 _MEAN_STAY_HOURS = (
@@ -18,7 +18,7 @@ _MEAN_STAY_HOURS = (
 )
 # Who finds no room goes elsewhere: so many more must come for the climate's share of GPUs to be taken in the long run.
 _TURNED_AWAY = 0.75  # fitted: within 0.05 of the share for shares from 0.3 to 0.82
-_MEAN_GPUS = sum(figures.GUEST_GPUS) / len(figures.GUEST_GPUS)
+_MEAN_GPUS = sum(assumed_figures.GUEST_GPUS) / len(assumed_figures.GUEST_GPUS)
 
 
 class Crowd:
@@ -84,7 +84,7 @@ class Crowd:
             self._timeline.put(self._timeline.now + gap, lambda: self._come(host, rng))
 
     def _come(self, host: Host, rng: random.Random) -> None:
-        gpus, stays = rng.choice(figures.GUEST_GPUS), demand.stay(rng)
+        gpus, stays = rng.choice(assumed_figures.GUEST_GPUS), demand.stay(rng)
         is_bid, over = rng.random(), rng.gauss(0.0, 1.0)
         bid = self._bid(host, is_bid, over)
         self.invite(host, min(gpus, host.gpu_count), bid, self._timeline.now + stays)
@@ -94,7 +94,7 @@ class Crowd:
         floor = self._floor_of(host)
         if drawn >= self._climate.runpod.bid_share or floor is None:
             return None
-        median, deviation = figures.BID_OVER_FLOOR
+        median, deviation = assumed_figures.BID_OVER_FLOOR
         return round(min(floor * max(median * math.exp(deviation * over), 1.0), host.gpu.price(host.cloud)), 3)
 
 

@@ -3,7 +3,7 @@
 import random
 import string
 
-from agent.simulator.runpod import figures, places
+from agent.simulator.runpod import assumed_figures, places
 from agent.simulator.runpod.model import Host
 from agent.simulator.runpod.models import CPU, TYPES, Cloud, GpuType
 
@@ -17,7 +17,7 @@ def draw(rng: random.Random, scale: float) -> dict[int, Host]:
     found: dict[int, Host] = {}
     for gpu in (*TYPES, CPU):
         for cloud in gpu.clouds():
-            for order in range(max(1, round(rng.randint(*figures.HOSTS_PER_TYPE) * scale))):
+            for order in range(max(1, round(rng.randint(*assumed_figures.HOSTS_PER_TYPE) * scale))):
                 host = _host(rng, FIRST_MACHINE + len(found), gpu, cloud, is_largest=order == 0)
                 found[host.machine_id] = host
     return found
@@ -46,7 +46,7 @@ def _host(rng: random.Random, machine_id: int, gpu: GpuType, cloud: Cloud, *, is
         cuda=rng.choice(_CUDAS),
         vcpu_per_gpu=rng.choice((6, 8, 12, 16)),
         ram_gb_per_gpu=rng.choice((1, 2, 2, 3)) * max(gpu.memory_gb // 2, 16),
-        inet_down=rng.uniform(*figures.INET_DOWN),
+        inet_down=rng.uniform(*assumed_figures.INET_DOWN),
         public_ip=f"198.51.{rng.randrange(256)}.{rng.randrange(1, 255)}",
         has_public_ip=is_secure or rng.random() < 0.5,  # noqa: PLR2004 - as many with as without
     )

@@ -4,7 +4,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
-from agent.simulator.model import Container
+from agent.simulator.market_model import Container
 from agent.simulator.runpod.models import Cloud, GpuType
 
 
@@ -107,7 +107,7 @@ class Terms:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Pod:
-    """Hold a pod. What the simulator's shared parts ask of it is in agent/simulator/rented.py."""
+    """Hold a pod. What the simulator's shared parts ask of it is in agent/simulator/instances/rented.py."""
 
     contract_id: int
     pod_id: str

@@ -10,17 +10,18 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from agent.simulator import demand, images
+from agent.simulator import demand
 from agent.simulator.climate import Climate
-from agent.simulator.model import Charge, Refusal
-from agent.simulator.runpod import figures, hosts, modes, prices
+from agent.simulator.event_queue import Timeline
+from agent.simulator.instances import images
+from agent.simulator.market_model import Charge, Refusal
+from agent.simulator.runpod import assumed_figures, hosts, modes, prices
 from agent.simulator.runpod.crowd import Crowd
-from agent.simulator.runpod.fleet import Fleet
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
 from agent.simulator.runpod.models import Cloud, GpuType
 from agent.simulator.runpod.modes import Mode
+from agent.simulator.runpod.pod_fleet import Fleet
 from agent.simulator.runpod.stock import Stock
-from agent.simulator.timeline import Timeline
 
 NO_STOCK = (
     "There are no longer any instances available with the requested specifications. Please refresh and try again."
@@ -123,7 +124,7 @@ class World:
 
     def disk_price(self, gigabytes: float) -> float:
         """Give $/h of container disk of that size while a pod runs."""
-        return gigabytes * figures.CONTAINER_DISK / figures.MONTH_HOURS
+        return gigabytes * assumed_figures.CONTAINER_DISK / assumed_figures.MONTH_HOURS
 
     def fitting(self, terms: Terms) -> list[Host]:
         """Give the hosts that could ever hold a pod of these terms, whether free or not."""
@@ -353,7 +354,7 @@ class World:
             )
 
     def _plan_outage(self, host: Host, rng: random.Random) -> None:
-        gap = demand.gap(rng, demand.outages_per_hour(figures.RELIABILITY[host.cloud.value], self.climate))
+        gap = demand.gap(rng, demand.outages_per_hour(assumed_figures.RELIABILITY[host.cloud.value], self.climate))
         if gap < math.inf:
             self._timeline.put(self.now + gap, lambda: self._fail(host, rng))
 

@@ -9,7 +9,7 @@ import aiohttp
 import jsonschema
 import pytest
 
-from agent.simulator.runpod import limits
+from agent.simulator.runpod.http import rate_windows
 from tests.support.market import START
 from tests.support.pods import A4000, Pods, running_pods
 
@@ -135,7 +135,7 @@ async def test_a_key_it_does_not_know(pods: Pods) -> None:
 
 
 async def test_windows_are_told_and_kept() -> None:
-    async with running_pods(limits=limits.published()) as pods:
+    async with running_pods(limits=rate_windows.published()) as pods:
         answers = [await pods.call("GET", "/v2/pods") for _ in range(61)]
     assert answers[0].headers["RateLimit"].startswith('"minute";r=59;t=60, "hour";r=2999')
     assert answers[0].headers["RateLimit-Policy"] == '"minute";q=60;w=60, "hour";q=3000;w=3600, "day";q=50000;w=86400'

@@ -1,0 +1,1 @@
+"""What instances of either market share: containers, images, programs, ports and the till."""

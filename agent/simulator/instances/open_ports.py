@@ -1,0 +1,87 @@
+"""The open ports of simulated containers: a real listener on loopback for each, open only while its program is ready.
+
+Ports are reserved when a contract first runs and looked after whenever somebody calls: a clock that moves only when
+told makes no difference. What answers is a page of three bytes, to anything that was asked.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+
+from agent.simulator.instances import program
+from agent.simulator.instances.rented import Rented
+
+ADDRESS = "127.0.0.1"
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
+_MOST_WAITING = 16
+
+
+class Doors:
+    """Keep the listeners of one market."""
+
+    def __init__(self) -> None:
+        """Have none."""
+        self._reserved: dict[tuple[int, int], socket.socket] = {}
+        self._open: set[tuple[int, int]] = set()
+
+    def ports(self, contract: Rented) -> dict[int, int]:
+        """Give {port of the container: port on loopback} of a running contract."""
+        return {number: self._door((contract.contract_id, number)).getsockname()[1] for number in contract.ports}
+
+    def attend(self, contracts: Iterable[Rented], now: float) -> None:
+        """Open the doors of what is ready, close the others, and let go of those of contracts that ended."""
+        ready = {
+            (contract.contract_id, number)
+            for contract in contracts
+            if contract.ports and program.is_ready(contract, now)
+            for number in contract.ports
+        }
+        for key in self._open - ready:
+            self._shut(key)
+        for key in ready - self._open:
+            self._unlock(key)
+
+    def close(self) -> None:
+        """Close all."""
+        for key in list(self._reserved):
+            self._shut(key)
+
+    def _door(self, key: tuple[int, int]) -> socket.socket:
+        if key not in self._reserved:
+            made = self._reserved[key] = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            made.setblocking(False)
+            made.bind((ADDRESS, 0))
+        return self._reserved[key]
+
+    def _unlock(self, key: tuple[int, int]) -> None:
+        door = self._door(key)
+        door.listen(_MOST_WAITING)
+        asyncio.get_running_loop().add_reader(door, _welcome, door)
+        self._open.add(key)
+
+    def _shut(self, key: tuple[int, int]) -> None:
+        door = self._reserved.pop(key)
+        if key in self._open:
+            self._open.discard(key)
+            asyncio.get_running_loop().remove_reader(door)
+        door.close()
+
+
+def _welcome(door: socket.socket) -> None:
+    try:
+        guest, _ = door.accept()
+    except OSError:
+        return
+    guest.setblocking(False)
+    asyncio.get_running_loop().add_reader(guest, _serve, guest)
+
+
+def _serve(guest: socket.socket) -> None:
+    asyncio.get_running_loop().remove_reader(guest)
+    try:
+        if guest.recv(4096):
+            guest.send(_ANSWER)
+    except OSError:
+        pass
+    finally:
+        guest.close()

@@ -1,0 +1,84 @@
+"""What the simulated container does, as the renter tells it by variables of its environment.
+
+SIM_READY_AFTER: seconds from its start until it is ready ("never": it never is); 15 without it.
+SIM_READY_LINE: what it prints then; "ready" without it.
+SIM_DONE_AFTER: seconds of running, over all of its stretches, until its work is done and it ends; without it, never.
+SIM_DONE_LINE: what it prints then; "done" without it.
+SIM_IDLE_AFTER: seconds from its start until its GPUs do nothing more; without it, never.
+SIM_EXIT_AFTER: seconds from each start until it ends without a word; without it, never.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from agent.simulator.instances.rented import Rented
+from agent.simulator.market_model import Container
+
+READY_AFTER = 15.0
+_ROUNDING = 0.001
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Hold what one container does."""
+
+    ready_after: float
+    done_after: float
+    exit_after: float
+    ready_line: str
+    done_line: str
+
+
+def of(contract: Rented) -> Program:
+    """Give what the container of a contract does."""
+    env = contract.env
+    return Program(
+        _seconds(env, "SIM_READY_AFTER", READY_AFTER),
+        _seconds(env, "SIM_DONE_AFTER", math.inf),
+        _seconds(env, "SIM_EXIT_AFTER", math.inf),
+        env.get("SIM_READY_LINE", "ready")[:200],
+        env.get("SIM_DONE_LINE", "done")[:200],
+    )
+
+
+def seconds_to_end(contract: Rented) -> float:
+    """Give how long a container that starts now runs until it ends by itself; inf for never."""
+    program = of(contract)
+    return max(min(program.exit_after, program.done_after - contract.worked), 0.0)
+
+
+def is_ready(contract: Rented, now: float) -> bool:
+    """Tell whether its ports are open."""
+    is_running = contract.container is Container.RUNNING and contract.holds_gpu and not contract.is_offline
+    since = contract.running_since
+    return is_running and since is not None and now - since >= of(contract).ready_after
+
+
+def gpu_use(contract: Rented, now: float) -> float:
+    """Give how busy its GPUs are, in per cent."""
+    since = contract.running_since
+    idle_after = _seconds(contract.env, "SIM_IDLE_AFTER", math.inf)
+    is_busy = since is not None and of(contract).ready_after < math.inf and now - since < idle_after
+    return 97.0 if is_busy else 0.0
+
+
+def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]:
+    """Give what it printed of its own between the start of a stretch and `end`."""
+    program = of(contract)
+    told = []
+    if end - start >= program.ready_after:
+        told.append((start + program.ready_after, program.ready_line))
+    before = contract.worked - (end - start) if contract.running_since is None else contract.worked
+    done_at = start + program.done_after - before
+    if done_at <= end + _ROUNDING:
+        told.append((done_at, program.done_line))
+    return told
+
+
+def _seconds(env: Mapping[str, str], name: str, otherwise: float) -> float:
+    try:
+        seconds = float(env.get(name, otherwise))
+    except ValueError:
+        return math.inf
+    return seconds if seconds >= 0 else math.inf

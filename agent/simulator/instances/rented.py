@@ -1,0 +1,60 @@
+"""What a rented thing of either market is to the parts they share: containers, programs, doors, logs and the till."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from agent.simulator.market_model import Container
+
+
+class Ground(Protocol):
+    """What those parts ask of the host it stands on."""
+
+    @property
+    def machine_id(self) -> int:
+        """Give its number in the simulator."""
+        ...
+
+    @property
+    def inet_down(self) -> float:
+        """Give its Mb/s down."""
+        ...
+
+
+class Rented(Protocol):
+    """A contract of the one market or a pod of the other."""
+
+    contract_id: int
+    label: str | None
+    image: str
+    image_gb: float
+    onstart: str | None
+    env: Mapping[str, str]
+    container: Container
+    holds_gpu: bool
+    is_offline: bool
+    is_stuck: bool
+    pulled_share: float
+    pull_error: str | None
+    loading_until: float | None
+    first_started: float | None
+    running_since: float | None
+    ran: tuple[float, float] | None
+    worked: float
+    down_gb: float
+    ended: float | None
+    charged: dict[str, float]
+
+    @property
+    def host(self) -> Ground:
+        """Give the host it stands on."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the image is complete on its disk."""
+        ...
+
+    @property
+    def ports(self) -> list[int]:
+        """Give the ports of the container that were asked to be open."""
+        ...

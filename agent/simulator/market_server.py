@@ -1,0 +1,95 @@
+"""The simulated markets as a server: each vendor's API on a port, the control API on another, all on loopback.
+
+In one process with a test or a rehearsal, or alone behind `gpubid simulate`.
+"""
+
+import asyncio
+from typing import Self
+
+from aiohttp import web
+
+from agent.simulator.call_gate import Gate
+from agent.simulator.control_api import Control
+from agent.simulator.runpod import world as runpod_world
+from agent.simulator.runpod.http.api import RunpodApi
+from agent.simulator.runpod.http.rate_windows import Limits
+from agent.simulator.runpod.http.surface import Surface as RunpodSurface
+from agent.simulator.simulated_clock import Clock
+from agent.simulator.vast.http.api import VastApi
+from agent.simulator.vast.http.surface import Surface
+from agent.simulator.vast.world import World
+from agent.simulator.weather import Weather
+
+ADDRESS = "127.0.0.1"
+
+
+class Simulator:
+    """Serve one world of each market. Everything about it may be looked at and steered directly as well."""
+
+    def __init__(
+        self,
+        world: World,
+        clock: Clock,
+        *,
+        seed: int = 7,
+        weather: Weather | None = None,
+        gate: Gate | None = None,
+        pods: runpod_world.World | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows."""
+        self.world = world
+        self.clock = clock
+        self.weather = weather if weather is not None else Weather(world, seed, world.climate.weather)
+        self.gate = gate if gate is not None else Gate()
+        self.surface = Surface(world, self.weather, self.gate, seed)
+        self.api = VastApi(self.surface, clock)
+        self.pods = pods if pods is not None else runpod_world.World(world.climate, seed=seed, start=world.now)
+        pod_weather = Weather(self.pods, seed, world.climate.weather, market="runpod")
+        self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
+        self.runpod_api = RunpodApi(self.runpod, clock)
+        self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
+        self.vast_url = ""
+        self.runpod_url = ""
+        self.control_url = ""
+        self._running: list[tuple[asyncio.Server, web.Server]] = []
+
+    async def start(self, vast_port: int = 0, control_port: int = 0, runpod_port: int = 0) -> None:
+        """Listen on loopback; port 0 takes a free one."""
+        self.vast_url = await self._listen(web.Server(self.api.handle, access_log=None), vast_port)
+        self.runpod_url = await self._listen(web.Server(self.runpod_api.handle, access_log=None), runpod_port)
+        self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
+
+    def url(self, market: str) -> str:
+        """Give where a market's API answers: "vast" or "runpod"."""
+        return {"vast": self.vast_url, "runpod": self.runpod_url}[market]
+
+    def advance_to(self, now: float) -> None:
+        """Move both markets; whoever calls one of them moves that one."""
+        self.weather.advance_to(now)
+        self.surface.deliveries.attend(now)
+        self.runpod.advance_to(now)
+
+    async def stop(self) -> None:
+        """Close the ports, those of containers, and every connection."""
+        await self.surface.deliveries.close()
+        self.surface.records.doors.close()
+        self.runpod.doors.close()
+        while self._running:
+            listener, server = self._running.pop()
+            listener.close()
+            await server.shutdown(timeout=1.0)
+
+    async def __aenter__(self) -> Self:
+        """Start on free ports."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    async def _listen(self, server: web.Server, port: int) -> str:
+        listener = await asyncio.get_running_loop().create_server(server, ADDRESS, port)
+        self._running.append((listener, server))
+        return f"http://{ADDRESS}:{listener.sockets[0].getsockname()[1]}"

@@ -1,0 +1,173 @@
+"""The HTTP surface of this market, all on one port, and the way of a call through weather.
+
+1. Before a call is answered the market is moved to the clock's present; the answer itself awaits nothing.
+2. Faults "before" leave the market untouched, faults "after" come when the call was applied; field lies come last, in
+   `_dressed`, and change bytes alone. Streams of logs are not lied about.
+3. Every call is written down with its status; 0 stands for a dropped connection.
+"""
+
+import collections
+import email.utils
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from agent.simulator import http_wire
+from agent.simulator.api_calls import TEXT, Reply
+from agent.simulator.faults import Fault
+from agent.simulator.http_wire import Answer, Asked, Cut
+from agent.simulator.runpod.http import calls, graphql_api, logs, rest, rest_v1
+from agent.simulator.runpod.http.calls import Call
+from agent.simulator.runpod.http.surface import Surface
+from agent.simulator.runpod.model import Pod, Refused
+from agent.simulator.runpod.modes import Mode
+from agent.simulator.simulated_clock import Clock
+
+MOST_CALLS_KEPT = 200_000
+_LOGS = re.compile(r"/v2/pods/([^/]+)/logs")
+_FORBIDDEN_PAGE = b"<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1>cloudflare</body></html>"
+DROPPED = Reply(b"", 0)
+
+
+class RunpodApi:
+    """Answer requests to one market."""
+
+    def __init__(self, surface: Surface, clock: Clock) -> None:
+        """Stand between a surface and a clock."""
+        self._surface = surface
+        self._clock = clock
+        self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request that came over a connection."""
+        return await http_wire.send(request, await self.answer(await http_wire.read(request)))
+
+    async def answer(self, asked: Asked) -> Answer:
+        """Answer one request."""
+        surface, path = self._surface, asked.path.rstrip("/") or "/"
+        surface.advance_to(self._clock.time())
+        struck = surface.weather.struck(asked.method, path)
+        if (slow := struck.get("slow")) is not None:
+            await self._clock.sleep(slow.number("delay", 30.0))
+            surface.advance_to(self._clock.time())
+        call = _call(asked, path, surface.world.now, struck)
+        reply = _before(surface, struck) or self._answer(call)
+        if isinstance(reply, Pod):
+            self.calls.append((call.now, call.method, path, 200))
+            return logs.answer(surface, call, reply)
+        reply = _after(struck, reply)
+        self.calls.append((call.now, call.method, path, reply.status))
+        return self._dressed(call, reply)
+
+    def _answer(self, call: Call) -> Reply | Pod:
+        """Answer a call; a pod stands for the stream of its log."""
+        surface = self._surface
+        # Only GraphQL answers who has no key, and only its catalogue; a wrong key it refuses like the others.
+        if call.key != surface.key and (call.key is not None or call.path != "/graphql"):
+            return calls.problem(401, "The bearer token is missing or invalid.")
+        if (refused := surface.limits.pace(call.now)) is not None:
+            return refused
+        reply = self._routed(call)
+        if isinstance(reply, Reply):
+            reply.headers = {**surface.limits.headers(call.now), **(reply.headers or {})}
+        return reply
+
+    def _routed(self, call: Call) -> Reply | Pod:
+        if call.path == "/graphql":
+            if self._surface.world.mode.includes(Mode.GRAPHQL_GONE):
+                return calls.problem(410, "The GraphQL API has been retired. Use https://api.runpod.io/v2.")
+            return graphql_api.answer(self._surface, call)
+        if call.path.startswith("/v1/"):
+            return rest_v1.answer(self._surface, call)
+        return self._rest(call)
+
+    def _rest(self, call: Call) -> Reply | Pod:
+        match = _LOGS.fullmatch(call.path)
+        if match is None or call.method != "GET":
+            return rest.answer(self._surface, call)
+        try:
+            return self._surface.pod(call, match.group(1))
+        except Refused as refused:
+            return calls.problem(404, refused.sentence)
+
+    def _dressed(self, call: Call, reply: Reply) -> Answer:
+        """Give an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
+        if reply is DROPPED:
+            return http_wire.DROPPED
+        skew = call.struck.get("clock_skew")
+        now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
+        honest = {"Date": email.utils.formatdate(int(now), usegmt=True), **(reply.headers or {})}
+        if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
+            honest["Content-Type"] = reply.content_type
+        weather, words = self._surface.weather, calls.VOCABULARY
+        headers, body = weather.falsified(call.method, call.path, call.path, honest, reply.body, words)
+        is_half = "truncated" in call.struck and len(body) > 1
+        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
+
+
+def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
+    header = asked.headers.get("Authorization", "")
+    key = header[7:].strip() if header.startswith("Bearer ") else asked.query.get("api_key")
+    decoded, is_broken = _decode(asked.body)
+    return Call(
+        method=asked.method,
+        path=path,
+        query=asked.query,
+        headers=asked.headers,
+        body=decoded,
+        is_body_broken=is_broken,
+        key=key or None,
+        now=now,
+        struck=struck,
+    )
+
+
+def _decode(body: bytes) -> tuple[Any, bool]:
+    if not body:
+        return None, False
+    try:
+        return msgspec.json.decode(body), False
+    except msgspec.DecodeError:
+        return None, True
+
+
+def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
+    if not struck:
+        return None
+    if "html_403" in struck:
+        return Reply(_FORBIDDEN_PAGE, 403, "text/html")
+    if "session_expired" in struck:
+        return Reply(b"Unauthorized", 401, TEXT)
+    if (fault := struck.get("server_error_before")) is not None:
+        return _server_error(fault)
+    if "throttle_text" in struck:
+        return Reply(b"Too Many Requests", 429, TEXT)
+    if (fault := struck.get("throttle_json")) is not None:
+        return surface.limits.refuse(surface.world.now, fault.number("retry_after", 5.0))
+    if (fault := struck.get("throttle_retry_after")) is not None:
+        reply = surface.limits.refuse(surface.world.now, 0.0)
+        reply.headers = {**(reply.headers or {}), "Retry-After": fault.text("retry_after", 5.0)}
+        return reply
+    reset = struck.get("reset")
+    return DROPPED if reset is not None and reset.extra.get("when") == "before" else None
+
+
+def _after(struck: Mapping[str, Fault], reply: Reply) -> Reply:
+    if not struck:
+        return reply
+    if "reset" in struck:
+        return DROPPED
+    if (fault := struck.get("server_error_after")) is not None:
+        return _server_error(fault)
+    if "malformed" in struck:
+        return Reply(b'{"data": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
+    return reply
+
+
+def _server_error(fault: Fault) -> Reply:
+    status = int(fault.number("status", 503.0))
+    page = f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>"
+    return Reply(page.encode(), status, "text/html")

@@ -1,0 +1,74 @@
+"""The log of a pod as server-sent events: what it printed so far, then each line as it comes, until the pod ends."""
+
+import datetime as dt
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from agent.simulator.http_wire import Answer
+from agent.simulator.runpod.http import calls
+from agent.simulator.runpod.http.calls import Call
+from agent.simulator.runpod.http.surface import Surface
+from agent.simulator.runpod.model import Pod
+
+MOST_LINES = 5_000
+_HEADERS = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "Connection": "keep-alive",
+    "X-Accel-Buffering": "no",
+}
+
+
+def answer(surface: Surface, call: Call, pod: Pod) -> Answer:
+    """Answer with the log as far as it goes, and then with each line as it comes."""
+    first, sent = _since(surface, call, pod, _first(surface, call, pod))
+    headers = {**_HEADERS, **surface.limits.headers(call.now)}
+    return Answer(200, headers, first, more=_more(surface, call, pod, sent))
+
+
+async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGenerator[bytes, None]:
+    """Give what is printed from now on until the pod ends."""
+    while pod.ended is None:
+        await surface.moved()
+        told, sent = _since(surface, call, pod, sent)
+        if told:
+            yield told
+
+
+def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, int]:
+    """Give the lines from a number on, and how many there are."""
+    lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
+    # A container that starts anew begins its log anew.
+    sent = min(sent, len(lines))
+    return b"".join(_event(line, number, pod) for number, line in enumerate(lines[sent:], sent)), len(lines)
+
+
+def _first(surface: Surface, call: Call, pod: Pod) -> int:
+    """Give the number of the first line to send."""
+    lines = surface.world.log_lines(pod)
+    cursor = call.headers.get("Last-Event-ID", call.query.get("since", "")).partition("/")[0]
+    if cursor:
+        try:
+            since = calls.instant(cursor)
+        except ValueError:
+            return 0
+        return next((number for number, line in enumerate(lines) if _split(line, pod)[0] > since), len(lines))
+    tail = call.query.get("tail", "100")
+    return max(len(lines) - min(int(tail) if tail.isdigit() else 100, MOST_LINES), 0)
+
+
+def _split(line: str, pod: Pod) -> tuple[float, str]:
+    """Part a line into its time and its text."""
+    first, _, rest = line.partition(" ")
+    try:
+        return dt.datetime.fromisoformat(first).timestamp(), rest
+    except ValueError:
+        return pod.changed, line
+
+
+def _event(line: str, number: int, pod: Pod) -> bytes:
+    at, text = _split(line, pod)
+    stamp = calls.stamp(at)
+    told = msgspec.json.encode({"ts": stamp, "source": "container", "line": text})
+    return b"id: %s/%012d\ndata: %s\n\n" % (stamp.encode(), number + 1, told)

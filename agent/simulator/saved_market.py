@@ -1,0 +1,157 @@
+"""An embedded market that outlives its process: what was asked of it is written down, and done again at the next start.
+
+1. A world is the same for the same climate, seed, start and calls (`world.py`), so its writes are all that is kept; it
+   goes on by the clock while nobody runs it.
+2. A call is written down before its answer leaves: one that is lost to a kill was answered to nobody.
+3. A file that cannot be read, that is of another climate, or whose calls are answered differently now is put aside: the
+   market begins anew, with ids that no earlier one had.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from multidict import CIMultiDict
+
+from agent.simulator.climate import Climate
+from agent.simulator.http_wire import Answer, Asked
+from agent.simulator.market_server import Simulator
+from agent.simulator.runpod.world import World as RunpodWorld
+from agent.simulator.simulated_clock import Clock
+from agent.simulator.vast.world import World
+
+MOST_BYTES = 16 * 1024 * 1024
+"""A file that grew so large is not read again: at two kilobytes a rent that is eight thousand rents."""
+HERE = "127.0.0.1"
+_HEADERS = ("authorization", "content-type")
+_READS = ("bundles", "search")
+
+Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
+
+
+class _Pinned:
+    """A clock that stands at an instant while the past is done again."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.at: float | None = None
+
+    def time(self) -> float:
+        return self._clock.time() if self.at is None else self.at
+
+    async def sleep(self, seconds: float) -> None:
+        if self.at is None:
+            await self._clock.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self._clock.advance(seconds)
+
+
+class _Differs(Exception):
+    """The past cannot be done again."""
+
+
+class Saved:
+    """A simulator and the file of what was asked of it; `is_anew` tells whether its past was lost or there was none."""
+
+    def __init__(
+        self, file: Path, climate: Climate, seed: int, clock: Clock, conceal: Callable[[str], str], *, keeps: bool
+    ) -> None:
+        """Say where the file lies; `keeps` is false where this process only looks. Call `open` next."""
+        self._file, self._climate, self._seed, self._keeps = file, climate, seed, keeps
+        self._conceal = conceal
+        self._clock = _Pinned(clock)
+        self.is_anew = True
+        self.simulator = self._made(clock.time())
+
+    async def open(self) -> None:
+        """Do the past again, or begin anew; from now on write down what is asked."""
+        try:
+            lines = self._lines()
+            self.simulator = self._made(float(lines[0]["start"]))
+            await self._replay(lines[1:])
+            self.is_anew = False
+        except (_Differs, OSError, ValueError, KeyError, TypeError, IndexError):
+            self._clock.at = None
+            self.simulator = self._made(self._clock.time())
+            if self._keeps:
+                self._begin()
+        if self._keeps:
+            self._listen()
+
+    def _made(self, start: float) -> Simulator:
+        world = World(self._climate, seed=self._seed, start=start)
+        # Milliseconds: no later market of this file gives ids that an earlier one gave.
+        world.next_contract = int(start * 1000)
+        pods = RunpodWorld(self._climate, seed=self._seed, start=start, ids=f"{self._seed}/{start}")
+        return Simulator(world, self._clock, seed=self._seed, pods=pods)
+
+    def _head(self) -> str:
+        return hashlib.sha256(f"{self._climate!r} {self._seed}".encode()).hexdigest()
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if self._file.stat().st_size > MOST_BYTES:
+            raise _Differs
+        lines = [json.loads(line) for line in self._file.read_text(encoding="utf-8").splitlines()]
+        if lines[0]["climate"] != self._head():
+            raise _Differs
+        return lines
+
+    def _begin(self) -> None:
+        head = {"climate": self._head(), "start": self.simulator.world.now}
+        self._file.unlink(missing_ok=True)
+        self._file.touch(mode=0o600)
+        self._write(head)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        with self._file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
+
+    async def _replay(self, lines: list[dict[str, Any]]) -> None:
+        answering: dict[str, Answering] = {
+            "vast": self.simulator.api.answer,
+            "runpod": self.simulator.runpod_api.answer,
+        }
+        for line in lines:
+            self._clock.at = float(line["at"])
+            body = str(line["body"]).encode()
+            asked = Asked(
+                line["method"], line["path"], line["query"], CIMultiDict(line["headers"]), body, HERE, f"http://{HERE}"
+            )
+            answer = await answering[line["market"]](asked)
+            if answer.status != line["status"]:
+                raise _Differs
+        self._clock.at = None
+
+    def _listen(self) -> None:
+        api, pods = self.simulator.api, self.simulator.runpod_api
+        api.answer = self._noted("vast", api.answer, lambda: self.simulator.world.now)  # type: ignore[method-assign, assignment]
+        pods.answer = self._noted("runpod", pods.answer, lambda: self.simulator.pods.now)  # type: ignore[method-assign, assignment]
+
+    def _noted(self, market: str, answering: Answering, now: Callable[[], float]) -> Answering:
+        async def answer(asked: Asked) -> Answer:
+            made = await answering(asked)
+            if _is_write(asked):
+                self._write(
+                    {
+                        "at": now(),
+                        "market": market,
+                        "method": asked.method,
+                        "path": asked.path,
+                        "query": dict(asked.query),
+                        "headers": {name: text for name, text in asked.headers.items() if name.lower() in _HEADERS},
+                        "body": self._conceal(asked.body.decode("utf-8", "replace")),
+                        "status": made.status,
+                    }
+                )
+            return made
+
+        return answer
+
+
+def _is_write(asked: Asked) -> bool:
+    if asked.method == "GET" or any(word in asked.path for word in _READS):
+        return False
+    return not asked.path.rstrip("/").endswith("graphql") or b"mutation" in asked.body

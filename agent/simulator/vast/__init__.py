@@ -1,0 +1,1 @@
+"""Vast.ai in the box: its hosts, its auction, its contracts."""

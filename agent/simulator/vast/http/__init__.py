@@ -1,0 +1,1 @@
+"""Vast.ai's HTTP API, as its own clients speak it."""

@@ -1,0 +1,131 @@
+"""What hosts do to those who rent them on purpose: ask for more, plan maintenance, and take a deposit for a discount.
+
+1. A rise is an offer to one contract on demand. Accepted, it is the new price, and the contract lasts as long as the
+   listing; rejected or left alone, price and end stay as they are. A contract that ended has none.
+2. Maintenance is told when it is planned and again an hour before; then the host is silent, and costs nothing, until it
+   is over.
+3. A deposit leaves the credit at once and comes back with what is left of it. While it lasts, GPUs cost less; the more
+   months it covers, the less, down to what the host allows.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from agent.simulator import recorded_figures
+from agent.simulator.event_queue import Timeline
+from agent.simulator.market_model import Contract, NoticeKind, Refusal
+from agent.simulator.vast.contract_desk import Desk
+from agent.simulator.vast.volume_store import Storeroom
+
+if TYPE_CHECKING:
+    from agent.simulator.vast.world import World
+
+HOUR = 3600.0
+DAY = 86_400.0
+MONTH_HOURS = 720.0
+DOWNTIME_NOTICE_SECONDS = HOUR
+
+
+@dataclasses.dataclass(slots=True)
+class Rise:
+    """Hold what a host asks of one contract. Prices are $/h of one GPU."""
+
+    rise_id: int
+    contract: Contract
+    old_price: float
+    new_price: float
+    end_time: float  # of the contract, if it is accepted
+    created: float
+
+
+class Landlord:
+    """Act for the hosts of one world."""
+
+    def __init__(self, world: "World", timeline: Timeline, desk: Desk) -> None:
+        """Have asked for nothing."""
+        self._world = world
+        self._timeline = timeline
+        self._desk = desk
+        self._rises: dict[int, Rise] = {}
+        self._count = 0
+        self.storeroom = Storeroom(world, timeline, desk)
+
+    def pending(self) -> list[Rise]:
+        """Give the rises that are neither accepted nor rejected, the oldest first."""
+        now = self._timeline.now
+        return [each for each in self._rises.values() if each.contract.ended is None and now < each.contract.end_time]
+
+    def raise_price(self, machine_id: int, factor: float, extends: float = 30 * DAY) -> list[Rise]:
+        """Let a host ask `factor` times its price from now on, of those who hold it on demand as well."""
+        host = self._world.hosts.get(machine_id)
+        if host is None:
+            raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
+        host.ask_per_gpu *= factor
+        asked = []
+        for contract in self._desk.live.values():
+            if contract.host is host and contract.bid is None and contract.slice.num_gpus:
+                self._count += 1
+                old = contract.locked_ask / contract.slice.num_gpus
+                end = contract.end_time + extends
+                asked.append(Rise(self._count, contract, old, old * factor, end, self._timeline.now))
+        # A later rise of a contract takes the place of the earlier.
+        ours = {each.contract.contract_id for each in asked}
+        self._rises = {key: each for key, each in self._rises.items() if each.contract.contract_id not in ours}
+        self._rises |= {each.rise_id: each for each in asked}
+        return asked
+
+    def answer(self, rise_id: int, *, is_accepted: bool) -> Rise | None:
+        """Settle a pending rise; None if there is none of that id."""
+        rise = next((each for each in self.pending() if each.rise_id == rise_id), None)
+        if rise is None:
+            return None
+        del self._rises[rise_id]
+        if is_accepted:
+            contract = rise.contract
+            self._desk.renew(contract, rise.new_price * contract.slice.num_gpus, rise.end_time)
+        return rise
+
+    def plan_maintenance(self, machine_id: int, after: float, seconds: float) -> None:
+        """Let a host be silent for so many seconds, after so many."""
+        if machine_id not in self._world.hosts:
+            raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
+        begin = self._timeline.now + after
+        self._tell(machine_id, NoticeKind.MAINTENANCE)
+        if after > DOWNTIME_NOTICE_SECONDS:
+            before = begin - DOWNTIME_NOTICE_SECONDS
+            self._timeline.put(before, lambda: self._tell(machine_id, NoticeKind.UPCOMING_DOWNTIME))
+        self._timeline.put(begin, lambda: self._world.set_host_offline(machine_id, begin + seconds))
+
+    def prepay(self, contract: Contract, dollars: float) -> tuple[float, float]:
+        """Take a deposit for a contract on demand; give the months it covers and the discount it buys."""
+        if contract.bid is not None:
+            raise Refusal(Refusal.NOT_A_BID, "Only an on-demand instance can be prepaid.")
+        if dollars > self._world.credit:
+            raise Refusal(Refusal.INSUFFICIENT_CREDIT, "The account lacks credit.")
+        deposit = self._desk.till.deposit(contract, dollars, self._timeline.now)
+        months = deposit / (contract.locked_ask * MONTH_HOURS)
+        share = min(months / recorded_figures.PREPAID_MONTHS_OF_FULL_DISCOUNT, 1.0)
+        self._desk.discount(contract, contract.host.credit_discount * share)
+        self._watch(contract)
+        return months, contract.discount
+
+    def left_of_deposit(self, contract: Contract) -> float:
+        """Give what is left of a contract's deposit."""
+        self._desk.till.settle(self._timeline.now)
+        return self._desk.till.left_of_deposit(contract)
+
+    def _watch(self, contract: Contract) -> None:
+        """End the discount when the deposit is used up."""
+        if contract.ended is not None or not contract.discount:
+            return
+        left = self.left_of_deposit(contract)
+        if left <= 0:
+            self._desk.discount(contract, 0.0)
+            return
+        rate = self._desk.gpu_rate(contract) + self._desk.disk_rate(contract)
+        self._timeline.put(self._timeline.now + max(left / rate * HOUR, 1.0), lambda: self._watch(contract))
+
+    def _tell(self, machine_id: int, kind: NoticeKind) -> None:
+        for contract in self._desk.live.values():
+            if contract.host.machine_id == machine_id:
+                self._desk.tell(kind, contract)

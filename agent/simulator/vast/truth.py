@@ -1,0 +1,65 @@
+"""The truth: the market as it really is, for tests and the control API, and what containers print."""
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from agent.simulator.instances import program
+from agent.simulator.instances.rented import Rented
+from agent.simulator.market_model import Contract
+
+if TYPE_CHECKING:
+    from agent.simulator.vast.world import World
+
+
+def as_json(world: "World") -> dict[str, Any]:
+    """Give the whole truth in JSON shapes, but for the calls that only the surface has seen."""
+    total = world.charged_total()
+    return {
+        "now": world.now,
+        "credit": world.credit,
+        "contracts": [_contract(contract) for contract in world.contracts.values()],
+        "billing_now": world.billing_now(),
+        "charged_total": total,
+    }
+
+
+def _contract(contract: Contract) -> dict[str, Any]:
+    return {
+        "id": contract.contract_id,
+        "offer_id": contract.slice.offer_id,
+        "label": contract.label,
+        "machine_id": contract.slice.machine_id,
+        "num_gpus": contract.slice.num_gpus,
+        "is_bid": contract.is_bid,
+        "bid": contract.bid,
+        "status": contract.status,
+        "stop_cause": contract.stop_cause.value if contract.stop_cause else None,
+        "created": contract.created,
+        "started": contract.first_started,
+        "ended": contract.ended,
+        "end_cause": contract.end_cause.value if contract.end_cause else None,
+        "charged": dict(contract.charged),
+    }
+
+
+def log_lines(contract: Rented, now: float) -> list[str]:
+    """Give what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
+
+    Of one that does not run, what it printed before it ended.
+    """
+    if contract.running_since is None and contract.ran is None:
+        return [] if contract.first_started is None else [f"{contract.image}: stopped"]
+    start, end = (contract.running_since, now) if contract.running_since is not None else contract.ran or (now, now)
+    lines = [f"{_stamp(start)} started {contract.image}"]
+    if contract.onstart:
+        lines += [f"+ {line[:200]}" for line in contract.onstart.splitlines()[:5]]
+    minutes = int((end - start) // 60)
+    first = max(1, minutes - 999)
+    told = [(start + 60 * n, f"step {n}") for n in range(first, minutes + 1)]
+    told = sorted(told + program.lines(contract, start, end), key=lambda line: line[0])
+    lines += [f"{_stamp(at)} {text}" for at, text in told]
+    return lines if contract.running_since is not None else [*lines, f"{contract.image}: stopped"]
+
+
+def _stamp(at: float) -> str:
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
