@@ -29,7 +29,7 @@ from agent.domain.fleet import MarketView
 from agent.domain.intent import Intent, IntentState
 from agent.domain.lease import Bills, Lease
 from agent.domain.workload import Slot
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import UNTOLD
 from agent.markets import every, instrumented, port

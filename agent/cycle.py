@@ -25,8 +25,8 @@ from agent.domain.fleet import Fleet
 from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Workload
-from agent.ledger.errors import LedgerError
-from agent.ledger.recollection import Recollection
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
 from agent.observe import recall, snapshot
 from agent.observe.hurry import Hurry

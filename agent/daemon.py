@@ -18,7 +18,7 @@ from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.strategy import Tuned
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
 from agent.notify.courier import Courier
 from agent.telemetry.health import Health

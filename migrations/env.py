@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from agent.ledger import schema
+from agent.ledger.tables import schema
 
 connection = context.config.attributes.get("connection")
 if connection is None:

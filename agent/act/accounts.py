@@ -9,9 +9,9 @@ from agent.clock import SteadyClock
 from agent.domain import money
 from agent.domain.event import Event
 from agent.domain.tenure import Tenure
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.spend import MONTH_SEED
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.markets import errors, port
 
 log = structlog.get_logger("gpubid.app")

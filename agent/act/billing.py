@@ -16,9 +16,9 @@ from agent.decide.operators import bill_drift
 from agent.decide.operators.bill_drift import Drift
 from agent.domain.event import Event
 from agent.domain.money import ZERO, Usd, total
-from agent.ledger.bills import BillLine
 from agent.ledger.reader import Reader
 from agent.ledger.store import Ledger
+from agent.ledger.tables.market_bills import BillLine
 from agent.markets import errors, port
 
 log = structlog.get_logger("gpubid.billing")

@@ -7,7 +7,7 @@ import structlog
 from agent.decide.operators import kill_hold
 from agent.domain.cooldown import Cooldown
 from agent.domain.event import Event
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 
 log = structlog.get_logger("gpubid.halting")

@@ -28,7 +28,7 @@ from agent.domain.label import Label
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.readiness import Readiness
 from agent.domain.workload import Checkpoint, Workload
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 from agent.markets import errors, labels, port

@@ -19,7 +19,7 @@ from agent.domain.decision import Pause, Reason, Release
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot, Workload
-from agent.ledger.recollection import Recollection
+from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
 MARKS = frozenset({cooldowns.RAN, cooldowns.STARTED, *workload_end.COUNTED})

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent.domain.cooldown import Cooldown
 from agent.domain.lease import Lease
-from agent.ledger.recollection import Recollection
+from agent.ledger.memory import Recollection
 
 HOST, OWNER = "host", "owner"
 

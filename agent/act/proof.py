@@ -8,7 +8,7 @@ import structlog
 
 from agent.decide.reconcile import ownership
 from agent.domain.lease import Lease
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets import errors, labels, port
 

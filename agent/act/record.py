@@ -35,9 +35,9 @@ from agent.domain.offer import Offer
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger import decisions
-from agent.ledger.spend import SpendKey
 from agent.ledger.store import Ledger
+from agent.ledger.tables import decisions
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.record")

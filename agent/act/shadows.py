@@ -22,7 +22,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.workload import Workload
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 
 log = structlog.get_logger("gpubid.shadows")

@@ -56,7 +56,7 @@ def daemon(config: "Config", route: str, query: wire.Query | None = None, *, fir
 
 def ledger(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Ask one question of the ledger's file, or end with its sentence."""
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     async def asked() -> T:

@@ -65,7 +65,7 @@ def _end(found: "tuple[Finding, ...]") -> None:
 
 def _against(config: "Config") -> "tuple[Finding, ...]":
     """Return what loading the file would do to what the ledger holds, under the caps that the daemon runs on."""
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
 
     if session.may_read(config.ledger) and not config.ledger.exists():
         return ()

@@ -149,7 +149,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     """Look at the ledger: whether it is there, ours to read, sound, and copied."""
-    from agent.ledger import beside, verify
+    from agent.ledger.file import ledger_check, sidecar
 
     file = config.ledger
     if not session.may_read(file):
@@ -157,11 +157,11 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
         return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", mend)]
     if not file.exists():
         return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
-    found = verify.verify(file)
+    found = ledger_check.verify(file)
     rows = sum(found.counted.values())
     if found.is_damaged:
         return [Line("ledger", Verdict.FAIL, "; ".join(found.findings[:3]), "gpubid ledger restore the newest backup")]
-    made = beside.last_backup(file)
+    made = sidecar.last_backup(file)
     lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
     if found.inconsistencies:
         mend = "keep this ledger; gpubid ledger verify says what to compare"

@@ -80,7 +80,7 @@ async def _look(config: "Config") -> list[checks.Line]:
 
 async def _accounts(config: "Config") -> dict[str, str]:
     """Return the account of each market that the ledger is bound to; nothing where it cannot be read."""
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     if not session.may_read(config.ledger):

@@ -92,7 +92,7 @@ def _found(
     from agent.clock import SystemClock
     from agent.config import job as jobs
     from agent.config.problems import ConfigError
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
 
     # Without a configuration there is still arithmetic to be had: shipped strategies, given prices, baselines.
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 
 DONE = 0
 FAILED = 1

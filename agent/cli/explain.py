@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
     from agent.domain.shadow import ShadowDecision
-    from agent.ledger.decisions import RecordedDecision
     from agent.ledger.reader import Reader
+    from agent.ledger.tables.decisions import RecordedDecision
 
 
 MOST_REFUSED = 20

@@ -15,7 +15,7 @@ from agent.cli import exits, kill_by_label, kill_progress, lastgood, orders, ses
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
 
 LOOKS = 2
 """Looks at the market after a kill without a daemon: an instance that the ledger lacks is believed on the second."""
@@ -81,7 +81,7 @@ def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | lastgood.Broken") -> Ans
     if isinstance(read, lastgood.Broken):
         answer: Answer = read.told(asyncio.run(wire.post(read.place, "/order", body)))
         return answer
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
     session.log_quietly()
@@ -145,7 +145,7 @@ def _here(
     *,
     wait: bool,
 ) -> Answer:
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
     try:
@@ -161,7 +161,7 @@ def _here(
 
 
 def _locked_away(config: "Config") -> "LedgerError":
-    from agent.ledger.errors import Code, LedgerError
+    from agent.ledger.ledger_errors import Code, LedgerError
 
     return LedgerError(Code.UNREADABLE, f"no daemon runs, and {config.ledger} is not yours to write")
 

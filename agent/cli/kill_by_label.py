@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.cli import exits, kill_progress, lastgood, session
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 
 if TYPE_CHECKING:
     from agent.act.ending_by_label import EndingByLabel, Round
@@ -50,7 +50,7 @@ class Named:
 
 def check(named: Named) -> None:
     """End with a sentence where the options do not fit together."""
-    from agent.ledger import fleet_ids
+    from agent.ledger.file import fleet_ids
     from agent.markets import every
 
     wrong = []
@@ -70,7 +70,7 @@ def without_ledger(
     config: "Config", named: Named, progress: kill_progress.Progress, why: LedgerError, *, wait: bool
 ) -> dict[str, Any]:
     """End by label what the ledger of a configuration would have ended."""
-    from agent.ledger import fleet_ids
+    from agent.ledger.file import fleet_ids
 
     ids = fleet_ids.of(config.ledger)
     if named.fleet and ids.agreed and named.fleet != ids.agreed:
@@ -84,7 +84,7 @@ def without_configuration(
     broken: lastgood.Broken, named: Named, progress: kill_progress.Progress, *, wait: bool
 ) -> dict[str, Any]:
     """End by label although the configuration cannot be read; --market and --credential take its place."""
-    from agent.ledger import fleet_ids
+    from agent.ledger.file import fleet_ids
 
     settings = _settings(named)
     if not settings:

@@ -13,8 +13,8 @@ from agent.cli import ask, exits, lastgood, session
 if TYPE_CHECKING:
     from agent.config.place import Place
     from agent.config.settings import Config
+    from agent.ledger.file.ledger_check import Verification
     from agent.ledger.reader import Reader
-    from agent.ledger.verify import Verification
 
 T = TypeVar("T")
 Since = Annotated[str | None, typer.Option(metavar="ISO", help="Only from this instant on, UTC.")]
@@ -121,7 +121,7 @@ def backup(
 ) -> None:
     """Write a whole, checked copy of the ledger."""
     from agent.clock import SystemClock
-    from agent.ledger import backup as copies
+    from agent.ledger.file import backup as copies
 
     settings = _place(config)
     at = SystemClock().now()
@@ -138,8 +138,8 @@ def backup(
 
 
 def _drop_old(folder: Path, keep: int) -> list[Path]:
-    from agent.ledger import backup as copies
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.file import backup as copies
+    from agent.ledger.ledger_errors import LedgerError
 
     try:
         return copies.drop_old(folder, keep)
@@ -155,8 +155,8 @@ def restore(
 ) -> None:
     """Put a backup in the ledger's place while no daemon runs; the next start learns from the market what is newer."""
     from agent.clock import SystemClock
-    from agent.ledger import restore as restoring
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.file import restore as restoring
+    from agent.ledger.ledger_errors import LedgerError
 
     settings, _ = session.read(config)
     try:
@@ -175,8 +175,8 @@ def restore(
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Check the file, its references and its sums; ends with 3 when it is damaged, with 1 when sums contradict."""
-    from agent.ledger import verify as verifying
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.file import ledger_check as verifying
+    from agent.ledger.ledger_errors import LedgerError
     from agent.web import views
 
     settings = _place(config)

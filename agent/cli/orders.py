@@ -148,7 +148,7 @@ def _give(
     hours: float | None = None,
 ) -> None:
     from agent.act.orders import Order, OrderError
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
     read = lastgood.read(file)

@@ -11,8 +11,8 @@ from agent.cli import exits, session
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.strategy import Tuned
-from agent.ledger import backup, migrate, verify
-from agent.ledger.errors import LedgerError
+from agent.ledger.file import backup, ledger_check, migrate
+from agent.ledger.ledger_errors import LedgerError
 from agent.systemd import CredentialError
 
 
@@ -36,7 +36,9 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
         copy = Path(directory) / "ledger.sqlite"
         if config.ledger.exists():
             # Asked here, so that a refusal names the ledger and not the copy.
-            verify.refuse_unreadable(config.ledger, ", or start the daemon, which answers the members of its group")
+            ledger_check.refuse_unreadable(
+                config.ledger, ", or start the daemon, which answers the members of its group"
+            )
             revision = await asyncio.to_thread(migrate.stored_revision, config.ledger)
             migrate.refuse_newer(config.ledger, revision or "")
             await asyncio.to_thread(backup.copy, config.ledger, copy.with_name(copy.name + ".dry-run"))

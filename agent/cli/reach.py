@@ -56,7 +56,7 @@ def logs(
     as_json: session.JsonOption = False,
 ) -> None:
     """Print what a slot's container printed last."""
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
 
     read = lastgood.read(config)
     session.log_quietly()

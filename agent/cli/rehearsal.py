@@ -25,7 +25,7 @@ from agent.domain.event import Event
 from agent.domain.lease import Lease
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Workload
-from agent.ledger.spend import SpendKey, SpendLine
+from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.markets import labels
 from agent.markets.runpod import names
 from agent.simulator import climate

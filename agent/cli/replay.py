@@ -54,7 +54,7 @@ async def _told(
     from agent.decide.paper import paper_market
     from agent.lab import history
     from agent.lab import replay as replays
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     try:

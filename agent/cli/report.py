@@ -134,7 +134,7 @@ async def _metrics(config: "Config") -> str:
 
 
 async def _events(config: "Config") -> str:
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
     from agent.web import views
 

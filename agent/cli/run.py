@@ -33,7 +33,7 @@ def run(
 
     from agent.clock import SystemClock
     from agent.config import exposure
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
     from agent.telemetry import logging
     from agent.web.server import ListenError

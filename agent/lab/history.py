@@ -21,8 +21,8 @@ from agent.domain.gpu import GpuModel
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.offer import Offer
 from agent.domain.price import PriceSample
-from agent.ledger.looks import Seen, Slice
 from agent.ledger.reader import Reader
+from agent.ledger.tables.search_history import Seen, Slice
 
 OFFERS_KEPT = timedelta(minutes=2)
 """How long an offer is decided on after it was seen, as by the daemon."""

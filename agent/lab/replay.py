@@ -25,7 +25,7 @@ from agent.domain.offer import Offer
 from agent.domain.shadow import Counted
 from agent.domain.workload import Workload
 from agent.lab.history import History, Moment
-from agent.ledger.events import INTERRUPTED
+from agent.ledger.tables.event_rows import INTERRUPTED
 
 STEP = timedelta(minutes=5)
 

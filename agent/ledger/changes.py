@@ -14,9 +14,9 @@ from agent.domain.intent import Intent
 from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.workload import Slot
-from agent.ledger.prices import Key, Pair
-from agent.ledger.recollection import Memory
-from agent.ledger.spend import SpendEntry
+from agent.ledger.memory import Memory
+from agent.ledger.tables.price_history import Key, Pair
+from agent.ledger.tables.spend_rows import SpendEntry
 
 
 @dataclass(slots=True)

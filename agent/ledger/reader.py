@@ -18,33 +18,30 @@ from agent.domain.offer import Offer
 from agent.domain.price import PriceHour, PriceSample
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.workload import Slot
-from agent.ledger import (
-    accounts,
-    backup,
-    beside,
-    bills,
+from agent.ledger import fill_memory
+from agent.ledger.file import backup, ledger_check, migrate, sidecar
+from agent.ledger.file.connection import Wire, rows
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.memory import Recollection
+from agent.ledger.tables import (
     decisions,
-    events,
-    hosts,
-    intents,
-    leases,
-    looks,
-    migrate,
-    pools,
-    prices,
-    recall,
+    event_rows,
+    host_rows,
+    intent_rows,
+    lease_rows,
+    market_bills,
+    pool_rows,
+    price_history,
     schema,
-    shadows,
-    spend,
-    verify,
+    search_history,
+    shadow_rows,
+    spend_lines,
+    spend_rows,
 )
-from agent.ledger.bills import BillLine
-from agent.ledger.connection import Wire, rows
-from agent.ledger.decisions import RecordedDecision
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.recollection import Recollection
-from agent.ledger.spend import SpendKey, SpendLine
-from agent.ledger.types import Query
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.ledger.tables.market_bills import BillLine
+from agent.ledger.tables.spend_rows import SpendKey, SpendLine
+from agent.ledger.tables.types import Query
 
 T = TypeVar("T")
 LIMIT = 1000
@@ -67,19 +64,19 @@ class Reader:
         leases: Collection[str] | None = None,
     ) -> list[Event]:
         """Return what happened, to these leases only if they are named, the newest first."""
-        return await self._all(events.between(since, until, workload, kinds, limit, leases), events.event_of)
+        return await self._all(event_rows.between(since, until, workload, kinds, limit, leases), event_rows.event_of)
 
     async def events_after(self, event_id: int, limit: int = LIMIT) -> list[Event]:
         """Return what was written after an event, the oldest first."""
-        return await self._all(events.after(event_id, limit), events.event_of)
+        return await self._all(event_rows.after(event_id, limit), event_rows.event_of)
 
     async def last_event_id(self) -> int:
         """Return the number of the last event; 0 without one."""
-        return int(await self._wire.run(lambda link: link.scalar(events.LAST)) or 0)
+        return int(await self._wire.run(lambda link: link.scalar(event_rows.LAST)) or 0)
 
     async def count_events(self, kind: str, workload: str, since: dt.datetime, until: dt.datetime) -> int:
         """Return how many events of a kind a workload had, both ends included."""
-        query = events.count(kind, workload, since, until)
+        query = event_rows.count(kind, workload, since, until)
         return int(await self._wire.run(lambda link: link.scalar(query)) or 0)
 
     async def prices(
@@ -94,15 +91,17 @@ class Reader:
     ) -> list[PriceSample]:
         """Return prices as they changed, the newest first; what is older than two weeks is in `price_hours`."""
         named = hosts if host_id is None else (host_id,)
-        return await self._all(prices.history(market, gpu, named, since, until, limit), prices.sample_of)
+        return await self._all(price_history.history(market, gpu, named, since, until, limit), price_history.sample_of)
 
-    async def looks(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[looks.Seen]:
+    async def looks(
+        self, since: dt.datetime | None = None, until: dt.datetime | None = None
+    ) -> list[search_history.Seen]:
         """Return every search that showed offers, the oldest first; they are kept as long as raw prices."""
-        return await self._all(looks.between(since, until), looks.look_of)
+        return await self._all(search_history.between(since, until), search_history.look_of)
 
     async def slices(self) -> list[Offer]:
         """Return the last offer of every slice that was seen, without its prices."""
-        found = await self._all(looks.SLICES, looks.offer_of)
+        found = await self._all(search_history.SLICES, search_history.offer_of)
         return [offer for offer in found if offer is not None]
 
     async def price_hours(
@@ -114,60 +113,60 @@ class Reader:
         limit: int = LIMIT,
     ) -> list[PriceHour]:
         """Return rolled-up prices, the newest first."""
-        return await self._all(prices.hours(market, gpu, since, until, limit), prices.hour_of)
+        return await self._all(price_history.hours(market, gpu, since, until, limit), price_history.hour_of)
 
     async def spend_by(
         self, key: SpendKey, since: dt.date | None = None, until: dt.date | None = None
     ) -> list[SpendLine]:
         """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
-        return await self._all(spend.summed(key, since, until), spend.line_of)
+        return await self._all(spend_rows.summed(key, since, until), spend_rows.line_of)
 
     async def bills(self, since: dt.date, until: dt.date) -> list[BillLine]:
         """Return estimates and charges of days from `since` up to but not on `until`."""
-        return await self._all(bills.between(since, until), bills.line_of)
+        return await self._all(market_bills.between(since, until), market_bills.line_of)
 
     async def lines(self, since: dt.date | None = None, until: dt.date | None = None) -> list[Line]:
         """Return money and paid time by lease and day, from day `since` up to but not on `until`."""
-        return await self._all(accounts.lines(since, until), accounts.line_of)
+        return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
 
     async def sums(self, until: dt.date) -> dict[str, Counted]:
         """Return what each workload has come to since the ledger began, up to and on a day."""
-        found = await self._wire.run(lambda link: rows(link, accounts.sums(until)))
-        return {row["workload"]: accounts.counted_of(row) for row in found}
+        found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until)))
+        return {row["workload"]: spend_lines.counted_of(row) for row in found}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
         """Return what interruptions took, the oldest first."""
-        return await self._all(accounts.taken(since, until), accounts.taken_of)
+        return await self._all(spend_lines.taken(since, until), spend_lines.taken_of)
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) that the ledger counted, by instance, of days up to but not on `until`."""
-        found = await self._wire.run(lambda link: rows(link, bills.counted(market, since, until)))
+        found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in found}
 
     async def days_of(self, market: str, since: dt.date, until: dt.date) -> list[dt.date]:
         """Return the days on which a lease of a market cost anything."""
-        found = await self._wire.run(lambda link: rows(link, bills.counted(market, since, until)))
+        found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return sorted({row["day"] for row in found})
 
     async def intents(
         self, limit: int = LIMIT, ids: Collection[str] | None = None, leases: Collection[str] | None = None
     ) -> list[Intent]:
         """Return intents in any state, of these ids or leases only if they are named, the last recorded first."""
-        return await self._all(intents.newest(limit, ids, leases), intents.intent_of)
+        return await self._all(intent_rows.newest(limit, ids, leases), intent_rows.intent_of)
 
     async def leases(
         self, limit: int = LIMIT, instances: Collection[str] | None = None, ids: Collection[str] | None = None
     ) -> list[Lease]:
         """Return leases in any state, of these instances or ids only if they are named, the last opened first."""
-        return await self._all(leases.newest(limit, instances, ids), leases.lease_of)
+        return await self._all(lease_rows.newest(limit, instances, ids), lease_rows.lease_of)
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""
-        return await self._all(hosts.HOSTS, hosts.host_of)
+        return await self._all(host_rows.HOSTS, host_rows.host_of)
 
     async def capacity(self) -> list[Capacity]:
         """Return what is known of every pool."""
-        return await self._all(pools.POOLS, pools.capacity_of)
+        return await self._all(pool_rows.POOLS, pool_rows.capacity_of)
 
     async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
         """Return the last decision of each slot, of these slots only if they are named."""
@@ -180,25 +179,25 @@ class Reader:
 
     async def shadows(self) -> list[ShadowAccount]:
         """Return how every shadow stands."""
-        return await self._all(shadows.ACCOUNTS, shadows.account_of)
+        return await self._all(shadow_rows.ACCOUNTS, shadow_rows.account_of)
 
     async def shadow_decisions(
         self, workload: str | None = None, strategy: str | None = None, limit: int = LIMIT
     ) -> list[ShadowDecision]:
         """Return what shadows decided, the newest first."""
-        return await self._all(shadows.newest(workload, strategy, limit), shadows.decision_of)
+        return await self._all(shadow_rows.newest(workload, strategy, limit), shadow_rows.decision_of)
 
     async def last_shadow_decisions(self) -> list[ShadowDecision]:
         """Return the last decision of each shadow for each slot."""
-        return await self._all(shadows.last_per_slot(), shadows.decision_of)
+        return await self._all(shadow_rows.last_per_slot(), shadow_rows.decision_of)
 
     async def meta(self) -> dict[str, str]:
         """Return the fleet id and account ids: keys fleet_id and account/MARKET."""
-        return await self._wire.run(recall.meta)
+        return await self._wire.run(fill_memory.meta)
 
     async def recollection(self, now: dt.datetime) -> Recollection:
         """Return what the daemon would remember at `now`, read from the file."""
-        memory = await self._wire.run(lambda link: recall.recall(link, now))
+        memory = await self._wire.run(lambda link: fill_memory.recall(link, now))
         return memory.recollection(now)
 
     async def backup(self, to: Path, *, at: dt.datetime) -> None:
@@ -208,15 +207,15 @@ class Reader:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
         """
         await asyncio.to_thread(backup.copy, self._wire.path, to)
-        beside.note_backup(self._wire.path, at)
+        sidecar.note_backup(self._wire.path, at)
 
     def last_backup(self) -> dt.datetime | None:
         """Return when the newest backup was made."""
-        return beside.last_backup(self._wire.path)
+        return sidecar.last_backup(self._wire.path)
 
-    async def verify(self) -> verify.Verification:
+    async def verify(self) -> ledger_check.Verification:
         """Check the file and what must hold between its rows."""
-        return await asyncio.to_thread(verify.verify, self._wire.path)
+        return await asyncio.to_thread(ledger_check.verify, self._wire.path)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -232,7 +231,7 @@ async def open_reader(path: Path) -> Reader:
     Raises:
         LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
     """
-    verify.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
+    ledger_check.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
     revision = await asyncio.to_thread(migrate.stored_revision, path)
     if revision is None:
         raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")

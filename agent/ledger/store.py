@@ -16,11 +16,13 @@ import sqlalchemy as sa
 
 from agent.clock import Clock
 from agent.domain.cooldown import Cooldown
-from agent.ledger import beside, decisions, hosts, looks, migrate, prices, recall, schema, shadows
-from agent.ledger.connection import Wire
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger import fill_memory
+from agent.ledger.file import migrate, sidecar
+from agent.ledger.file.connection import Wire
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
-from agent.ledger.recollection import Memory, Recollection
+from agent.ledger.tables import decisions, host_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import WAS_LOST, Transaction
 
 _FLEET_ID = "fleet_id"
@@ -29,7 +31,7 @@ _FLEET_ID = "fleet_id"
 class Ledger:
     """The durable record of what we rent, decide and spend. Open it with `Ledger.open`; close it, its threads wait."""
 
-    def __init__(self, path: Path, clock: Clock, lock: beside.Lock, wire: Wire) -> None:
+    def __init__(self, path: Path, clock: Clock, lock: sidecar.Lock, wire: Wire) -> None:
         self.path = path
         self.fleet_id = ""
         self.was_lost = False
@@ -53,7 +55,7 @@ class Ledger:
         Raises:
             LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, FLEET_MISMATCH.
         """
-        lock = beside.Lock(path)
+        lock = sidecar.Lock(path)
         try:
             await asyncio.to_thread(migrate.prepare, path)
             ledger = cls(path, clock, lock, await Wire(path, "rw").open())
@@ -105,17 +107,17 @@ class Ledger:
     async def tidy(self) -> None:
         """Roll up old prices, forget rests that are over and old decisions; meant for once a day."""
         now = self._clock.now()
-        before = {"before": prices.raw_before(now)}
+        before = {"before": price_history.raw_before(now)}
 
         def work(link: sa.Connection) -> None:
-            link.execute(prices.ROLLED_UP, before)
-            link.execute(prices.PRUNED, before)
-            for statement in looks.PRUNED:
+            link.execute(price_history.ROLLED_UP, before)
+            link.execute(price_history.PRUNED, before)
+            for statement in search_history.PRUNED:
                 link.execute(statement, before)
-            link.execute(hosts.over(now))
+            link.execute(host_rows.over(now))
             link.execute(decisions.old(now))
-            link.execute(shadows.old(now))
-            link.execute(shadows.CROWDED)
+            link.execute(shadow_rows.old(now))
+            link.execute(shadow_rows.CROWDED)
 
         async with self._turn:
             # A price that has not changed for long has lost its sample: the next sight of it must be kept again.
@@ -123,7 +125,7 @@ class Ledger:
 
     def room(self) -> tuple[int, int, dt.datetime | None]:
         """Return the bytes of the file and its journal, the bytes free for us on its disk, and the newest backup."""
-        return beside.size_bytes(self.path), beside.free_bytes(self.path), beside.last_backup(self.path)
+        return sidecar.size_bytes(self.path), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
 
     async def reader(self) -> Reader:
         """Return a reader beside the writer: a long answer does not hold up a commit."""
@@ -154,12 +156,12 @@ class Ledger:
             await self._after_failure(error)
             raise
         if not self.is_writable:
-            self.is_writable = beside.keep_ballast(self.path)
+            self.is_writable = sidecar.keep_ballast(self.path)
 
     async def _after_failure(self, error: LedgerError) -> None:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
-            beside.free_ballast(self.path)
+            sidecar.free_ballast(self.path)
         # Whether a commit that failed took place is SQLite's to say. If it cannot even be asked, it is asked again
         # before anything else is written.
         self._is_stale = True
@@ -183,13 +185,13 @@ class Ledger:
         )
 
     def _recall(self, link: sa.Connection) -> Memory:
-        return recall.recall(link, self._clock.now())
+        return fill_memory.recall(link, self._clock.now())
 
     async def _settle_in(self, fleet_id: str) -> None:
-        beside_id = beside.read_fleet_id(self.path)
-        facts = await self._wire.run(recall.meta)
+        beside_id = sidecar.read_fleet_id(self.path)
+        facts = await self._wire.run(fill_memory.meta)
         if _FLEET_ID not in facts:
-            facts = {_FLEET_ID: beside_id or fleet_id or beside.new_fleet_id()}
+            facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id()}
             if beside_id is not None:
                 facts[WAS_LOST] = "1"
             new = [{"key": key, "value": value} for key, value in facts.items()]
@@ -197,14 +199,14 @@ class Ledger:
         self.fleet_id = facts[_FLEET_ID]
         self.was_lost = WAS_LOST in facts
         if beside_id is None:
-            beside.write_fleet_id(self.path, self.fleet_id)
+            sidecar.write_fleet_id(self.path, self.fleet_id)
         elif beside_id != self.fleet_id:
             raise self._mismatch(beside_id)
         self._memory = await self._wire.run(self._recall)
-        self.is_writable = beside.keep_ballast(self.path)
+        self.is_writable = sidecar.keep_ballast(self.path)
 
     def _mismatch(self, beside_id: str) -> LedgerError:
-        file = beside.sibling(self.path, ".fleet")
+        file = sidecar.sibling(self.path, ".fleet")
         return LedgerError(
             Code.FLEET_MISMATCH,
             f"{self.path} belongs to fleet {self.fleet_id}, {file.name} beside it says {beside_id}: two ledgers were "

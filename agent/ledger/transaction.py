@@ -28,30 +28,30 @@ from agent.domain.phases import Phases
 from agent.domain.price import PriceSample
 from agent.domain.shadow import ShadowAccount, ShadowDecision
 from agent.domain.tenure import Tenure
-from agent.ledger import (
-    bills,
-    decisions,
-    events,
-    hosts,
-    intents,
-    leases,
-    looks,
-    phases,
-    pools,
-    prices,
-    progress,
-    schema,
-    shadows,
-    spend,
-)
-from agent.ledger import credit as credits_
-from agent.ledger.bills import BillLine
 from agent.ledger.changes import Changes
-from agent.ledger.decisions import RecordedDecision
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.hosts import Exposure
-from agent.ledger.recollection import Memory
-from agent.ledger.spend import SpendEntry
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.memory import Memory
+from agent.ledger.tables import credit_marks as credits_
+from agent.ledger.tables import (
+    decisions,
+    event_rows,
+    host_rows,
+    intent_rows,
+    lease_rows,
+    market_bills,
+    phase_rows,
+    pool_rows,
+    price_history,
+    progress_rows,
+    schema,
+    search_history,
+    shadow_rows,
+    spend_rows,
+)
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.ledger.tables.host_rows import Exposure
+from agent.ledger.tables.market_bills import BillLine
+from agent.ledger.tables.spend_rows import SpendEntry
 
 _META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
@@ -80,7 +80,7 @@ class Transaction:
         if intent.kind.is_paying:
             self._refuse_busy(intent)
         self._news.intents[intent.intent_id] = intent
-        self._write(intents.RECORDED, intents.row(intent))
+        self._write(intent_rows.RECORDED, intent_rows.row(intent))
 
     def advance_intent(
         self,
@@ -101,9 +101,9 @@ class Transaction:
         if intent is None:
             raise LedgerError(Code.BAD_TRANSITION, f"no open intent {intent_id}: it is resolved or was never recorded")
         learned = {"outcome": outcome, "instance_id": instance_id, "lease_id": lease_id}
-        intent = intents.advanced(intent, state, at, learned)
+        intent = intent_rows.advanced(intent, state, at, learned)
         self._news.intents[intent_id] = intent
-        self._write(intents.ADVANCED, {"this_intent": intent_id, **intents.row(intent)})
+        self._write(intent_rows.ADVANCED, {"this_intent": intent_id, **intent_rows.row(intent)})
         return intent
 
     def reopen_intent(self, intent: Intent, *, at: dt.datetime, outcome: str) -> None:
@@ -117,10 +117,10 @@ class Transaction:
         """
         if any(other.slot == intent.slot and other.kind.is_paying for other in self._news.open_intents()):
             return
-        doubted = intents.advanced(intent, IntentState.IN_DOUBT, at, {"outcome": outcome})
+        doubted = intent_rows.advanced(intent, IntentState.IN_DOUBT, at, {"outcome": outcome})
         doubted = dataclasses.replace(doubted, resolved_at=None, instance_id="", lease_id="")
         self._news.intents[intent.intent_id] = doubted
-        self._write(intents.ADVANCED, {"this_intent": intent.intent_id, **intents.row(doubted)})
+        self._write(intent_rows.ADVANCED, {"this_intent": intent.intent_id, **intent_rows.row(doubted)})
 
     def open_lease(self, lease: Lease) -> None:
         """Write down a new lease.
@@ -133,7 +133,7 @@ class Transaction:
                 Code.BAD_TRANSITION, f"lease {lease.lease_id} is already open: this is a defect, report it"
             )
         self._news.leases[lease.lease_id] = lease
-        self._write(leases.OPENED, leases.row(lease))
+        self._write(lease_rows.OPENED, lease_rows.row(lease))
 
     def update_lease(self, lease: Lease) -> None:
         """Write a lease as it is now; nothing is written when it is as it was.
@@ -152,22 +152,22 @@ class Transaction:
                 f"lease {lease.lease_id} is {known.state.value} and may not become {lease.state.value}",
             )
         self._news.leases[lease.lease_id] = lease
-        self._write(leases.UPDATED, {"this_lease": lease.lease_id, **leases.row(lease)})
+        self._write(lease_rows.UPDATED, {"this_lease": lease.lease_id, **lease_rows.row(lease)})
 
     def append_event(self, event: Event) -> None:
         """Write down what happened."""
-        self._write(events.APPENDED, events.row(event))
-        loss = events.loss_of(event)
+        self._write(event_rows.APPENDED, event_rows.row(event))
+        loss = event_rows.loss_of(event)
         if loss is not None:
             self._news.losses.append(loss)
-        start = progress.start_of(event, self._news.lease(event.lease_id))
+        start = progress_rows.start_of(event, self._news.lease(event.lease_id))
         if start is not None:
             self._news.starts.append(start)
 
     def tell_progress(self, told: Progress) -> None:
         """Keep how far a workload is, in place of what was told before."""
         self._news.progress[told.workload] = told
-        self._write(progress.TOLD, progress.row(told))
+        self._write(progress_rows.TOLD, progress_rows.row(told))
 
     def add_speed(self, more: Speed) -> None:
         """Add to what was measured of a workload on a GPU model."""
@@ -175,7 +175,7 @@ class Transaction:
         hours, running = known.hours + more.hours, known.running_hours + more.running_hours
         whole = Speed(more.workload, more.gpu, hours, running)
         self._news.speeds[more.workload, more.gpu] = whole
-        self._write(progress.MEASURED, progress.row(whole))
+        self._write(progress_rows.MEASURED, progress_rows.row(whole))
 
     def add_spend(  # noqa: PLR0913 - one line of a bill
         self,
@@ -196,29 +196,29 @@ class Transaction:
         if entry.is_empty:
             return
         self._news.spend.append(entry)
-        self._write(spend.ADDED, spend.row(entry))
+        self._write(spend_rows.ADDED, spend_rows.row(entry))
 
     def add_phases(self, tenure: Tenure, part: Phases) -> None:
         """Add to what came of the paid time of a lease, then move what turned out to be something else."""
         if part.paid or part.paused_disk.micros:
-            self._write(phases.ADDED, phases.row(tenure, part))
+            self._write(phase_rows.ADDED, phase_rows.row(tenure, part))
         if part.redeemed:
-            self._write(phases.REDEEMED, phases.move(tenure, part, part.redeemed))
+            self._write(phase_rows.REDEEMED, phase_rows.move(tenure, part, part.redeemed))
         if part.spoiled:
-            self._write(phases.SPOILED, phases.move(tenure, part, part.spoiled))
+            self._write(phase_rows.SPOILED, phase_rows.move(tenure, part, part.spoiled))
 
     def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> None:
         """Keep what an interruption took, in microseconds."""
-        self._write(phases.LOST, phases.loss(lease_id, at, cause, lost))
+        self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost))
 
     def add_estimate(self, line: BillLine) -> None:
         """Keep what we reckon that an instance cost on a day; the first word stands."""
-        self._write(bills.ESTIMATED, bills.row(line))
+        self._write(market_bills.ESTIMATED, market_bills.row(line))
 
     def add_charged(self, market: str, day: dt.date, instance_id: str, charged: Usd, at: dt.datetime) -> None:
         """Keep what the market charged for an instance on a day, beside the estimate."""
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
-        self._write(bills.CHARGED, {**key, "charged": charged, "charged_at": at})
+        self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
     def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
         """Let something rest until a time; a longer rest is never cut short."""
@@ -227,12 +227,12 @@ class Transaction:
             return
         cooldown = Cooldown(scope, key, until, code)
         self._news.cooldowns[scope, key] = cooldown
-        self._write(hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown))
+        self._write(host_rows.COOLDOWN_STORED, host_rows.cooldown_row(cooldown))
 
     def lift_cooldown(self, scope: str, key: str) -> None:
         """End a rest at once: a person said so."""
         self._news.cooldowns[scope, key] = None
-        self._write(hosts.COOLDOWN_LIFTED, {"this_scope": scope, "this_key": key})
+        self._write(host_rows.COOLDOWN_LIFTED, {"this_scope": scope, "this_key": key})
 
     def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
         self,
@@ -273,23 +273,23 @@ class Transaction:
         )
         if more.is_empty:
             return
-        record = hosts.exposed(self._news.host(market, host_id), more)
+        record = host_rows.exposed(self._news.host(market, host_id), more)
         self._news.hosts[market, host_id] = record
-        self._write(hosts.HOST_STORED, hosts.host_row(record))
+        self._write(host_rows.HOST_STORED, host_rows.host_row(record))
 
     def keep_capacity(self, known: Capacity) -> None:
         """Keep what is known of a pool."""
         self._news.capacity[known.market, known.pool] = known
-        self._write(pools.SEEN, pools.row(known))
+        self._write(pool_rows.SEEN, pool_rows.row(known))
 
     def forget_learned(self, of_pools: Iterable[tuple[str, str]], of_hosts: Iterable[tuple[str, str]] = ()) -> None:
         """Forget what was learned of these pools and hosts, each by market and name."""
         for place in of_pools:
             self._news.capacity[place] = None
-            self._write(pools.FORGOTTEN, pools.named(place))
+            self._write(pool_rows.FORGOTTEN, pool_rows.named(place))
         for place in of_hosts:
             self._news.hosts[place] = None
-            self._write(hosts.HOST_FORGOTTEN, hosts.named(place))
+            self._write(host_rows.HOST_FORGOTTEN, host_rows.named(place))
 
     def record_decision(self, made: RecordedDecision) -> bool:
         """Write down a decision if it is another than the slot's last one; return whether it was."""
@@ -302,17 +302,17 @@ class Transaction:
     def observe_prices(self, samples: Iterable[PriceSample]) -> None:
         """Write down the prices that differ from the last ones kept."""
         changed = []
-        for key, sample in prices.cheapest(samples).items():
+        for key, sample in price_history.cheapest(samples).items():
             pair = (sample.ask, sample.floor)
             if self._news.price(key) != pair:
                 self._news.prices[key] = pair
-                changed.append(prices.row(sample))
+                changed.append(price_history.row(sample))
         if changed:
-            self.work.append((prices.OBSERVED, changed))
+            self.work.append((price_history.OBSERVED, changed))
 
     def observe_offers(self, offers: Iterable[Offer]) -> None:
         """Write down which slices a search showed, and what is known of each besides its prices."""
-        self.work += looks.kept(offers)
+        self.work += search_history.kept(offers)
 
     def bind_account(self, market: str, account_id: str) -> None:
         """Keep to which account of a market this ledger belongs; an empty id is of a market that tells nobody's.
@@ -342,7 +342,7 @@ class Transaction:
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
         """Keep how a shadow stands, in place of what was kept, and the decisions it made since."""
-        self.work += shadows.kept(account, made)
+        self.work += shadow_rows.kept(account, made)
 
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""

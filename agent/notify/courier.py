@@ -16,8 +16,8 @@ import structlog
 
 from agent.clock import Clock
 from agent.config.notify import Notify
-from agent.ledger import beside
-from agent.ledger.errors import LedgerError
+from agent.ledger.file import sidecar
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.notify import digest
 from agent.notify.channels import Channel, UndeliveredError
@@ -107,7 +107,7 @@ class Courier:
     async def _begin(self) -> int:
         """Return from where on to tell: a courier that is new to a ledger does not tell its whole past."""
         if self._read_to is None:
-            kept = beside.read_number(self._ledger.path, TOLD)
+            kept = sidecar.read_number(self._ledger.path, TOLD)
             self._read_to = kept if kept is not None else await (await self._ledger.reader()).last_event_id()
         return self._read_to
 
@@ -127,7 +127,7 @@ class Courier:
         waiting = [each.message.events[0].event_id or 0 for each in self._waiting if each.message.events]
         told = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
         if told != self._kept:
-            beside.write_number(self._ledger.path, TOLD, told)
+            sidecar.write_number(self._ledger.path, TOLD, told)
             self._kept = told
 
     async def _digest(self, now: dt.datetime) -> None:

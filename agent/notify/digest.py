@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent.config.notify import Severity
 from agent.domain import money
 from agent.ledger.reader import Reader
-from agent.ledger.spend import SpendKey
+from agent.ledger.tables.spend_rows import SpendKey
 
 MOST_EVENTS = 10_000
 

@@ -13,7 +13,7 @@ from agent.domain.gpu import GpuModel
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.workload import Workload
-from agent.ledger.recollection import Recollection
+from agent.ledger.memory import Recollection
 
 
 @dataclass(frozen=True, slots=True)

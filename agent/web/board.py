@@ -24,8 +24,8 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
+from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
-from agent.ledger.recollection import Recollection
 from agent.web import chart, shadows, views
 
 ROWS = 50

@@ -11,7 +11,7 @@ from agent.domain.budget import Scope
 from agent.domain.fleet import Spend
 from agent.domain.intent import Intent
 from agent.domain.lease import Lease
-from agent.ledger.recollection import Recollection
+from agent.ledger.memory import Recollection
 
 
 @dataclass(frozen=True, slots=True)

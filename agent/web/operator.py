@@ -29,7 +29,7 @@ from agent.cycle import Pass, Rules
 from agent.decide.operators.notices import Notice
 from agent.domain import gpu as gpus
 from agent.domain.intent import Intent
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
 from agent.web import access, guard, holdings, learned, logs, reading, reports, shadows, still_billing, views

@@ -17,7 +17,7 @@ from aiohttp.typedefs import Handler
 from agent import __version__
 from agent.act import orders as words
 from agent.domain.lease import Lease
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.web import board, guard, reading
 from agent.web.operator import Orders
 from agent.web.visitors import Visitors

@@ -8,8 +8,8 @@ from agent.decide.accounting import meter
 from agent.decide.paper import paper_market
 from agent.domain.lease import Lease
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
-from agent.ledger.events import INTERRUPTED
 from agent.ledger.reader import Reader
+from agent.ledger.tables.event_rows import INTERRUPTED
 
 
 async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload: str | None = None) -> dict[str, Any]:

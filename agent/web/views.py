@@ -20,8 +20,8 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.price import PriceSample
 from agent.domain.shadow import ShadowDecision
 from agent.domain.workload import Slot, Workload
-from agent.ledger.decisions import RecordedDecision
-from agent.ledger.recollection import Recollection
+from agent.ledger.memory import Recollection
+from agent.ledger.tables.decisions import RecordedDecision
 from agent.web import caps as told
 from agent.web import reach, shadows
 

@@ -11,7 +11,7 @@ from agent.act.executor import Executor
 from agent.domain.decision import Decision, Hold, Pause, Release, Rent
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.workload import Slot
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from tests.act.conftest import WHY, Desk
 from tests.support import builders
 

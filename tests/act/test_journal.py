@@ -13,8 +13,8 @@ from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Resume
 from agent.domain.intent import IntentState
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.tenure import Tenure
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.spend import SpendKey
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.markets import errors
 from tests.act.conftest import WHY, Desk, label_of
 from tests.support import builders

@@ -22,8 +22,8 @@ from agent.domain.interruption import Cause, Evidence
 from agent.domain.lease import Bills, Lease, LeaseState
 from agent.domain.outbids import Outbids
 from agent.domain.tenure import Tenure
-from agent.ledger.errors import LedgerError
-from agent.ledger.spend import SpendKey
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.tables.spend_rows import SpendKey
 from tests.act.conftest import Desk
 from tests.support import builders
 

@@ -15,8 +15,8 @@ from agent.domain.phases import Phases
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger import shadows as kept
 from agent.ledger.store import Ledger
+from agent.ledger.tables import shadow_rows as kept
 from agent.web import board, shadows
 from tests.support.scene import strategies, work
 from tests.support.world import Rehearsed, rehearsed

@@ -4,7 +4,7 @@ from agent.act.executor import Executor
 from agent.domain.decision import Pause, Release
 from agent.domain.intent import IntentKind, IntentState
 from agent.domain.lease import Bills, LeaseState
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from tests.act.conftest import WHY, Desk
 
 YEAR = 31_536_000
@@ -80,7 +80,7 @@ async def test_an_unwritable_ledger_stops_too_what_it_cannot_release(desk: Desk,
 
     class Full:
         async def __aenter__(self) -> None:
-            from agent.ledger.errors import Code
+            from agent.ledger.ledger_errors import Code
 
             raise LedgerError(Code.UNWRITABLE, "full")
 

@@ -8,19 +8,19 @@ import pytest
 
 from agent.cli import exits
 from agent.cli import ledger as verbs
-from agent.ledger import migrate, verify
+from agent.ledger.file import ledger_check, migrate
 
 
 def test_what_to_do_is_said_for_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "ledger.sqlite"
     migrate.prepare(path)
-    verbs._say_verified(verify.verify(path))
+    verbs._say_verified(ledger_check.verify(path))
     assert capsys.readouterr().out.rstrip().endswith("sound")
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute(
             "INSERT INTO spend VALUES ('vast-1', '2026-07-27', 'interruptible', 'train', 'vast', 0, 0, 0, 10.0, 20.0)"
         )
-    found = verify.verify(path)
+    found = ledger_check.verify(path)
     verbs._say_verified(found)
     told = " ".join(capsys.readouterr().out.split())
     assert "inconsistent: more useful than running time: vast-1" in told

@@ -15,7 +15,8 @@ from pathlib import Path
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from agent.ledger import migrate, schema
+from agent.ledger.file import migrate
+from agent.ledger.tables import schema
 
 FOLDER = Path(__file__).parent / "ledgers"
 WHOLE = "BEGIN TRANSACTION;"

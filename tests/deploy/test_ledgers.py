@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.ledger import migrate, schema, verify
+from agent.ledger.file import ledger_check, migrate
+from agent.ledger.tables import schema
 from tests.deploy import keep_ledgers
 
 LEDGERS = sorted((Path(__file__).parent / "ledgers").glob("*.sql"))
@@ -46,7 +47,7 @@ def test_it_is_led_to_the_present_schema(dump: Path, present: Mapping[str, str],
         }
     assert migrate.stored_revision(path) == dump.stem
     migrate.prepare(path)
-    found = verify.verify(path)
+    found = ledger_check.verify(path)
     assert found.findings == ()
     assert found.revision == schema.REVISION
     assert {table: found.counted[table] for table in before} == before

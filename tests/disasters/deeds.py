@@ -10,7 +10,7 @@ from agent.config.settings import Config
 from agent.decide.operators import kill_hold
 from agent.domain import money
 from agent.domain.workload import Workload
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused
 from tests.disasters.exchange import Death

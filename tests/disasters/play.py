@@ -17,7 +17,7 @@ from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.domain import gpu
 from agent.domain.workload import Workload
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from tests.disasters import deeds, exchange, loop, stage
 from tests.disasters.exchange import Death, Process
 from tests.disasters.judge import Judge

@@ -14,7 +14,7 @@ from agent.cli.main import app
 from agent.domain.event import Event
 from agent.domain.price import PriceSample
 from agent.lab import export, history, traces
-from agent.ledger.looks import Seen
+from agent.ledger.tables.search_history import Seen
 from tests.support import builders
 from tests.support.scene import work
 from tests.support.world import rehearsed

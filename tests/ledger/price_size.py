@@ -18,8 +18,8 @@ from agent.clock import SteppedClock
 from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.price import PriceSample
-from agent.ledger import prices
 from agent.ledger.store import Ledger
+from agent.ledger.tables import price_history
 
 QUOTA = 20_000
 """Search rows a day the market lets us read."""
@@ -46,12 +46,12 @@ class Year:
     @property
     def raw_rows(self) -> int:
         """Two weeks, and the day until the next tidying."""
-        return QUOTA * (prices.RAW_DAYS + 1)
+        return QUOTA * (price_history.RAW_DAYS + 1)
 
     @property
     def hour_rows(self) -> int:
         """All older days of a year."""
-        return QUOTA * (365 - prices.RAW_DAYS)
+        return QUOTA * (365 - price_history.RAW_DAYS)
 
     @property
     def megabytes(self) -> float:

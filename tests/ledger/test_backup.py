@@ -17,9 +17,11 @@ from agent.domain.intent import IntentState
 from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
 from agent.domain.tenure import Tenure
-from agent.ledger import backup, beside, reader, schema, verify
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger import reader
+from agent.ledger.file import backup, ledger_check, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import schema
 from tests.ledger.values import NOW, intent, lease
 
 
@@ -65,14 +67,14 @@ async def test_a_backup_made_while_the_daemon_writes_is_a_sound_ledger(
     copy = tmp_path / "copy.sqlite"
     await asyncio.gather(write(), other.backup(copy, at=NOW))
     assert (await ledger.reader()).last_backup() == NOW
-    found = verify.verify(copy)
+    found = ledger_check.verify(copy)
     assert found.findings == ()
     # Each commit is in it whole or not at all.
     assert found.counted["leases"] - 2 == found.counted["events"] - 1
     await other.close()
     await ledger.close()
 
-    beside.sibling(path, ".fleet").replace(beside.sibling(copy, ".fleet"))
+    sidecar.sibling(path, ".fleet").replace(sidecar.sibling(copy, ".fleet"))
     restored = await Ledger.open(copy, clock=clock)
     assert restored.fleet_id == ledger.fleet_id
     assert "l1" in {held.lease_id for held in restored.recollection().leases}
@@ -124,8 +126,8 @@ BREAKS = {
 
 
 def test_every_rule_has_a_break() -> None:
-    assert set(BREAKS) == {*verify.RULES, *verify.ACCOUNTS}
-    assert not set(verify.RULES) & set(verify.ACCOUNTS)
+    assert set(BREAKS) == {*ledger_check.RULES, *ledger_check.ACCOUNTS}
+    assert not set(ledger_check.RULES) & set(ledger_check.ACCOUNTS)
 
 
 @pytest.mark.parametrize("rule", sorted(BREAKS))
@@ -135,10 +137,10 @@ async def test_each_rule_finds_its_own_break(path: Path, clock: SteppedClock, ru
     await ledger.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute(BREAKS[rule])
-    found = verify.verify(path)
+    found = ledger_check.verify(path)
     assert not found.is_sound
-    assert found.is_damaged is (rule in verify.RULES), "sums that contradict are no damage"
-    told = found.findings if rule in verify.RULES else found.inconsistencies
+    assert found.is_damaged is (rule in ledger_check.RULES), "sums that contradict are no damage"
+    told = found.findings if rule in ledger_check.RULES else found.inconsistencies
     assert [finding for finding in told if finding.startswith(rule + ": ")]
 
 
@@ -162,6 +164,6 @@ async def test_damage_is_a_finding_not_an_error(path: Path, tmp_path: Path, cloc
     with closing(sqlite3.connect(old, isolation_level=None)) as raw:
         raw.execute("UPDATE alembic_version SET version_num = '0000'")
     for file in (torn, garbage, loose, old, tmp_path / "missing.sqlite"):
-        assert not verify.verify(file).is_sound, file
-    assert verify.verify(loose).findings == ("table cooldowns is not STRICT",)
-    assert verify.verify(path).is_sound
+        assert not ledger_check.verify(file).is_sound, file
+    assert ledger_check.verify(loose).findings == ("table cooldowns is not STRICT",)
+    assert ledger_check.verify(path).is_sound

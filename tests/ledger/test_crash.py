@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SteppedClock
-from agent.ledger import verify
+from agent.ledger.file import ledger_check
 from agent.ledger.store import Ledger
 
 PROGRAM = """
@@ -73,6 +73,6 @@ async def test_a_killed_writer_leaves_nothing_half_done(
         assert known.total.today.micros == (7 if is_committed else 0)
         reader = await ledger.reader()
         assert len(await reader.events()) == int(is_committed)
-        assert verify.verify(path).findings == ()
+        assert ledger_check.verify(path).findings == ()
     finally:
         await ledger.close()

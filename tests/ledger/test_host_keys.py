@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from agent.ledger import migrate
+from agent.ledger.file import migrate
 
 BEFORE, SINCE = "0012", "0015"
 UNTIL = 1_800_000_000_000_000

@@ -18,9 +18,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from agent.clock import SteppedClock
-from agent.ledger import connection, migrate, reader, schema, verify
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger import reader
+from agent.ledger.file import connection, ledger_check, migrate
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import schema
 from tests.ledger.values import NOW, lease
 
 PRESENT = schema.REVISION
@@ -116,7 +118,7 @@ async def test_an_older_ledger_is_copied_then_upgraded_with_all_it_holds(path: P
     assert migrate.stored_revision(kept) == PRESENT
     with pytest.MonkeyPatch.context() as earlier:
         earlier.setattr(schema, "REVISION", PRESENT)
-        assert verify.verify(kept).counted["leases"] == 1
+        assert ledger_check.verify(kept).counted["leases"] == 1
 
 
 @pytest.mark.usefixtures("next_release")

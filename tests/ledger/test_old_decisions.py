@@ -5,9 +5,9 @@ from datetime import timedelta
 from agent.clock import SteppedClock
 from agent.domain.decision import Option, Reason
 from agent.domain.workload import Slot
-from agent.ledger import decisions
-from agent.ledger.decisions import RecordedDecision
 from agent.ledger.store import Ledger
+from agent.ledger.tables import decisions
+from agent.ledger.tables.decisions import RecordedDecision
 from tests.ledger.values import NOW
 
 BUSY, IDLE = Slot("train", 0), Slot("serve", 1)

@@ -16,9 +16,11 @@ import pytest
 from agent.clock import SteppedClock
 from agent.domain.money import Usd
 from agent.domain.tenure import Tenure
-from agent.ledger import beside, migrate, reader, schema
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger import reader
+from agent.ledger.file import migrate, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import schema
 from tests.ledger.values import NOW, lease
 
 HOLD = """
@@ -69,7 +71,7 @@ async def test_a_second_process_is_refused_and_told_which_has_it(path: Path, clo
 async def test_a_refused_opening_gives_the_lock_back(path: Path, clock: SteppedClock) -> None:
     path.write_bytes(b"not a database at all" * 100)
     assert (await refused(path, clock)).code is Code.CORRUPT
-    handle = os.open(beside.sibling(path, ".lock"), os.O_RDWR)
+    handle = os.open(sidecar.sibling(path, ".lock"), os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(handle)
 
@@ -78,7 +80,7 @@ async def test_the_fleet_id_is_random_kept_twice_and_stays(path: Path, clock: St
     first = await Ledger.open(path, clock=clock)
     await first.close()
     assert len(first.fleet_id) == 12
-    assert beside.read_fleet_id(path) == first.fleet_id
+    assert sidecar.read_fleet_id(path) == first.fleet_id
     again = await Ledger.open(path, clock=clock, fleet_id="0123456789ab")
     await again.close()
     assert (again.fleet_id, again.was_lost) == (first.fleet_id, False)
@@ -120,22 +122,22 @@ async def test_a_lost_ledger_keeps_its_fleet_and_says_so_until_settled(
 async def test_a_missing_second_file_is_written_again(path: Path, clock: SteppedClock) -> None:
     first = await Ledger.open(path, clock=clock)
     await first.close()
-    beside.sibling(path, ".fleet").unlink()
+    sidecar.sibling(path, ".fleet").unlink()
     again = await Ledger.open(path, clock=clock)
     await again.close()
     assert not again.was_lost
-    assert beside.read_fleet_id(path) == first.fleet_id
+    assert sidecar.read_fleet_id(path) == first.fleet_id
 
 
 @pytest.mark.parametrize("text", [b"ffffffffffff\n", b"", b"what?\n", b"\xff\xfe"])
 async def test_another_fleet_id_in_the_second_file_is_refused(path: Path, clock: SteppedClock, text: bytes) -> None:
     first = await Ledger.open(path, clock=clock)
     await first.close()
-    beside.sibling(path, ".fleet").write_bytes(text)
+    sidecar.sibling(path, ".fleet").write_bytes(text)
     error = await refused(path, clock)
     assert error.code is Code.FLEET_MISMATCH
     assert "delete" in error.sentence
-    beside.sibling(path, ".fleet").unlink()
+    sidecar.sibling(path, ".fleet").unlink()
     again = await Ledger.open(path, clock=clock)
     assert again.fleet_id == first.fleet_id
     await again.close()

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from agent.clock import SteppedClock
 from agent.domain.phases import Phases
 from agent.domain.tenure import Tenure
-from agent.ledger import migrate, schema
+from agent.ledger.file import migrate
 from agent.ledger.store import Ledger
+from agent.ledger.tables import schema
 from tests.ledger.values import NOW
 
 DAY = NOW.date()

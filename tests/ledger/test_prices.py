@@ -14,8 +14,8 @@ from agent.clock import SteppedClock
 from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.price import PriceSample, PriceSpan
-from agent.ledger import prices
 from agent.ledger.store import Ledger
+from agent.ledger.tables import price_history
 from tests.ledger.values import NOW, sample
 
 MINUTE = dt.timedelta(minutes=1)
@@ -71,7 +71,7 @@ async def test_old_samples_become_hours_and_later_ones_stay(ledger: Ledger, cloc
     await observe(ledger, sample(400, None, host_id="h2", gpu=GpuModel("H100 SXM"), gpus=8, at=start + 5 * MINUTE))
     clock.advance(3600)
     await observe(ledger, sample(500, 60, at=clock.now()))
-    clock.advance(dt.timedelta(days=prices.RAW_DAYS).total_seconds())
+    clock.advance(dt.timedelta(days=price_history.RAW_DAYS).total_seconds())
     await ledger.tidy()
     reader = await ledger.reader()
     assert [(one.at, one.ask) for one in await reader.prices()] == [(start + 60 * MINUTE, UsdPerHour(500))]
@@ -90,7 +90,7 @@ async def test_an_unchanged_price_is_kept_again_once_its_sample_is_rolled_up(
     ledger: Ledger, clock: SteppedClock
 ) -> None:
     await observe(ledger, sample(at=clock.now()))
-    clock.advance(dt.timedelta(days=prices.RAW_DAYS, hours=2).total_seconds())
+    clock.advance(dt.timedelta(days=price_history.RAW_DAYS, hours=2).total_seconds())
     await observe(ledger, sample(at=clock.now()))
     await ledger.tidy()
     assert await kept(ledger) == []
@@ -114,7 +114,7 @@ async def assert_rolled_alike(path: Path, seen: list[tuple[int, int, int | None]
         clock.advance((NOW + minute * MINUTE - clock.now()).total_seconds())
         if host < 0:
             await ledger.tidy()
-            before = prices.raw_before(clock.now())
+            before = price_history.raw_before(clock.now())
             last = {name: one for name, one in last.items() if one.at >= before}
             continue
         one = sample(ask, None, host_id=f"h{host}", at=clock.now())
@@ -122,7 +122,7 @@ async def assert_rolled_alike(path: Path, seen: list[tuple[int, int, int | None]
         if one.host_id not in last or last[one.host_id].ask != one.ask:
             raw = [other for other in raw if (other.host_id, other.at) != (one.host_id, one.at)] + [one]
             last[one.host_id] = one
-    clock.advance(dt.timedelta(days=prices.RAW_DAYS + 1).total_seconds())
+    clock.advance(dt.timedelta(days=price_history.RAW_DAYS + 1).total_seconds())
     await ledger.tidy()
     by_hour: dict[dt.datetime, list[int]] = defaultdict(list)
     for one in raw:

@@ -13,10 +13,11 @@ from agent.domain.gpu import GpuModel
 from agent.domain.interruption import Cause
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.workload import Slot
-from agent.ledger import decisions, reader
-from agent.ledger.decisions import RecordedDecision
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger import reader
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import decisions
+from agent.ledger.tables.decisions import RecordedDecision
 from tests.ledger.values import NOW, intent, lease, sample
 
 HOUR = dt.timedelta(hours=1)

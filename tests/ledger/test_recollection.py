@@ -22,7 +22,7 @@ from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, intent, lease

@@ -14,8 +14,9 @@ from agent.clock import SteppedClock
 from agent.decide.pricing import host_record, loss_rate, rival_bids
 from agent.domain.host import HALF_LIFE
 from agent.domain.outbids import Outbids
-from agent.ledger import migrate, schema
+from agent.ledger.file import migrate
 from agent.ledger.store import Ledger
+from agent.ledger.tables import schema
 from tests.ledger.values import NOW
 
 TIMID = Outbids.one(0.0, 0.01)

@@ -17,9 +17,19 @@ from agent.domain.intent import Intent
 from agent.domain.lease import Lease
 from agent.domain.money import Usd
 from agent.domain.price import PriceSample
-from agent.ledger import connection, decisions, events, hosts, intents, leases, migrate, prices, schema, spend
-from agent.ledger.decisions import RecordedDecision
-from agent.ledger.spend import SpendEntry
+from agent.ledger.file import connection, migrate
+from agent.ledger.tables import (
+    decisions,
+    event_rows,
+    host_rows,
+    intent_rows,
+    lease_rows,
+    price_history,
+    schema,
+    spend_rows,
+)
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger import values
 
 
@@ -43,17 +53,17 @@ def stored(link: sa.Connection, statement: sa.Executable, row: dict[str, object]
 
 @given(values.leases())
 def test_leases(link: sa.Connection, lease: Lease) -> None:
-    assert leases.lease_of(stored(link, leases.OPENED, leases.row(lease), schema.leases)) == lease
+    assert lease_rows.lease_of(stored(link, lease_rows.OPENED, lease_rows.row(lease), schema.leases)) == lease
 
 
 @given(values.intents())
 def test_intents(link: sa.Connection, intent: Intent) -> None:
-    assert intents.intent_of(stored(link, intents.RECORDED, intents.row(intent), schema.intents)) == intent
+    assert intent_rows.intent_of(stored(link, intent_rows.RECORDED, intent_rows.row(intent), schema.intents)) == intent
 
 
 @given(values.events())
 def test_events(link: sa.Connection, event: Event) -> None:
-    back = events.event_of(stored(link, events.APPENDED, events.row(event), schema.events))
+    back = event_rows.event_of(stored(link, event_rows.APPENDED, event_rows.row(event), schema.events))
     assert back.event_id is not None
     assert dataclasses.replace(back, event_id=None) == event
 
@@ -65,18 +75,21 @@ def test_decisions(link: sa.Connection, made: RecordedDecision) -> None:
 
 @given(values.hosts)
 def test_hosts(link: sa.Connection, host: HostRecord) -> None:
-    assert hosts.host_of(stored(link, hosts.HOST_STORED, hosts.host_row(host), schema.hosts)) == host
+    assert host_rows.host_of(stored(link, host_rows.HOST_STORED, host_rows.host_row(host), schema.hosts)) == host
 
 
 @given(values.cooldowns)
 def test_cooldowns(link: sa.Connection, cooldown: Cooldown) -> None:
-    back = stored(link, hosts.COOLDOWN_STORED, hosts.cooldown_row(cooldown), schema.cooldowns)
-    assert hosts.cooldown_of(back) == cooldown
+    back = stored(link, host_rows.COOLDOWN_STORED, host_rows.cooldown_row(cooldown), schema.cooldowns)
+    assert host_rows.cooldown_of(back) == cooldown
 
 
 @given(values.samples)
 def test_prices(link: sa.Connection, sample: PriceSample) -> None:
-    assert prices.sample_of(stored(link, prices.OBSERVED, prices.row(sample), schema.prices)) == sample
+    assert (
+        price_history.sample_of(stored(link, price_history.OBSERVED, price_history.row(sample), schema.prices))
+        == sample
+    )
 
 
 @given(values.ids, values.times, values.amounts, values.reals)
@@ -94,7 +107,7 @@ def test_spend(link: sa.Connection, lease_id: str, at: dt.datetime, amount: Usd,
         seconds,
         seconds,
     )
-    back = stored(link, spend.ADDED, spend.row(entry), schema.spend)
+    back = stored(link, spend_rows.ADDED, spend_rows.row(entry), schema.spend)
     assert SpendEntry(**back) == entry
 
 

@@ -17,10 +17,11 @@ from agent.domain.lease import Lease, LeaseState
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger import connection, decisions, intents
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.spend import SpendKey
+from agent.ledger.file import connection
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import decisions, intent_rows
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, intent, lease
 
@@ -111,12 +112,12 @@ async def test_sqlite_itself_refuses_a_second_open_paying_intent(
     slot = Slot("train", 1)
     try:
         with engine.connect() as link, link.begin():
-            link.execute(intents.RECORDED, [intents.row(intent(1, slot=slot, state=state))])
-            link.execute(intents.RECORDED, [intents.row(intent(2, slot=slot, kind=IntentKind.PAUSE))])
+            link.execute(intent_rows.RECORDED, [intent_rows.row(intent(1, slot=slot, state=state))])
+            link.execute(intent_rows.RECORDED, [intent_rows.row(intent(2, slot=slot, kind=IntentKind.PAUSE))])
             done = intent(3, slot=slot, state=IntentState.VOID, resolved_at=NOW)
-            link.execute(intents.RECORDED, [intents.row(done)])
+            link.execute(intent_rows.RECORDED, [intent_rows.row(done)])
             with pytest.raises(sa.exc.IntegrityError, match="UNIQUE"):
-                link.execute(intents.RECORDED, [intents.row(intent(4, slot=slot, kind=IntentKind.RESUME))])
+                link.execute(intent_rows.RECORDED, [intent_rows.row(intent(4, slot=slot, kind=IntentKind.RESUME))])
     finally:
         engine.dispose()
 

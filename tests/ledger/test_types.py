@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ledger import types
+from agent.ledger.tables import types
 
 
 @given(st.datetimes(timezones=st.timezones()))

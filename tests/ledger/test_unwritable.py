@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from agent.clock import SteppedClock
 from agent.domain.event import Event
 from agent.domain.intent import IntentKind, IntentState
-from agent.ledger import beside, verify
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.file import ledger_check, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease
 
@@ -51,8 +51,8 @@ async def write_until_refused(ledger: Ledger) -> LedgerError:
 async def test_a_full_disk_takes_the_last_words_from_the_ballast(small_disk: Path, clock: SteppedClock) -> None:
     path = small_disk / "ledger.sqlite"
     ledger = await Ledger.open(path, clock=clock)
-    ballast = beside.sibling(path, ".ballast")
-    assert ballast.stat().st_blocks * 512 >= beside.BALLAST_BYTES
+    ballast = sidecar.sibling(path, ".ballast")
+    assert ballast.stat().st_blocks * 512 >= sidecar.BALLAST_BYTES
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
         tx.record_intent(intent(kind=IntentKind.RELEASE, lease_id="l1", instance_id="i1"))
@@ -74,7 +74,7 @@ async def test_a_full_disk_takes_the_last_words_from_the_ballast(small_disk: Pat
     assert ledger.is_writable
     assert ballast.exists()
     await ledger.close()
-    assert verify.verify(path).findings == ()
+    assert ledger_check.verify(path).findings == ()
 
 
 def fill(file: Path) -> None:
@@ -94,12 +94,12 @@ async def test_a_full_database_is_unwritable_not_forgotten(ledger: Ledger, path:
     await ledger._wire.run(lambda link: link.exec_driver_sql(f"PRAGMA max_page_count={pages}").close())
     assert (await write_until_refused(ledger)).code is Code.UNWRITABLE
     assert not ledger.is_writable
-    assert not beside.sibling(path, ".ballast").exists()
+    assert not sidecar.sibling(path, ".ballast").exists()
     await ledger._wire.run(lambda link: link.exec_driver_sql("PRAGMA max_page_count=1000000").close())
     async with ledger.transaction() as tx:
         tx.open_lease(lease(999))
     assert ledger.is_writable
-    assert beside.sibling(path, ".ballast").exists()
+    assert sidecar.sibling(path, ".ballast").exists()
 
 
 async def test_a_read_only_ledger_is_unwritable(ledger: Ledger) -> None:
@@ -118,10 +118,10 @@ async def test_a_read_only_ledger_is_unwritable(ledger: Ledger) -> None:
 
 async def test_a_disk_without_room_for_the_ballast_starts_unwritable(path: Path, clock: SteppedClock) -> None:
     # A folder in its place: no ballast can be made, as on a full disk.
-    beside.sibling(path, ".ballast").mkdir()
+    sidecar.sibling(path, ".ballast").mkdir()
     ledger = await Ledger.open(path, clock=clock)
     assert not ledger.is_writable
-    beside.sibling(path, ".ballast").rmdir()
+    sidecar.sibling(path, ".ballast").rmdir()
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
     assert ledger.is_writable

@@ -21,7 +21,7 @@ from agent.domain.outbids import STEPS, Outbids
 from agent.domain.price import PriceSample
 from agent.domain.tenure import Tenure
 from agent.domain.workload import Slot
-from agent.ledger.decisions import RecordedDecision
+from agent.ledger.tables.decisions import RecordedDecision
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 

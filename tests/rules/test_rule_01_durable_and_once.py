@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.intent import IntentKind, IntentState
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 

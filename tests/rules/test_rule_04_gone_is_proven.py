@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.domain.lease import LeaseState
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

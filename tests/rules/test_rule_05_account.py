@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, Scene, play, rehearsed
 

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.domain.intent import IntentKind
-from agent.ledger import beside
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.file import sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.losses import seeds
 from tests.support.world import FLEET, Rehearsed, play, work
 
@@ -95,6 +95,6 @@ def test_one_process_writes_a_ledger(seed: int) -> None:
             await world.open()
         assert refused.value.code is Code.LOCKED
         world.app = first
-        assert beside.read_fleet_id(world.config.ledger) == FLEET
+        assert sidecar.read_fleet_id(world.config.ledger) == FLEET
 
     play(story, seed=seed)

@@ -17,7 +17,7 @@ from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.decision import Reason
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work

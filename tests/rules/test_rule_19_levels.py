@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.domain.label import Label
 from agent.domain.workload import Slot
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from agent.markets import labels
 from tests.support.losses import seeds
 from tests.support.world import FLEET, Rehearsed, play, work

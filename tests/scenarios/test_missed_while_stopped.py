@@ -6,8 +6,8 @@ import pytest
 
 from agent.domain.interruption import Cause
 from agent.domain.lease import LeaseState
-from agent.ledger import verify
-from agent.ledger.spend import SpendKey
+from agent.ledger.file import ledger_check
+from agent.ledger.tables.spend_rows import SpendKey
 from tests.support.world import Rehearsed, rehearsed, work
 
 
@@ -63,6 +63,6 @@ async def test_what_ended_and_came_back_is_a_loss_of_its_time(tmp_path: Path, *,
         reader = await world.app.ledger.reader()
         line = next(line for line in await reader.spend_by(SpendKey.LEASE) if line.key == one)
         assert line.useful_seconds <= line.running_seconds
-        assert verify.verify(world.config.ledger).is_sound
+        assert ledger_check.verify(world.config.ledger).is_sound
         charged = world.market.charged_total()
         assert -0.01 <= await world.spend() - charged <= 0.02

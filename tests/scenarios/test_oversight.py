@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.cli import fleet
-from agent.ledger.errors import LedgerError
+from agent.ledger.ledger_errors import LedgerError
 from tests.support.world import FLEET, Rehearsed, rehearsed
 
 

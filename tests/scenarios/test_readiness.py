@@ -9,7 +9,7 @@ import pytest
 from agent.domain.lease import LeaseState
 from agent.domain.readiness import Readiness, ReadySign
 from agent.domain.workload import Workload, WorkloadKind
-from agent.ledger.spend import SpendKey
+from agent.ledger.tables.spend_rows import SpendKey
 from tests.support.world import Rehearsed, rehearsed, work
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.domain.label import Label
 from agent.domain.workload import Slot
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets import labels
 from tests.support.world import FLEET, Rehearsed, rehearsed
 

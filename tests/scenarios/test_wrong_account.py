@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.domain.lease import LeaseState
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.world import rehearsed
 
 

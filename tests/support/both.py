@@ -22,7 +22,7 @@ from agent.domain import money
 from agent.domain.event import Event
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Workload
-from agent.ledger.spend import SpendKey
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Runpod
 from agent.simulator.market_model import Charge, Contract

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.domain.lease import LeaseState
-from agent.ledger.spend import SpendKey
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.markets import labels
 from agent.simulator import recorded_figures
 from agent.simulator.market_model import Contract

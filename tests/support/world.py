@@ -32,7 +32,7 @@ from agent.decide.plan import Plan
 from agent.domain.event import Event
 from agent.domain.intent import Intent, IntentKind
 from agent.domain.lease import Lease, LeaseState
-from agent.ledger.spend import SpendKey
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
 from agent.simulator.market_model import Contract
 from agent.simulator.market_server import Simulator

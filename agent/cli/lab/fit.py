@@ -40,7 +40,7 @@ def fit(
 ) -> None:
     """Fit laws of loss and return, and of rivals' bids, and show how well they fit."""
     extra.need("scipy")
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
 
     if bool(traces) is (ledger is not None):
         exits.stop(exits.BAD_INPUT, ["name traces, tables of lifetimes, or one --ledger FILE"])

@@ -46,7 +46,7 @@ def record(
 
 async def _lines(path: Path, names: "Names", since: datetime | None, until: datetime | None) -> list[str]:
     from agent.lab import export, history
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     try:
@@ -62,17 +62,17 @@ async def _lines(path: Path, names: "Names", since: datetime | None, until: date
 
 def _salt(ledger: Path) -> bytes:
     """Return the salt beside a ledger, made at the first export; one that cannot be kept serves this export alone."""
-    from agent.ledger import beside
-    from agent.ledger.errors import LedgerError
+    from agent.ledger.file import sidecar
+    from agent.ledger.ledger_errors import LedgerError
 
-    file = beside.sibling(ledger, SALT)
+    file = sidecar.sibling(ledger, SALT)
     try:
         return bytes.fromhex(file.read_text("ascii").strip())
     except (OSError, ValueError):
         made = secrets.token_bytes(SALT_BYTES)
     try:
         if ledger.exists():
-            beside.write_whole(file, made.hex() + "\n")
+            sidecar.write_whole(file, made.hex() + "\n")
     except LedgerError:
         sys.stderr.write(f"gpubid: {file} cannot be kept; hosts have other names in the next export\n")
     return made

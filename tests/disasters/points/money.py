@@ -10,8 +10,8 @@ from pathlib import Path
 from agent.decide.accounting import meter
 from agent.domain.intent import IntentKind
 from agent.domain.lease import LeaseState
-from agent.ledger import verify
-from agent.ledger.spend import MONTH_SEED
+from agent.ledger.file import ledger_check
+from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box, Truth
@@ -140,7 +140,7 @@ class Money:
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
         """Yield what `gpubid ledger verify` finds."""
         self.verified += 1
-        found = verify.verify(ledger)
+        found = ledger_check.verify(ledger)
         if not found.is_sound:
             yield Broken(4, cycle, f"ledger verify: {(*found.findings, *found.inconsistencies)[0]}")
 

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from agent.domain.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.price import PriceHour, PriceSample, PriceSpan
-from agent.ledger import schema
-from agent.ledger.types import CleanText, MicroUsdPerHour, Query, UtcMicros
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import CleanText, MicroUsdPerHour, Query, UtcMicros
 
 RAW_DAYS = 14
 """Two weeks hold each weekday twice; what is older is asked for by model and hour, not by host."""

@@ -11,8 +11,8 @@ from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.event import Event
 from agent.domain.gpu import GpuModel
 from agent.domain.lease import Lease
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 PROGRESS = sa.select(schema.progress)
 SPEEDS = sa.select(schema.speeds)

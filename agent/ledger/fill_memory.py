@@ -7,11 +7,21 @@ import sqlalchemy as sa
 from agent.domain.deadline import Start
 from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
-from agent.ledger import credit as credits_
-from agent.ledger import decisions, events, hosts, intents, leases, pools, progress, schema, spend
-from agent.ledger.connection import rows
-from agent.ledger.events import INTERRUPTED
-from agent.ledger.recollection import LOSSES_KEPT, STARTS_KEPT, Memory
+from agent.ledger.file.connection import rows
+from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
+from agent.ledger.tables import credit_marks as credits_
+from agent.ledger.tables import (
+    decisions,
+    event_rows,
+    host_rows,
+    intent_rows,
+    lease_rows,
+    pool_rows,
+    progress_rows,
+    schema,
+    spend_rows,
+)
+from agent.ledger.tables.event_rows import INTERRUPTED
 from agent.ledger.transaction import ACCOUNT
 
 MOST_LOSSES = 10_000
@@ -20,22 +30,22 @@ MOST_LOSSES = 10_000
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     """Return the memory as the tables have it; spend from the first of last month on, as clocks may be set back."""
     memory = Memory()
-    for row in rows(link, leases.OPEN):
-        memory.put_lease(leases.lease_of(row))
-    for row in rows(link, intents.OPEN):
-        memory.put_intent(intents.intent_of(row))
+    for row in rows(link, lease_rows.OPEN):
+        memory.put_lease(lease_rows.lease_of(row))
+    for row in rows(link, intent_rows.OPEN):
+        memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
-    for row in rows(link, hosts.cooling(now)):
-        cooldown = hosts.cooldown_of(row)
+    for row in rows(link, host_rows.cooling(now)):
+        cooldown = host_rows.cooldown_of(row)
         memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
-    records = (hosts.host_of(row) for row in rows(link, hosts.HOSTS))
+    records = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
     memory.put_hosts({(record.market, record.host_id): record for record in records})
-    for row in rows(link, pools.POOLS):
-        known = pools.capacity_of(row)
+    for row in rows(link, pool_rows.POOLS):
+        known = pool_rows.capacity_of(row)
         memory.capacity[known.market, known.pool] = known
     for row in rows(link, decisions.last_per_slot()):
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
-    for row in rows(link, leases.LAST_ENDED):
+    for row in rows(link, lease_rows.LAST_ENDED):
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
@@ -46,23 +56,25 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
 
 
 def _recall_progress(link: sa.Connection, now: dt.datetime, memory: Memory) -> None:
-    memory.progress = {row["workload"]: progress.progress_of(row) for row in rows(link, progress.PROGRESS)}
-    memory.speeds = {(row["workload"], row["gpu"]): progress.speed_of(row) for row in rows(link, progress.SPEEDS)}
-    for row in rows(link, progress.first_runs(now - STARTS_KEPT)):
+    memory.progress = {row["workload"]: progress_rows.progress_of(row) for row in rows(link, progress_rows.PROGRESS)}
+    memory.speeds = {
+        (row["workload"], row["gpu"]): progress_rows.speed_of(row) for row in rows(link, progress_rows.SPEEDS)
+    }
+    for row in rows(link, progress_rows.first_runs(now - STARTS_KEPT)):
         seconds = max((row["at"] - row["opened_at"]).total_seconds(), 0.0)
         memory.put_start(Start(row["lease_id"], row["market"], row["at"], seconds))
 
 
 def _recall_spend(link: sa.Connection, memory: Memory, now: dt.datetime) -> None:
-    for row in rows(link, spend.daily(_first_of_last_month(now))):
+    for row in rows(link, spend_rows.daily(_first_of_last_month(now))):
         memory.add_spend(row["day"], (row["workload"], row["market"]), row["amount"])
-    for row in rows(link, spend.ever()):
+    for row in rows(link, spend_rows.ever()):
         memory.totals[row["workload"], row["market"]] = row["amount"]
 
 
 def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:
-    told = rows(link, events.between(now - LOSSES_KEPT, None, None, (INTERRUPTED,), MOST_LOSSES))
-    found = (events.loss_of(events.event_of(row)) for row in reversed(list(told)))
+    told = rows(link, event_rows.between(now - LOSSES_KEPT, None, None, (INTERRUPTED,), MOST_LOSSES))
+    found = (event_rows.loss_of(event_rows.event_of(row)) for row in reversed(list(told)))
     return [loss for loss in found if loss is not None]
 
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from agent.domain.lease import Lease, LeaseState
 from agent.domain.workload import Slot
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Lease) if field.name != "slot")
 

@@ -12,9 +12,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from agent.ledger import backup, beside, connection, migrate
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.spend import MONTH_SEED
+from agent.ledger.file import backup, connection, migrate, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.ledger.transaction import WAS_LOST
 
 _SIBLINGS = ("", "-wal", "-shm")
@@ -28,18 +28,18 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
             replaced; NEWER_SCHEMA, UNWRITABLE.
     """
     _check(source)
-    lock = beside.Lock(path)
+    lock = sidecar.Lock(path)
     try:
         if path.exists() and not replaces:
             raise LedgerError(Code.BAD_BACKUP, f"{path} exists: say --replace to put it aside")
-        fleet_id, beside_id = _fleet_of(source), beside.read_fleet_id(path)
+        fleet_id, beside_id = _fleet_of(source), sidecar.read_fleet_id(path)
         if beside_id not in {None, fleet_id} and not replaces:
             sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: say --replace to give that up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
         aside = _put_aside(path, at)
         backup.copy(source, path)
         _mark(path, at)
-        beside.write_fleet_id(path, fleet_id)
+        sidecar.write_fleet_id(path, fleet_id)
         _hand_over(path)
     finally:
         lock.release()
@@ -62,14 +62,14 @@ def _check(source: Path) -> None:
 def _put_aside(path: Path, at: dt.datetime) -> Path | None:
     if not path.exists():
         return None
-    aside = beside.sibling(path, f".before-restore-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
+    aside = sidecar.sibling(path, f".before-restore-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
     try:
         for suffix in _SIBLINGS:
-            old = beside.sibling(path, suffix)
+            old = sidecar.sibling(path, suffix)
             if old.exists():
-                old.rename(beside.sibling(aside, suffix))
+                old.rename(sidecar.sibling(aside, suffix))
     except OSError as error:
-        raise beside.unwritable(path, error) from error
+        raise sidecar.unwritable(path, error) from error
     return aside
 
 

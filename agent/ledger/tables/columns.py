@@ -6,7 +6,7 @@ from enum import Enum
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
-from agent.ledger.types import (
+from agent.ledger.tables.types import (
     CleanText,
     EnumText,
     Flag,

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from agent.domain.event import Event
 from agent.domain.interruption import Loss
 from agent.domain.workload import Slot
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Event))
 

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.capacity import Capacity, Counts
-from agent.ledger import schema
+from agent.ledger.tables import schema
 
 POOLS = sa.select(schema.capacity)
 SEEN = sa.insert(schema.capacity).prefix_with("OR REPLACE")

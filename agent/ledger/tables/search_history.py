@@ -12,8 +12,8 @@ import msgspec
 import sqlalchemy as sa
 
 from agent.domain.offer import Offer
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 Slice = tuple[str, str, int]
 """Market, host and number of GPUs."""

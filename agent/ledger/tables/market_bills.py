@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.money import Usd
-from agent.ledger import schema
-from agent.ledger.types import MicroUsd, Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import MicroUsd, Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from agent.domain.interruption import Loss
 from agent.domain.lease import Lease
 from agent.domain.money import ZERO, Usd
 from agent.domain.workload import Slot
-from agent.ledger.prices import Key, Pair
-from agent.ledger.progress import MOST_STARTS
-from agent.ledger.types import EPOCH
+from agent.ledger.tables.price_history import Key, Pair
+from agent.ledger.tables.progress_rows import MOST_STARTS
+from agent.ledger.tables.types import EPOCH
 
 _PRICE_KEYS = 20_000
 """The last prices kept at hand: more than a day's quota of rows can name, so the bound is for safety only."""

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.util import LRUCache
 
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 
 T = TypeVar("T")
 

@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.ledger import connection, schema
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.file import connection
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.tables import schema
 
 _SHOWN = 20
 """Findings of one kind that are listed: the twenty-first teaches nothing more."""

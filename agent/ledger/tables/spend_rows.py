@@ -12,8 +12,8 @@ from sqlalchemy.dialects import sqlite
 
 from agent.domain.money import ZERO, Usd
 from agent.domain.tenure import Tenure
-from agent.ledger import schema
-from agent.ledger.types import MicroUsd, Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import MicroUsd, Query
 
 _AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
 MONTH_SEED = "before-this-ledger"

@@ -6,8 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.ledger import beside, connection
-from agent.ledger.errors import LedgerError
+from agent.ledger.file import connection, sidecar
+from agent.ledger.ledger_errors import LedgerError
 
 _ID = re.compile(r"[0-9a-f]{12}")
 
@@ -49,6 +49,6 @@ def _in_ledger(path: Path) -> str:
 
 def _in_second(path: Path) -> str:
     try:
-        return beside.read_fleet_id(path) or ""
+        return sidecar.read_fleet_id(path) or ""
     except LedgerError:
         return ""

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from sqlalchemy import exc
 
-from agent.ledger import backup, beside, connection, schema
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.file import backup, connection, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.tables import schema
 
 COPIES_KEPT = 2
 """Each is as large as the ledger was, and for going back alone: the last upgrade's, and the one's before it."""
@@ -80,7 +81,7 @@ def prepare(path: Path) -> None:
         check_sound(path)
         if revision == schema.REVISION:
             return
-        kept = beside.sibling(path, _COPY.format(revision))
+        kept = sidecar.sibling(path, _COPY.format(revision))
         kept.unlink(missing_ok=True)
         backup.copy(path, kept)
     upgrade_to(path)
@@ -137,4 +138,4 @@ def _touch(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise beside.unwritable(path, error) from error
+        raise sidecar.unwritable(path, error) from error

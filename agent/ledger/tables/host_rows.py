@@ -12,8 +12,8 @@ from agent.domain import host as hosts_domain
 from agent.domain.cooldown import Cooldown
 from agent.domain.host import HostRecord
 from agent.domain.outbids import NONE_TOLD, STEPS, Outbids
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 
 def _stored(table: sa.Table) -> sqlite.Insert:

@@ -12,8 +12,8 @@ from agent.domain import decision as decisions
 from agent.domain.decision import Decision, Option, Reason, Rebid, Rent, Term
 from agent.domain.money import UsdPerHour
 from agent.domain.workload import Slot
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
 """Older ones are given up: what was ordered stands in intents, and what came of it in events, for good."""

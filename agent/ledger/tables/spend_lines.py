@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from agent.domain.account import Line, Taken
 from agent.domain.shadow import Counted
-from agent.ledger import schema
-from agent.ledger.types import MicroUsd, Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import MicroUsd, Query
 
 _TIMES = ("paid", "loading", "restoring", "useful", "lost")
 _IS_SAME = sa.and_(

@@ -10,8 +10,8 @@ from agent.domain.intent import OPEN, IntentKind, IntentState
 from agent.domain.interruption import Cause
 from agent.domain.lease import Bills, LeaseState
 from agent.domain.tenure import Tenure
-from agent.ledger import columns
-from agent.ledger.types import (
+from agent.ledger.tables import columns
+from agent.ledger.tables.types import (
     CleanText,
     DayText,
     EnumText,

@@ -6,8 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from agent.ledger import beside, connection
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.file import connection, sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
 
 NAME = "ledger-*.sqlite"
 """What the copies that are kept in a folder are called; nothing else there is ever touched."""
@@ -29,7 +29,7 @@ def drop_old(folder: Path, keep: int) -> list[Path]:
         try:
             old.unlink()
         except OSError as error:
-            raise beside.unwritable(old, error) from error
+            raise sidecar.unwritable(old, error) from error
     return dropped
 
 
@@ -43,13 +43,13 @@ def copy(path: Path, to: Path) -> None:
         raise LedgerError(
             Code.BAD_BACKUP, f"{to} exists already: name a file that does not, a backup overwrites nothing"
         )
-    draft = beside.sibling(to, ".part")
+    draft = sidecar.sibling(to, ".part")
     try:
         _vacuum_into(path, draft)
         draft.replace(to)
-        beside.sync_folder(to.parent)
+        sidecar.sync_folder(to.parent)
     except OSError as error:
-        raise beside.unwritable(to, error) from error
+        raise sidecar.unwritable(to, error) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from agent.domain import intent as intents
 from agent.domain.intent import Intent, IntentState
 from agent.domain.workload import Slot
-from agent.ledger import schema
-from agent.ledger.errors import Code, LedgerError
-from agent.ledger.types import Query
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Intent) if field.name != "slot")
 _STAMP = {IntentState.SENT: "sent_at", IntentState.IN_DOUBT: "doubted_at"}

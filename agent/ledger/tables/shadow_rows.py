@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
 from agent.domain.workload import Slot
-from agent.ledger import schema
-from agent.ledger.types import Query
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
 KEPT_DECISIONS = 2_000

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import sqlite
 from agent.domain.interruption import Cause
 from agent.domain.phases import Phases
 from agent.domain.tenure import Tenure
-from agent.ledger import schema
+from agent.ledger.tables import schema
 
 _ADDENDS = ("paid", "loading", "restoring", "useful", "lost", "paused_disk")
 

@@ -14,7 +14,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from agent.ledger.errors import Code, LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 
 BALLAST_BYTES = 1024 * 1024
 """Room for some hundred releases and their events; a commit needs a few pages of the write-ahead log."""

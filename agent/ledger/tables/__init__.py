@@ -1,0 +1,1 @@
+"""The tables, one module each: their rows, their statements, their values in our types."""
