@@ -12,10 +12,11 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import began_anew, endpoints, halting, orders, recording, terms
-from agent.act.accounts import Accounts
+from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
+from agent.act.market_accounts import Accounts
+from agent.act.orders import halting, operator_orders
 from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
@@ -23,17 +24,17 @@ from agent.cycle import Cycle, Pass, Rules
 from agent.decide.operators import kill_hold, notices, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
-from agent.domain.decision import Pause, Reason, Release
-from agent.domain.event import Event
 from agent.domain.fleet import MarketView
-from agent.domain.intent import Intent, IntentState
-from agent.domain.lease import Bills, Lease
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Bills, Lease
+from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import UNTOLD
 from agent.markets import every, instrumented, port
-from agent.markets.exchange import Exchange
+from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.hurry import Hurried
 from agent.observe.poller import Poller
@@ -52,7 +53,7 @@ class Outside:
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
     fleet_id: str = ""
-    credential: terms.Credential = terms.none
+    credential: rent_terms.Credential = rent_terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
     anew: frozenset[str] = frozenset()
     """Simulated markets that began anew: nothing that the ledger holds there exists any more."""
@@ -96,7 +97,7 @@ class App:
         self.overseer = Overseer(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
-        self._recorder = recording.Recorder(recording.folder_of(config.ledger), room) if room else None
+        self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
             ledger,
             self.pollers,
@@ -198,20 +199,20 @@ class App:
         kind = Pause if keep_disks else Release
         return await self.order([kind(lease, reason) for lease in named], who)
 
-    async def say(self, order: orders.Order, who: str) -> tuple[str, list[Intent]]:
+    async def say(self, order: operator_orders.Order, who: str) -> tuple[str, list[Intent]]:
         """Take a person's word: write it down, do at once what it asks for, and return what it came to.
 
         Raises:
             OrderError: it cannot be understood or does not fit what there is; nothing was changed.
             LedgerError: it could not be written down.
         """
-        if order.verb in orders.ENDING:
+        if order.verb in operator_orders.ENDING:
             self._cycle.hurry.now()
         async with self._turn:
             now = self.clock.now()
             known = self.ledger.recollection(now)
-            grounds = orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
-            meant = orders.read(order, who, grounds)
+            grounds = operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
+            meant = operator_orders.read(order, who, grounds)
             try:
                 async with self.ledger.transaction() as tx:
                     meant.write(tx, order, who, now)

@@ -9,22 +9,22 @@ from functools import partial
 
 import structlog
 
-from agent.act import protect, record, shadows, sweep
+from agent.act import protect, record, shadow_ledgers, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
 from agent.decide import needs, plan
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
-from agent.decide.limits import budget_alerts, credit, limits, risk
+from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
-from agent.domain.decision import Decision, Pause, Release
 from agent.domain.fleet import Fleet
-from agent.domain.gpu import GpuModel
-from agent.domain.intent import Intent, IntentState
-from agent.domain.workload import Workload
+from agent.domain.market.gpu import GpuModel
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.work.decision import Decision, Pause, Release
+from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
@@ -63,7 +63,7 @@ class Pass:
     done: tuple[Intent, ...]
     news: tuple[Decision, ...] = ()
     risks: risk.Risks = field(default_factory=dict)
-    beside: tuple[shadows.Seen, ...] = ()
+    beside: tuple[shadow_ledgers.Seen, ...] = ()
 
     @property
     def is_busy(self) -> bool:
@@ -102,12 +102,12 @@ class Cycle:
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
-        self._shadows = shadows.Shadows(ledger)
+        self._shadows = shadow_ledgers.Shadows(ledger)
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._heard: set[tuple[str, str]] = set()
         self._past_of = ((frozenset[str](), frozenset[str]()), snapshot.Past())
-        self._marks: Mapping[str, credit.Mark] = {}
+        self._marks: Mapping[str, credit_watch.Mark] = {}
         self._is_stopped = False
         self.hurry = Hurry()
         self._acted_at = clock.monotonic()
@@ -283,9 +283,9 @@ class Cycle:
     def _of_money(self, fleet: Fleet, rules: Rules) -> tuple[Fact, ...]:
         """Return thresholds that were crossed, and what is wrong with a market's credit."""
         now = limits.standing(fleet)
-        self._marks, drained = credit.watch(self._marks, fleet, now)
+        self._marks, drained = credit_watch.watch(self._marks, fleet, now)
         crossed = budget_alerts.crossings(fleet, now, rules.caps)
-        return (*crossed, *credit.alerts(fleet, rules.caps), *drained)
+        return (*crossed, *credit_watch.alerts(fleet, rules.caps), *drained)
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""

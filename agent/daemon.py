@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import structlog
 from prometheus_client import CollectorRegistry
 
-from agent import figures, schedule, systemd
-from agent.act import billing, terms
+from agent import pass_figures, schedule, systemd
+from agent.act import bill_check, rent_terms
 from agent.app import App
-from agent.config import problems, reach
+from agent.config import problems, service_reach
 from agent.config.notify import Notify
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
@@ -20,10 +20,10 @@ from agent.cycle import Pass
 from agent.decide.strategy import Tuned
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
-from agent.notify.courier import Courier
+from agent.notify.dispatcher import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
-from agent.web import operator
+from agent.web import operator_socket
 from agent.web.site import site
 
 log = structlog.get_logger("gpubid.daemon")
@@ -41,7 +41,7 @@ class Parts:
     notifier: systemd.Notifier
     read: Callable[[], tuple[Config, Mapping[str, Tuned]]]
     on_ready: Callable[[str], None] = lambda _: None
-    credential: Callable[[str], str] = terms.none
+    credential: Callable[[str], str] = rent_terms.none
     """Gives a credential by its name, for the channels of [notify]."""
     webhook_secret: Callable[[], str] | None = None
     """Gives the secret with which the market signs its webhooks; None takes none."""
@@ -61,14 +61,14 @@ class Daemon:
         self._health = Health(app.clock.monotonic)
         self._must_tidy = False
         self._is_ready = False
-        self._figures = figures.Figures(parts.metrics)
+        self._figures = pass_figures.Figures(parts.metrics)
         notify = app.config.notify
         self._courier = Courier(app.ledger, app.clock, notify, self._channels(notify), parts.metrics.see_notification)
         self._patience: asyncio.Timeout | None = None
         token, secret = parts.token, parts.webhook_secret
         self._server = site(app, parts.registry, self._health, parts.wake.set, token=token, webhook_secret=secret)
-        place = operator.path_of(app.ledger.path, app.config.runtime)
-        self._socket = operator.OperatorSocket(place, app, parts.wake.set, app.config.operators)
+        place = operator_socket.path_of(app.ledger.path, app.config.runtime)
+        self._socket = operator_socket.OperatorSocket(place, app, parts.wake.set, app.config.operators)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
         self._clockwork = schedule.Clockwork(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
         self._expect_cycles()
@@ -134,9 +134,9 @@ class Daemon:
             raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
         for each in found:
             log.warning("config.noted", about=each.key, code=each.code, reason=each.sentence)
-        for short in reach.shortfalls(before, config):
+        for short in service_reach.shortfalls(before, config):
             log.warning(short.event, about=short.about, reason=short.sentence)
-        if reach.is_spend_withdrawn(before, config):
+        if service_reach.is_spend_withdrawn(before, config):
             app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
         app.reload(config, tuned)
         if config.notify != before.notify:
@@ -224,7 +224,7 @@ class Daemon:
         """Compare ended days with the markets' bills, beside the cycles: a bill may take its time."""
         app = self._app
         try:
-            await billing.reconcile(app.ledger, app.markets, app.clock.now())
+            await bill_check.reconcile(app.ledger, app.markets, app.clock.now())
             await app.overseer.read_bills()
         except LedgerError as error:
             log.error("bills.uncompared", code=error.code.value, reason=error.sentence)

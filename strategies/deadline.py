@@ -21,10 +21,10 @@ from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.moves import bid_decay, recovery, voluntary_move
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
-from agent.domain.decision import WAITS, Option, Reason, Term
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import WAITS, Option, Reason, Term
 
 LOOK_AT = 64
 """So many offers are looked at for one that is fast enough."""

@@ -13,11 +13,11 @@ from agent.decide.moves import bid_decay, recovery, voluntary_move
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.service import hedging, service_slots
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
-from agent.domain.decision import SPARE, WAITS, Option, Reason
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import WorkloadKind
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import SPARE, WAITS, Option, Reason
+from agent.domain.work.workload import WorkloadKind
 
 LOOK_AT = 64
 """So many offers are looked at for one that fits the shares: more slots than that in one workload are rare."""

@@ -10,12 +10,12 @@ from pydantic import Field
 from agent.decide.moves import recovery
 from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
-from agent.domain.decision import Option, Reason
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Option, Reason
 
 
 class OnDemandParams(Params):

@@ -9,10 +9,10 @@ from pydantic import Field
 from agent.decide.moves import bid_decay, recovery, voluntary_move
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
-from agent.domain.decision import Option, Reason
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Option, Reason
 
 
 class PatientParams(Params):

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import structlog
 
-from agent.domain.event import Event
-from agent.domain.intent import IntentState
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 

@@ -8,9 +8,9 @@ import structlog
 
 from agent.decide.reconcile import ownership
 from agent.decide.reconcile.facts import Fact, LeaseDisowned
-from agent.domain.event import Event
-from agent.domain.intent import Intent
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Bills, LeaseState
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from agent.domain import usefulness
-from agent.domain.event import Event
 from agent.domain.fleet import Fleet
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.work import usefulness
+from agent.domain.work.workload import Slot
 from agent.ledger.transaction import Transaction
 
 CHANGED = "endpoints.changed"

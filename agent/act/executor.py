@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from agent.act.journal import Journal
 from agent.act.stopping import Stopping
 from agent.decide.reconcile.turns import Look
-from agent.domain.decision import Decision, Hold, Pause, Release, slot_of
-from agent.domain.intent import Intent
-from agent.domain.workload import Workload
+from agent.domain.record.intent import Intent
+from agent.domain.work.decision import Decision, Hold, Pause, Release, slot_of
+from agent.domain.work.workload import Workload
 
 MOST_AT_ONCE = 4
 """Writes in flight; the market's own pace decides how fast they leave."""

@@ -14,24 +14,25 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, proof, terms
+from agent.act import crashpoint, rent_terms
+from agent.act.orders import proof
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import rests_after_writes
 from agent.decide.reconcile import outcomes, turns
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
-from agent.domain.event import Event
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.label import Label
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint, Workload
+from agent.domain.market.label import Label
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
-from agent.markets import errors, labels, port
+from agent.markets import labels, market_errors, port
 
 log = structlog.get_logger("gpubid.journal")
 
@@ -48,7 +49,7 @@ class Journal:
         clock: Clock,
         new_id: Callable[[], str],
         denial: Callable[[Intent], str] = lambda _: "",
-        credential: terms.Credential = terms.none,
+        credential: rent_terms.Credential = rent_terms.none,
     ) -> None:
         """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` says why not to send any more.
 
@@ -205,7 +206,7 @@ class Journal:
         for call in calls.get(type(decision), ()):
             try:
                 return await call(intent.instance_id)
-            except errors.MarketError as failure:
+            except market_errors.MarketError as failure:
                 # Nothing is lost: a release that fails becomes a pause, and the next cycle asks for both again.
                 log.error("intent.unsent", kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
         return None
@@ -213,14 +214,14 @@ class Journal:
     async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
         try:
             instance_id, is_accepted = await self._call(intent, decision, work)
-        except errors.NotFound as error:
+        except market_errors.NotFound as error:
             if isinstance(decision, Release):
                 return await self._confirmed(intent, decision, work, "", is_accepted=True)
             return await self._rejected(intent, decision, "not_found", str(error), "")
-        except errors.Rejected as error:
+        except market_errors.Rejected as error:
             return await self._refused(intent, decision, error)
-        except (errors.Throttled, errors.Unauthorized) as error:
-            if isinstance(error, errors.Throttled) and error.until is not None and not intent.kind.is_paying:
+        except (market_errors.Throttled, market_errors.Unauthorized) as error:
+            if isinstance(error, market_errors.Throttled) and error.until is not None and not intent.kind.is_paying:
                 self._reopens[intent.intent_id] = error.until
             return await self._rejected(intent, decision, error.code, str(error), "")
         except BaseException as error:
@@ -240,7 +241,7 @@ class Journal:
                 return await self._misnamed(intent, instance_id)
             return await self._confirmed(intent, decision, work, instance_id, is_accepted=is_accepted)
 
-    async def _refused(self, intent: Intent, decision: Decision, error: errors.Rejected) -> Intent:
+    async def _refused(self, intent: Intent, decision: Decision, error: market_errors.Rejected) -> Intent:
         async with self._naming:
             if error.leftover_id and await self._has_leased(intent.market, error.leftover_id):
                 return await self._misnamed(intent, error.leftover_id)
@@ -248,7 +249,7 @@ class Journal:
 
     async def _misnamed(self, intent: Intent, instance_id: str) -> Intent:
         said = f"its reply names instance {instance_id}, which had a lease before; the listing will tell"
-        await self._doubted(intent, errors.Ambiguous(said))
+        await self._doubted(intent, market_errors.Ambiguous(said))
         return replace(intent, state=IntentState.IN_DOUBT)
 
     async def _has_leased(self, market: str, instance_id: str) -> bool:
@@ -261,9 +262,9 @@ class Journal:
         market = self._markets[intent.market]
         if isinstance(decision, Rent):
             if work is None:
-                raise errors.Rejected("no_workload", "no workload of that name is configured")
+                raise market_errors.Rejected("no_workload", "no workload of that name is configured")
             label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id))
-            return await market.rent(decision.offer, terms.of(decision, work, self._credential), label), True
+            return await market.rent(decision.offer, rent_terms.of(decision, work, self._credential), label), True
         if isinstance(decision, Rebid):
             await market.rebid(decision.lease.instance_id, decision.bid)
         elif isinstance(decision, Resume):

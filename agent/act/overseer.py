@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent.act import billing
+from agent.act import bill_check
 from agent.clock import Clock
 from agent.decide.operators import bill_drift, oversight
 from agent.decide.operators.notices import Notice
@@ -26,7 +26,7 @@ class Overseer:
 
     async def read_bills(self) -> None:
         """Read from the ledger by how much each market's last compared day differs from what was reckoned."""
-        self.drifts = await billing.last(await self._ledger.reader(), self._clock.now())
+        self.drifts = await bill_check.last(await self._ledger.reader(), self._clock.now())
 
     def notices(self) -> Iterator[Notice]:
         """Yield what a person must know of it."""

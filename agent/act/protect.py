@@ -11,11 +11,11 @@ import structlog
 
 from agent.decide.pricing import protections
 from agent.decide.reconcile.facts import Fact, LeaseChanged
-from agent.domain.event import Event
 from agent.domain.fleet import Fleet
-from agent.domain.intent import Intent, IntentState
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Lease
 from agent.ledger.reader import Reader
 from agent.ledger.store import Ledger
 

@@ -23,18 +23,18 @@ from agent.decide.reconcile.facts import (
     ProgressTold,
 )
 from agent.domain import money
-from agent.domain.capacity import Capacity
-from agent.domain.credit import Credit
-from agent.domain.decision import Decision, Hold, slot_of
-from agent.domain.event import Event
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance
-from agent.domain.intent import IntentState
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.price import PriceSample
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.credit import Credit
+from agent.domain.market.instance import Instance
+from agent.domain.market.offer import Offer
+from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, slot_of
+from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
 from agent.ledger.tables.spend_rows import SpendKey

@@ -11,10 +11,10 @@ from datetime import datetime
 
 from agent.act.journal import Journal
 from agent.clock import Clock
-from agent.domain.decision import Pause, Reason, Release
-from agent.domain.intent import Intent, IntentState
-from agent.domain.lease import Bills, Lease
-from agent.domain.workload import Workload
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Bills, Lease
+from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.workload import Workload
 
 AGAIN_GPU = (5.0, 15.0, 30.0, 60.0)
 """Seconds after the first, second and further failures before the same call is tried again, while a GPU may bill."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.config import problems
-from agent.domain import gpu
-from agent.domain.baseline import Baseline
-from agent.domain.gpu import GpuModel
-from agent.domain.tenure import Tenure
+from agent.domain.market import gpu
+from agent.domain.market.baseline import Baseline
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.tenure import Tenure
 
 
 class UnknownBaseline(Exception):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent.cli import exits, lastgood, session, wire
 
 if TYPE_CHECKING:
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.ledger.reader import Reader
 

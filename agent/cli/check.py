@@ -11,7 +11,7 @@ from agent.config import exposure
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.operators.reload import Finding
-    from agent.web.holdings import Holdings
+    from agent.web.reading.holdings import Holdings
 
 
 def check(
@@ -78,7 +78,7 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
 async def _found(config: "Config") -> "tuple[Finding, ...]":
     from agent.decide.operators import reload
     from agent.observe import snapshot
-    from agent.web import caps
+    from agent.web.reading import caps
 
     running = await wire.get(config, "/running")
     held = await _held(config, is_told=running is not None)
@@ -92,7 +92,7 @@ async def _held(config: "Config", *, is_told: bool) -> "Holdings":
     """Return what there is: from the daemon, or from its ledger where none runs."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
-    from agent.web import holdings
+    from agent.web.reading import holdings
 
     if is_told:
         return holdings.decoded(await wire.get(config, "/holdings"))

@@ -18,8 +18,8 @@ from agent.cli import session
 
 if TYPE_CHECKING:
     from agent.app import Outside
+    from agent.config.market_place import Place
     from agent.config.notify import Notify
-    from agent.config.place import Place
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Account, Market
 
@@ -63,7 +63,7 @@ def versions() -> list[Line]:
 async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
     """Look at one market: its key, whose it is and what it may, what is left, its clock, its listing."""
     from agent.app import connect
-    from agent.markets import errors
+    from agent.markets import market_errors
     from agent.systemd import CredentialError
 
     name = f"market {settings.name}"
@@ -78,11 +78,11 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
         account = await it.account()
         found = [_key(settings.name, account, bound), *_credit(settings.name, account)]
         found += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
-    except errors.Unauthorized as error:
+    except market_errors.Unauthorized as error:
         return [
             Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
         ]
-    except errors.MarketError as error:
+    except market_errors.MarketError as error:
         return [Line(name, Verdict.FAIL, str(error), "look at the market's status page and at this machine's network")]
     finally:
         await it.close()
@@ -124,7 +124,7 @@ async def _listing(name: str, it: "Market") -> Line:
 
 async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
     """Look whether the key may more than our calls need, as far as reading can tell."""
-    from agent.markets import errors
+    from agent.markets import market_errors
     from agent.markets.runpod import scope as runpod
     from agent.markets.vast import scope as vast
 
@@ -132,7 +132,7 @@ async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
     name = f"scope {settings.name}"
     try:
         is_wide = await ask(settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
-    except errors.MarketError:
+    except market_errors.MarketError:
         is_wide = None
     if is_wide is None:
         return [Line(name, Verdict.OK, "the market does not say what the key may do")]

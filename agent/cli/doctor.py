@@ -9,7 +9,7 @@ import typer
 from agent.cli import checks, exits, lastgood, session
 
 if TYPE_CHECKING:
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
 
 _SHOWN = {checks.Verdict.OK: " ok ", checks.Verdict.WARN: "warn", checks.Verdict.FAIL: "FAIL"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent.cli.estimating import Found
-    from agent.config.job import JobTable
+    from agent.config.job_table import JobTable
     from agent.decide.estimate.job import Reruns
     from agent.decide.estimate.option import Estimate
 
@@ -87,10 +87,10 @@ def _found(
     workload: str | None, config: Path, file: Path | None, given: dict[str, Any], baselines: Path | None
 ) -> tuple["JobTable", list["Found"]]:
     from agent import tuning
-    from agent.baselines import loading
+    from agent.baselines import baseline_loading
     from agent.cli import estimating
     from agent.clock import SystemClock
-    from agent.config import job as jobs
+    from agent.config import job_table as jobs
     from agent.config.problems import ConfigError
     from agent.ledger.ledger_errors import LedgerError
 
@@ -104,7 +104,7 @@ def _found(
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     try:
         table = jobs.read(file, {} if workload is None else estimating.of_workload(named[workload], now), given)
-        catalogue = loading.load() if baselines is None else loading.load(baselines)
+        catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     ledger = settings.ledger if settings is not None else None
@@ -136,7 +136,7 @@ def _money(name: str, text: str | None) -> Any:  # noqa: ANN401 - what pydantic 
 
 def _reruns(table: "JobTable") -> "Reruns":
     from agent.cli import estimating
-    from agent.domain import gpu
+    from agent.domain.market import gpu
 
     return estimating.job_of(table, gpu.model("")).reruns
 

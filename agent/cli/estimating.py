@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.baselines.catalogue import Catalogue
-from agent.config import job as jobs
+from agent.config import job_table as jobs
 from agent.decide.estimate import option, past_runs, weigh
 from agent.decide.estimate.job import Job, Reruns, by_odds
 from agent.decide.pricing import host_record
 from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
-from agent.domain.gpu import GpuModel
-from agent.domain.host import HostRecord
-from agent.domain.workload import CheckpointPlace, Workload
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostRecord
+from agent.domain.work.workload import CheckpointPlace, Workload
 
 if TYPE_CHECKING:
     from agent.ledger.reader import Reader

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
-    from agent.domain.shadow import ShadowDecision
+    from agent.domain.record.shadow_account import ShadowDecision
     from agent.ledger.reader import Reader
     from agent.ledger.tables.decisions import RecordedDecision
 
@@ -41,7 +41,7 @@ def _shown(
     settings: "Config", tuned: "Mapping[str, Tuned]", workload: str | None, query: dict[str, str] | None
 ) -> dict[str, Any]:
     from agent.cli.preview import preview
-    from agent.web import views
+    from agent.web.reading import views
 
     ask.must_know(settings, workload)
     # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from agent.config.settings import Config
     from agent.decide.operators.notices import Notice
-    from agent.domain.event import Event
+    from agent.domain.record.event import Event
     from agent.ledger.reader import Reader
 
 
@@ -35,10 +35,10 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return what there is by the ledger, where no daemon tells."""
-    from agent.act import billing
+    from agent.act import bill_check
     from agent.clock import SystemClock
     from agent.decide.operators import bill_drift, oversight
-    from agent.web import views
+    from agent.web.reading import views
 
     now = SystemClock().now()
     known, decided = await reader.recollection(now), await reader.decisions()
@@ -46,7 +46,7 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     notices = [
         *_without_daemon(last, is_open=bool(known.leases)),
         *oversight.after_kill(oversight.remaining(known, now), now),
-        *bill_drift.notices(await billing.last(reader, now)),
+        *bill_drift.notices(await bill_check.last(reader, now)),
     ]
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 
@@ -98,10 +98,10 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
-    from agent.act import orders
+    from agent.act.orders import operator_orders
 
     for row in shown["resting"]:
-        if row["what"].partition(":")[0] in orders.MARKS:
+        if row["what"].partition(":")[0] in operator_orders.MARKS:
             continue
         is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
         span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from multidict import CIMultiDict
 
-from agent.markets.exchange import Lost, Reply, Request, TooLarge
+from agent.markets.http_exchange import Lost, Reply, Request, TooLarge
 from agent.simulator import http_wire
 from agent.simulator.http_wire import Answer, Asked, Cut
 

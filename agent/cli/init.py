@@ -169,7 +169,7 @@ def _parsed(text: str) -> "Config":
 def _account(settings: "Config", key: str) -> "Account":
     from agent.app import Outside, connect
     from agent.clock import SystemClock
-    from agent.markets import errors
+    from agent.markets import market_errors
 
     async def asked() -> "Account":
         market = connect(settings.markets[0], Outside(SystemClock(), lambda _: key, {}))
@@ -182,9 +182,9 @@ def _account(settings: "Config", key: str) -> "Account":
     try:
         with session.waiting("asking whose key it is"):
             return asyncio.run(asked())
-    except errors.Unauthorized as error:
+    except market_errors.Unauthorized as error:
         exits.stop(exits.BAD_INPUT, [f"the key is refused, nothing was written: {error}"])
-    except errors.MarketError as error:
+    except market_errors.MarketError as error:
         exits.stop(exits.FAILED, [f"the key could not be checked, nothing was written: {error}"])
 
 

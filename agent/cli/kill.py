@@ -96,7 +96,7 @@ def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | lastgood.Broken") -> Ans
 
 async def _lift(config: "Config", tuned: "Mapping[str, Tuned]", body: Mapping[str, Any]) -> Answer:
     from agent.app import App
-    from agent.web import operator
+    from agent.web import operator_socket
 
     told = await wire.post(config, "/order", body)
     if told is not None:
@@ -105,7 +105,7 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]", body: Mapping[st
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
-            return operator.answer(await app.obey("lift", set(), _who(), keep_disks=False), app.doubts())
+            return operator_socket.answer(await app.obey("lift", set(), _who(), keep_disks=False), app.doubts())
         finally:
             await app.close()
 
@@ -171,7 +171,7 @@ async def _order(
 ) -> Answer:
     """Take the ledger and carry the kill out, cycle by cycle."""
     from agent.app import App
-    from agent.web import operator
+    from agent.web import operator_socket
 
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
@@ -180,7 +180,7 @@ async def _order(
             done = await app.obey("kill", set(), _who(), keep_disks=progress.keep_disks)
             # What the ledger does not know is stopped as well; under a kill a cycle pays for nothing.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
-            return {**operator.answer(done, app.doubts()), **shown, "is_daemons": False}
+            return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
         finally:
             await app.close()
 

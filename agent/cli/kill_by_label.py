@@ -15,7 +15,7 @@ from agent.cli import exits, kill_progress, lastgood, session
 from agent.ledger.ledger_errors import Code, LedgerError
 
 if TYPE_CHECKING:
-    from agent.act.ending_by_label import EndingByLabel, Round
+    from agent.act.orders.ending_by_label import EndingByLabel, Round
     from agent.app import Outside
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Market
@@ -172,7 +172,7 @@ async def _bare(settings: "tuple[MarketSettings, ...]") -> "AsyncIterator[Outsid
 
 
 async def _show_fleets(settings: "tuple[MarketSettings, ...]", config: "Config | None") -> None:
-    from agent.act import ending_by_label
+    from agent.act.orders import ending_by_label
 
     async with _markets(settings, config) as markets:
         found, trouble = await ending_by_label.fleets(markets)
@@ -195,7 +195,7 @@ async def _end(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    from agent.act.ending_by_label import EndingByLabel
+    from agent.act.orders.ending_by_label import EndingByLabel
 
     async with _markets(settings, config) as markets:
         ending = EndingByLabel(markets, fleet_id, keep_disks=progress.keep_disks)

@@ -9,9 +9,9 @@ from agent.cli import exits, session, wire
 
 if TYPE_CHECKING:
     from agent.app import App
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
-    from agent.domain.intent import Intent
+    from agent.domain.record.intent import Intent
 
 Shown = dict[str, Any]
 LOOK_SECONDS = 1.0
@@ -86,15 +86,15 @@ async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) 
 
 async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least: int, *, wait: bool) -> Shown:
     """Run cycles until nothing bills, at least so many; return the last state. What they did is added to `done`."""
-    from agent.web import operator
+    from agent.web import operator_socket
 
-    progress.say_done(operator.told(intent) for intent in done)
+    progress.say_done(operator_socket.told(intent) for intent in done)
     cycles = 0
     while True:
         seen = await app.cycle()
         cycles += 1
         done += seen.done
-        progress.say_done(operator.told(intent) for intent in seen.done)
+        progress.say_done(operator_socket.told(intent) for intent in seen.done)
         shown = await _present(app)
         if (progress.show(shown) or not wait) and cycles >= least:
             return shown
@@ -102,7 +102,7 @@ async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least:
 
 
 async def _present(app: "App") -> Shown:
-    from agent.web import still_billing
+    from agent.web.reading import still_billing
 
     leases = app.ledger.recollection(app.clock.now()).leases
     return await still_billing.shown(await app.ledger.reader(), leases, app.doubts())

@@ -12,7 +12,7 @@ from agent.config.problems import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
@@ -43,10 +43,10 @@ class Broken:
 
 def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
     """Return the configuration and the tuned strategies, or what is wrong with them."""
-    from agent.config import place
+    from agent.config import market_place
     from agent.simulator import climate
 
     try:
         return session.parse(path, climate.names())
     except ConfigError as error:
-        return Broken(path, place.of_file(path), tuple(str(problem) for problem in error.problems))
+        return Broken(path, market_place.of_file(path), tuple(str(problem) for problem in error.problems))

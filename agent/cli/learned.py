@@ -58,7 +58,7 @@ def reset(
 
 async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
     from agent.clock import SystemClock
-    from agent.web import learned as views
+    from agent.web.reading import learned_json as views
 
     return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now())
 

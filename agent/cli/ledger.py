@@ -11,7 +11,7 @@ import typer
 from agent.cli import ask, exits, lastgood, session
 
 if TYPE_CHECKING:
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.reader import Reader
@@ -36,7 +36,7 @@ def events(
 ) -> None:
     """Show every pause, resume, rent and release with its cause, evidence and money."""
     from agent.domain import money
-    from agent.web import views
+    from agent.web.reading import views
 
     start = _instant(since)
     asked = {"since": since, "workload": workload, "limit": str(limit)}
@@ -71,9 +71,9 @@ def prices(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show asks and floors as they changed."""
-    from agent.domain import gpu as gpus
     from agent.domain import money
-    from agent.web import views
+    from agent.domain.market import gpu as gpus
+    from agent.web.reading import views
 
     model = gpus.model(gpu) if gpu is not None else None
     start = _instant(since)
@@ -177,7 +177,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     """Check the file, its references and its sums; ends with 3 when it is damaged, with 1 when sums contradict."""
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
-    from agent.web import views
+    from agent.web.reading import views
 
     settings = _place(config)
     try:

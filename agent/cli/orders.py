@@ -17,8 +17,8 @@ from agent.cli import exits, lastgood, session, wire
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent.act.orders import Order
-    from agent.config.place import Place
+    from agent.act.orders.operator_orders import Order
+    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
@@ -147,7 +147,7 @@ def _give(
     as_json: bool,
     hours: float | None = None,
 ) -> None:
-    from agent.act.orders import Order, OrderError
+    from agent.act.orders.operator_orders import Order, OrderError
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
@@ -197,7 +197,7 @@ async def _told(order: "Order", config: "Config | Place") -> dict[str, Any] | No
 async def _here(orders: "list[Order]", config: "Config", tuned: "Mapping[str, Tuned]") -> list[dict[str, Any]]:
     """Take the ledger and carry the orders out; a market that cannot be reached leaves them to the next cycle."""
     from agent.app import App
-    from agent.web import operator
+    from agent.web import operator_socket
 
     told = []
     session.must_own(config.ledger)
@@ -206,7 +206,7 @@ async def _here(orders: "list[Order]", config: "Config", tuned: "Mapping[str, Tu
         try:
             for order in orders:
                 said, carried = await app.say(order, f"user {getpass.getuser()}")
-                told.append({"said": said, **operator.answer(carried, app.doubts())})
+                told.append({"said": said, **operator_socket.answer(carried, app.doubts())})
         finally:
             await app.close()
     return told

@@ -7,7 +7,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     """Say what the next cycle would do, and do nothing."""
     from agent.cli.preview import preview
     from agent.decide import explain
-    from agent.web import views
+    from agent.web.reading import views
 
     read = lastgood.read(config)
     if isinstance(read, lastgood.Broken):

@@ -102,7 +102,7 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
     from agent.markets import every
-    from agent.web import logs as reading
+    from agent.web.reading import container_logs as reading
 
     clock = SystemClock()
     reader = await open_reader(config.ledger)

@@ -19,12 +19,12 @@ from agent.cycle import Pass
 from agent.decide.accounting import meter
 from agent.decide.pricing import match
 from agent.decide.strategy import Tuned
-from agent.domain import gpu
-from agent.domain.account import Line
-from agent.domain.event import Event
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market import gpu
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.account import Line
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.markets import labels
 from agent.markets.runpod import names

@@ -12,7 +12,7 @@ from agent.cli import ask, exits, numbers, session
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
-    from agent.lab.replay import Replayed, Side
+    from agent.lab.engine.own_replay import Replayed, Side
 
 DAY = "%Y-%m-%d"
 
@@ -52,15 +52,15 @@ async def _told(
     step_seconds: float,
 ) -> dict[str, Any]:
     from agent.decide.paper import paper_market
-    from agent.lab import history
-    from agent.lab import replay as replays
+    from agent.lab.engine import own_replay as replays
+    from agent.lab.traces import ledger_history
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     try:
         reader = await open_reader(path)
         try:
-            known = await history.read(reader, *span)
+            known = await ledger_history.read(reader, *span)
         finally:
             await reader.close()
     except LedgerError as error:

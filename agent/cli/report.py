@@ -136,7 +136,7 @@ async def _metrics(config: "Config") -> str:
 async def _events(config: "Config") -> str:
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
-    from agent.web import views
+    from agent.web.reading import views
 
     try:
         reader = await open_reader(config.ledger)

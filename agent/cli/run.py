@@ -36,7 +36,7 @@ def run(
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
     from agent.telemetry import logging
-    from agent.web.server import ListenError
+    from agent.web.web_server import ListenError
 
     if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])

@@ -113,24 +113,24 @@ def named(name: str) -> str:
 
 
 def _named_while_running(name: str) -> str:
-    from agent.markets import errors
+    from agent.markets import market_errors
     from agent.systemd import CredentialError
 
     try:
         return named(name)
     except CredentialError as error:
-        raise errors.Rejected("no_credential", str(error)) from None
+        raise market_errors.Rejected("no_credential", str(error)) from None
 
 
 def _secret_while_running(settings: MarketSettings) -> str:
     """Return the key; one that went missing since the start is a market that cannot be read, and no reason to end."""
-    from agent.markets import errors
+    from agent.markets import market_errors
     from agent.systemd import CredentialError
 
     try:
         return secret(settings)
     except CredentialError as error:
-        raise errors.Unauthorized(str(error)) from None
+        raise market_errors.Unauthorized(str(error)) from None
 
 
 @contextlib.asynccontextmanager

@@ -28,10 +28,10 @@ def shadow(
 
 async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
     from agent.clock import SystemClock
-    from agent.web import shadows
+    from agent.web.reading import shadow_json
 
     now = SystemClock().now()
-    return await shadows.shown(reader, (await reader.recollection(now)).leases, now, workload)
+    return await shadow_json.shown(reader, (await reader.recollection(now)).leases, now, workload)
 
 
 def _print(told: dict[str, Any]) -> None:

@@ -96,11 +96,11 @@ def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, A
 
 async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
     from agent.clock import SystemClock
-    from agent.web import reports
+    from agent.web.reading import spend_reports
 
     try:
-        return await reports.answer(reader, route, query, SystemClock().now())
-    except reports.ReportError as error:
+        return await spend_reports.answer(reader, route, query, SystemClock().now())
+    except spend_reports.ReportError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 
 

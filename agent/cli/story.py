@@ -11,8 +11,8 @@ from rich.text import Text
 from agent.cli import timeline
 from agent.cli.rehearsal import Rehearsal
 from agent.decide.moves import recovery
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, total
-from agent.domain.tenure import Tenure
 from agent.simulator import climate
 
 MOST_ROWS = 40

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.domain.event import Event
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease
 
 FOLDED = frozenset({"cancel_start", "moved", "release_again"})
 """Reasons of orders that belong to a step told on its own row."""

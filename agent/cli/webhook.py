@@ -23,7 +23,7 @@ def register(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
     """Register a webhook with Vast and keep its secret in a file of mode 600; nothing is printed of it."""
-    from agent.markets import errors
+    from agent.markets import market_errors
 
     settings, _ = session.read(config)
     market = settings.market("vast")
@@ -38,7 +38,7 @@ def register(
         exits.stop(exits.FAILED, [f"{secret_file} cannot be made ({error.strerror})"])
     try:
         told = asyncio.run(_register(url, market))
-    except errors.MarketError as error:
+    except market_errors.MarketError as error:
         secret_file.unlink()
         exits.stop(exits.FAILED, [str(error)])
     else:
@@ -65,7 +65,7 @@ def try_out(
 
 
 def _here(config: "Config") -> str:
-    from agent.web.deliveries import PATH
+    from agent.web.webhook_deliveries import PATH
 
     listen = config.listen
     name = f"[{listen.host}]" if ":" in listen.host else listen.host
@@ -81,12 +81,12 @@ async def _register(url: str, market: "MarketSettings") -> str:
 
 async def _deliver(url: str, secret: str) -> tuple[str, str]:
     from agent.clock import SystemClock
-    from agent.web import deliveries
+    from agent.web import webhook_deliveries
 
     now = SystemClock().now()
     body = {"event_id": f"test-{now.timestamp()}", "notif_type": "client:test", "message": "a test of gpubid"}
     raw = json.dumps(body | {"timestamp": now.timestamp(), "user_id": 0, "subject": "test"}).encode()
-    headers = deliveries.signed(raw, now, secret)
+    headers = webhook_deliveries.signed(raw, now, secret)
     forged = headers | {"X-Vast-Signature-256": "sha256=" + "0" * 64}
     return await _post(url, raw, headers), await _post(url, raw, forged)
 

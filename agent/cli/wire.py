@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agent.cli import exits
 
 if TYPE_CHECKING:
-    from agent.config.place import Place
+    from agent.config.market_place import Place
     from agent.config.settings import Config
 
 ANSWER_SECONDS = 120.0
@@ -19,9 +19,9 @@ def may_ask(config: "Config") -> bool:
     """Tell whether there is a daemon's socket that is ours to open; a crash may have left one that nobody serves."""
     import os
 
-    from agent.web import operator
+    from agent.web import operator_socket
 
-    return os.access(operator.path_of(config.ledger, config.runtime), os.R_OK | os.W_OK)
+    return os.access(operator_socket.path_of(config.ledger, config.runtime), os.R_OK | os.W_OK)
 
 
 async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -40,9 +40,9 @@ async def get(
 async def _asked(config: "Config | Place", method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
     import aiohttp
 
-    from agent.web import operator
+    from agent.web import operator_socket
 
-    path = operator.path_of(config.ledger, config.runtime)
+    path = operator_socket.path_of(config.ledger, config.runtime)
     timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
     try:
         if not path.exists():

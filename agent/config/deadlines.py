@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from agent.config.kinds import URL_PATH, Line, Number, Span, Whole, refused
-from agent.domain import deadline, gpu
+from agent.domain.market import gpu
+from agent.domain.work import deadline
 
 
 def _by(value: object) -> object:

@@ -28,8 +28,8 @@ from agent.config.kinds import (
     web_address,
 )
 from agent.config.notifying import NotifyTable
-from agent.config.table import Table
-from agent.domain import gpu
+from agent.config.toml_table import Table
+from agent.domain.market import gpu
 
 VAST_URL = "https://console.vast.ai"
 RUNPOD_URL = "https://api.runpod.io"

@@ -11,10 +11,12 @@ import pydantic
 from agent.config import budgets, document, problems, source, verdict
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits.limits import Limits
-from agent.domain import budget, gpu, money
-from agent.domain.budget import Budget, Scope, Thresholds
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import (
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Scope, Thresholds
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import (
     Checkpoint,
     CheckpointPlace,
     ImageLogin,

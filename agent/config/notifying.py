@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agent.config.kinds import Line, Script, Span, credential_name, refused, web_address
 from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
-from agent.config.table import Table
+from agent.config.toml_table import Table
 
 _PATTERN = r"^[A-Za-z0-9._*?-]{1,64}$"
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from agent.config.notify import Notify
 from agent.decide.limits.limits import Limits
-from agent.domain.workload import Workload
+from agent.domain.work.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

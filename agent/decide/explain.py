@@ -9,12 +9,12 @@ from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
 from agent.decide.pricing import cooldowns, host_record, match, ranking, useful_hour
 from agent.decide.strategy import Candidate, Pricing
-from agent.domain.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market.host import HostKey
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
+from agent.domain.work.workload import Workload
 
 NEXT_BEST = 4
 

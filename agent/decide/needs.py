@@ -10,10 +10,10 @@ from agent.decide.moves import recovery
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market.host import HostKey
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
 
 PRESSED_HOURS = 1.0
 """With less slack than this, on-demand prices must be at hand when the last call comes: it spans reserve and start."""

@@ -21,13 +21,14 @@ from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns, host_record, match, ranking, rival_bids, spread
 from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
-from agent.domain import money, usefulness
-from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
+from agent.domain import money
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey, HostRecord, decayed
-from agent.domain.intent import IntentKind
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot, Workload
+from agent.domain.market.host import HostKey, HostRecord, decayed
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.work import usefulness
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.work.workload import Slot, Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ import msgspec
 from agent.decide.limits.limits import Limits, Standing
 from agent.decide.plan import Plan
 from agent.decide.strategy import Params, Strategy, Tuned
-from agent.domain.decision import Decision
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.workload import Workload
+from agent.domain.work.decision import Decision
+from agent.domain.work.workload import Workload
 
 MAGIC = b"gpubid recording 1\n"
 """How a file of frames begins; after it come frames, each behind its length."""

@@ -8,15 +8,15 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
 from agent.decide.strategy import Down, Proposal, SlotView
-from agent.domain import usefulness
-from agent.domain.decision import Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.instance import InstanceState
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot, Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work import usefulness
+from agent.domain.work.decision import Reason, Release
+from agent.domain.work.workload import Slot, Workload
 
 EVERYTHING = "fleet:all"
 """The key of the rest that holds every slot, by an operator's word."""

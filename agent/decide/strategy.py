@@ -12,14 +12,14 @@ from agent.decide.deadline import availability_by_market, hazards
 from agent.decide.deadline.deadline_progress import Task
 from agent.decide.pricing import useful_hour
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
-from agent.domain.decision import Reason
-from agent.domain.host import UNSEEN, HostKey, HostRecord
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Loss
-from agent.domain.lease import Lease
+from agent.domain.market.host import UNSEEN, HostKey, HostRecord
+from agent.domain.market.interruption import Loss
+from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.workload import Slot, Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import Reason
+from agent.domain.work.workload import Slot, Workload
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 NEVER = timedelta.max

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from agent.domain.budget import Scope
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.gpu import GpuModel
-from agent.domain.host import HostKey, HostRecord
-from agent.domain.instance import Instance
-from agent.domain.intent import Intent
-from agent.domain.interruption import Loss, MarketEvent
-from agent.domain.label import Label
-from agent.domain.lease import Lease
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostKey, HostRecord
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import Loss, MarketEvent
+from agent.domain.market.label import Label
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
-from agent.domain.offer import Offer
-from agent.domain.readiness import Sighting
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot, Workload
+from agent.domain.record.budget import Scope
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.workload import Slot, Workload
 
 
 @dataclass(frozen=True)

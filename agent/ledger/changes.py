@@ -5,15 +5,15 @@ What comes later in a transaction sees what came before in it.
 
 from dataclasses import dataclass, field
 
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.credit import Credit
-from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.host import HostRecord
-from agent.domain.intent import Intent
-from agent.domain.interruption import Loss
-from agent.domain.lease import Lease
-from agent.domain.workload import Slot
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.credit import Credit
+from agent.domain.market.host import HostRecord
+from agent.domain.market.interruption import Loss
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.workload import Slot
 from agent.ledger.memory import Memory
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.spend_rows import SpendEntry

@@ -4,9 +4,9 @@ import datetime as dt
 
 import sqlalchemy as sa
 
-from agent.domain.deadline import Start
-from agent.domain.interruption import Loss
-from agent.domain.workload import Slot
+from agent.domain.market.interruption import Loss
+from agent.domain.work.deadline import Start
+from agent.domain.work.workload import Slot
 from agent.ledger.file.connection import rows
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.tables import credit_marks as credits_

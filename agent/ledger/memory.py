@@ -4,19 +4,19 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from agent.domain import budget
-from agent.domain.budget import Kind, Scope
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.credit import Credit
-from agent.domain.deadline import Progress, Speed, Start
 from agent.domain.fleet import Spend
-from agent.domain.host import HostRecord
-from agent.domain.intent import Intent
-from agent.domain.interruption import Loss
-from agent.domain.lease import Lease
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.credit import Credit
+from agent.domain.market.host import HostRecord
+from agent.domain.market.interruption import Loss
 from agent.domain.money import ZERO, Usd
-from agent.domain.workload import Slot
+from agent.domain.record import budget
+from agent.domain.record.budget import Kind, Scope
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.workload import Slot
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH

@@ -6,18 +6,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.domain.account import Line, Taken
-from agent.domain.capacity import Capacity
-from agent.domain.event import Event
-from agent.domain.gpu import GpuModel
-from agent.domain.host import HostRecord
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostRecord
+from agent.domain.market.offer import Offer
+from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import Usd
-from agent.domain.offer import Offer
-from agent.domain.price import PriceHour, PriceSample
-from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
-from agent.domain.workload import Slot
+from agent.domain.record.account import Line, Taken
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.work.workload import Slot
 from agent.ledger import fill_memory
 from agent.ledger.file import backup, ledger_check, migrate, sidecar
 from agent.ledger.file.connection import Wire, rows

@@ -15,7 +15,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.clock import Clock
-from agent.domain.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown
 from agent.ledger import fill_memory
 from agent.ledger.file import migrate, sidecar
 from agent.ledger.file.connection import Wire

@@ -12,22 +12,22 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain import lease as leases_domain
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.credit import Credit
-from agent.domain.deadline import Progress, Speed
-from agent.domain.event import Event
-from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.credit import Credit
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.outbids import NONE_TOLD, Outbids
+from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
-from agent.domain.offer import Offer
-from agent.domain.outbids import NONE_TOLD, Outbids
-from agent.domain.phases import Phases
-from agent.domain.price import PriceSample
-from agent.domain.shadow import ShadowAccount, ShadowDecision
-from agent.domain.tenure import Tenure
+from agent.domain.record import lease as leases_domain
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Lease
+from agent.domain.record.paid_time import Phases
+from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
+from agent.domain.work.deadline import Progress, Speed
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from agent.clock import Clock
 from agent.markets import port, transport
-from agent.markets.exchange import Exchange
+from agent.markets.http_exchange import Exchange
 from agent.markets.runpod import market as runpod
 from agent.markets.vast import market as vast
 

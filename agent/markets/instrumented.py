@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from agent.domain.instance import Instance
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
 
 Observer = Callable[[str, str, float], None]
@@ -115,7 +115,7 @@ class Instrumented:
         try:
             yield
             outcome = "ok"
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             outcome = error.code
             raise
         except asyncio.CancelledError:

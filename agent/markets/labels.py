@@ -2,8 +2,8 @@
 
 import re
 
-from agent.domain.label import Label
-from agent.domain.workload import Slot
+from agent.domain.market.label import Label
+from agent.domain.work.workload import Slot
 
 MAX_LABEL = 256
 _LABEL = re.compile(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agent.markets import errors, text
+from agent.markets import market_errors, text
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -24,9 +24,9 @@ def document(raw: bytes, what: str) -> dict[str, object]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
     if not isinstance(found, dict):
-        raise errors.Malformed(f"{what} is no JSON object; try again later.")
+        raise market_errors.Malformed(f"{what} is no JSON object; try again later.")
     return found
 
 
@@ -38,7 +38,7 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
     """
     found = document(raw, what).get(key)
     if not isinstance(found, list):
-        raise errors.Malformed(f"{what} holds no list of {key}; try again later.")
+        raise market_errors.Malformed(f"{what} holds no list of {key}; try again later.")
     return found
 
 
@@ -49,7 +49,7 @@ def row(told: object, kind: type[_T], what: str) -> _T:
         Malformed: it is no object, or a field without which nobody knows what it is cannot be read.
     """
     if not isinstance(told, dict):
-        raise errors.Malformed(f"{what} has a row that is no object; it is refused.")
+        raise market_errors.Malformed(f"{what} has a row that is no object; it is refused.")
     try:
         return msgspec.convert(told, kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
@@ -64,7 +64,7 @@ def _without_the_unreadable(told: Mapping[str, object], kind: type[_T], what: st
     try:
         return msgspec.convert(kept, kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
-        raise errors.Malformed(f"{what} has a row that nobody can name: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"{what} has a row that nobody can name: {text.clean(str(error))}") from None
 
 
 def _is_readable(value: object, kind: object) -> bool:

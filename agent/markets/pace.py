@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from agent import clock as clocks
-from agent.markets import errors
+from agent.markets import market_errors
 
 PATIENCE_SECONDS = 10.0
 """A caller would rather hear `Throttled` and plan something else than wait longer than this on a closed lane."""
@@ -144,7 +144,9 @@ class Pace:
         seconds = queue.closed_for(door) - self._clock.monotonic()
         if seconds > self._patience:
             until = self._clock.now() + timedelta(seconds=seconds)
-            raise errors.Throttled(f"The market closed {lane!r} until {until:%Y-%m-%d %H:%M:%S} UTC; wait.", until)
+            raise market_errors.Throttled(
+                f"The market closed {lane!r} until {until:%Y-%m-%d %H:%M:%S} UTC; wait.", until
+            )
 
     def _queue(self, lane: str) -> _Queue:
         return self._queues.setdefault(lane, _Queue(UNPACED))
@@ -179,11 +181,15 @@ class RowBudget:
         """
         self._turn_day()
         if self._spent_until is not None and self._clock.now() < self._spent_until:
-            raise errors.Throttled("The market's daily quota of search rows is used up; wait.", self._spent_until)
+            raise market_errors.Throttled(
+                "The market's daily quota of search rows is used up; wait.", self._spent_until
+            )
         left = self._budget - self._rows
         if left < least:
             until = self.midnight()
-            raise errors.Throttled(f"Our own ration of {self._budget} search rows a day is used up; wait.", until)
+            raise market_errors.Throttled(
+                f"Our own ration of {self._budget} search rows a day is used up; wait.", until
+            )
         return min(wanted, left)
 
     def count(self, rows: int) -> None:

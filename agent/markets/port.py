@@ -14,13 +14,13 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
-from agent.domain.gpu import GpuModel
-from agent.domain.instance import Instance
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements, Runtype
+from agent.domain.work.workload import Requirements, Runtype
 
 
 class Capability(Enum):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import yarl
 
 from agent import clock as clocks
-from agent.markets import errors, exchange
+from agent.markets import http_exchange, market_errors
 from agent.markets import pace as pacing
-from agent.markets.exchange import Exchange, Reply
+from agent.markets.http_exchange import Exchange, Reply
 
 __all__ = ["Call", "Key", "Reply", "Transport"]
 
@@ -84,7 +84,7 @@ class Transport:
         self._deadline = deadline
         self._attempts = attempts
         self._max_bytes = max_bytes
-        self._exchange = through if through is not None else exchange.HttpExchange(deadline)
+        self._exchange = through if through is not None else http_exchange.HttpExchange(deadline)
 
     async def read(self, call: Call) -> Reply:
         """Return the answer to a question, asking again while the failure looks transient.
@@ -101,15 +101,15 @@ class Transport:
             await self._pace.turn(call.lane, door=call.door)
             try:
                 reply = await self._send(call, call.body)
-            except exchange.TooLarge as error:
-                raise errors.Malformed(f"{_place(call)}: {error}") from None
-            except (exchange.Lost, exchange.NeverLeft) as error:
+            except http_exchange.TooLarge as error:
+                raise market_errors.Malformed(f"{_place(call)}: {error}") from None
+            except (http_exchange.Lost, http_exchange.NeverLeft) as error:
                 failure = str(error)
                 continue
             if not _is_transient(reply):
                 return reply
             failure = f"it answered {reply.status}"
-        raise errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); check the market's status page.")
+        raise market_errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); check the market's status page.")
 
     async def fetch(self, url: str, most_bytes: int) -> Reply:
         """Return what lies at an address that the market gave, asked for without the key; longer is cut off.
@@ -117,11 +117,11 @@ class Transport:
         Raises: Unavailable, Malformed (no address of the web).
         """
         if not _is_web(url):
-            raise errors.Malformed("The market gave an address that is none of the web; nothing is fetched.")
+            raise market_errors.Malformed("The market gave an address that is none of the web; nothing is fetched.")
         try:
-            return await self._exchange.first(exchange.Request("GET", url), most_bytes)
-        except (exchange.Lost, exchange.NeverLeft) as error:
-            raise errors.Unavailable(f"a file of the market cannot be fetched: {error}") from None
+            return await self._exchange.first(http_exchange.Request("GET", url), most_bytes)
+        except (http_exchange.Lost, http_exchange.NeverLeft) as error:
+            raise market_errors.Unavailable(f"a file of the market cannot be fetched: {error}") from None
 
     async def tail(self, call: Call, most_bytes: int) -> Reply:
         """Return what a stream that never ends has to say now: it is left when it falls silent or says too much.
@@ -131,9 +131,11 @@ class Transport:
         await self._pace.turn(call.lane, door=call.door)
         headers = self._headers(None, has_body=False) | {"Accept": "text/event-stream"}
         try:
-            return await self._exchange.tail(exchange.Request("GET", self._base_url + call.path, headers), most_bytes)
-        except (exchange.Lost, exchange.NeverLeft) as error:
-            raise errors.Unavailable(f"{_place(call)}: {error}") from None
+            return await self._exchange.tail(
+                http_exchange.Request("GET", self._base_url + call.path, headers), most_bytes
+            )
+        except (http_exchange.Lost, http_exchange.NeverLeft) as error:
+            raise market_errors.Unavailable(f"{_place(call)}: {error}") from None
 
     async def write(self, call: Call) -> Reply:
         """Send an order once and return the answer, whatever its status.
@@ -145,10 +147,12 @@ class Transport:
         body = call.body or b"{}"
         try:
             return await self._send(call, body, is_write=True)
-        except exchange.Lost as error:
-            raise errors.Ambiguous(f"{_place(call)}: {error}; its listing will tell whether it was done.") from None
-        except exchange.NeverLeft as error:
-            raise errors.Unreachable(f"{_place(call)}: {error}; nothing was sent.") from None
+        except http_exchange.Lost as error:
+            raise market_errors.Ambiguous(
+                f"{_place(call)}: {error}; its listing will tell whether it was done."
+            ) from None
+        except http_exchange.NeverLeft as error:
+            raise market_errors.Unreachable(f"{_place(call)}: {error}; nothing was sent.") from None
 
     async def close(self) -> None:
         """Let go of every connection."""
@@ -157,14 +161,14 @@ class Transport:
     async def _send(self, call: Call, body: bytes | None, *, is_write: bool = False) -> Reply:
         length = len(body) if is_write and body is not None else None
         headers = self._headers(length, has_body=body is not None)
-        request = exchange.Request(call.method, self._base_url + call.path, headers, body, is_write)
+        request = http_exchange.Request(call.method, self._base_url + call.path, headers, body, is_write)
         began = self._clock.monotonic()
         try:
             reply = await self._exchange.send(request, self._max_bytes)
-        except exchange.TimedOut:
-            raise exchange.Lost(self._too_late()) from None
+        except http_exchange.TimedOut:
+            raise http_exchange.Lost(self._too_late()) from None
         if self._clock.monotonic() - began >= self._deadline:
-            raise exchange.Lost(self._too_late())
+            raise http_exchange.Lost(self._too_late())
         return reply
 
     def _too_late(self) -> str:
@@ -173,7 +177,7 @@ class Transport:
     def _headers(self, length: int | None, *, has_body: bool) -> dict[str, str]:
         key = self._key().strip()
         if not key or not key.isascii() or not key.isprintable():
-            raise errors.Unauthorized("The key is empty or no key at all; check its credential file.")
+            raise market_errors.Unauthorized("The key is empty or no key at all; check its credential file.")
         headers = {"Authorization": f"Bearer {key}"}
         if has_body:
             headers["Content-Type"] = "application/json"

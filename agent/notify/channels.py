@@ -23,7 +23,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from agent.clock import Clock
 from agent.config.notify import Hook, Notify, Webhook
-from agent.domain.event import Event
+from agent.domain.record.event import Event
 from agent.notify.incidents import Message
 
 DEADLINE_SECONDS = 15.0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.config.notify import Notify, Severity, severity_of
-from agent.domain.event import Event
+from agent.domain.record.event import Event
 
 MOST_LINES = 20
 """A summary tells the last of so many events; more would not be read."""

@@ -17,12 +17,12 @@ from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
 from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
-from agent.domain.instance import Instance
-from agent.domain.interruption import PRICE_RISE, MarketEvent
-from agent.domain.label import Label
-from agent.domain.offer import Offer
-from agent.domain.workload import Workload
-from agent.markets import errors, labels, port
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import PRICE_RISE, MarketEvent
+from agent.domain.market.label import Label
+from agent.domain.market.offer import Offer
+from agent.domain.work.workload import Workload
+from agent.markets import labels, market_errors, port
 from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.poller")
@@ -94,7 +94,7 @@ class Poller:
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._look_at_account()
                 await self._read_rises()
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             self._failed(error)
         else:
             self._recovered()
@@ -118,7 +118,7 @@ class Poller:
             await self._read_record()
             for instance_id in sorted(instance_ids):
                 await self._probe(instance_id)
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             self._failed(error)
         return self.view
 
@@ -127,7 +127,7 @@ class Poller:
         self._events_since = since
         try:
             await self._read_record()
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             self._failed(error)
         return self.view
 
@@ -136,7 +136,7 @@ class Poller:
         for instance_id in sorted(instance_ids)[:LOOKS_AT_ONCE]:
             try:
                 row = await self.market.instance(instance_id)
-            except errors.MarketError as error:
+            except market_errors.MarketError as error:
                 log.debug("label.unread", market=self.market.name, instance=instance_id, code=error.code)
                 continue
             if row.instance_id == instance_id:
@@ -187,7 +187,7 @@ class Poller:
         """Read the account; where the market says that it is asked too often, go on with what is known."""
         try:
             await self._read_account()
-        except errors.Throttled as error:
+        except market_errors.Throttled as error:
             log.warning("account.unread", market=self.market.name, until=str(error.until))
             if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
                 minutes = (self._clock.monotonic() - self._account_at) / 60
@@ -228,7 +228,7 @@ class Poller:
         try:
             await self._read_events()
             self._records_unread = 0
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             self._records_unread += 1
             log.warning("events.unread", market=self.market.name, code=error.code)
             if self._records_unread < RECALLS:
@@ -245,14 +245,14 @@ class Poller:
             return
         try:
             self.view = replace(self.view, rises=_rises(await self.market.events(self._clock.now() - EVENTS_KEPT)))
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             log.warning("rises.unread", market=self.market.name, code=error.code)
 
     async def _probe(self, instance_id: str) -> None:
         """Ask for one instance by its id: a listing may lie, two endpoints seldom lie alike."""
         try:
             row = await self.market.instance(instance_id)
-        except errors.NotFound:
+        except market_errors.NotFound:
             self.view = replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
             return
         if row.instance_id != instance_id:
@@ -302,10 +302,10 @@ class Poller:
         )
         try:
             return await self.market.offers(query)
-        except errors.Throttled as error:
+        except market_errors.Throttled as error:
             self._closed_until = error.until
             log.warning("search.throttled", market=self.market.name, until=str(error.until))
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             log.warning("search.failed", market=self.market.name, code=error.code)
         return ()
 
@@ -315,7 +315,7 @@ class Poller:
         self._offers = {key: offer for key, offer in self._offers.items() if offer.seen_at >= since}
         self.view = replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
 
-    def _failed(self, error: errors.MarketError) -> None:
+    def _failed(self, error: market_errors.MarketError) -> None:
         self.view = replace(self.view, is_fresh=False, trouble=str(error)[:200])
         if not self._is_down:
             log.warning("market.unavailable", market=self.market.name, code=error.code, reason=str(error)[:200])

@@ -18,9 +18,9 @@ from agent.clock import Clock
 from agent.decide.pricing import failing
 from agent.decide.reconcile import probing
 from agent.decide.reconcile.probing import Target
-from agent.domain import deadline
-from agent.domain.readiness import ReadySign, Sighting
-from agent.markets import errors, port
+from agent.domain.work import deadline
+from agent.domain.work.ready_sign import ReadySign, Sighting
+from agent.markets import market_errors, port
 
 PATIENCE_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
@@ -150,7 +150,7 @@ class Prober:
     async def _log(self, target: Target) -> tuple[tuple[str, ...], str]:
         try:
             return tuple(await self._market.logs(target.instance_id, LOG_LINES)), ""
-        except errors.MarketError as error:
+        except market_errors.MarketError as error:
             return (), f"its log could not be read ({error.code})"
 
     async def _answers(self, target: Target) -> tuple[bool, str]:

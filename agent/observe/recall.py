@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from agent.domain.lease import Lease
+from agent.domain.record.lease import Lease
 from agent.observe.poller import Poller
 
 DARK = timedelta(seconds=90)

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from agent.decide.deadline import availability, availability_by_market
 from agent.decide.reconcile import unread_rows
-from agent.domain import budget
-from agent.domain.budget import Scope
 from agent.domain.fleet import Fleet, MarketView, Spend
-from agent.domain.gpu import GpuModel
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
-from agent.domain.workload import Workload
+from agent.domain.market.gpu import GpuModel
+from agent.domain.record import budget
+from agent.domain.record.budget import Scope
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
 

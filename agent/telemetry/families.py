@@ -19,11 +19,11 @@ from prometheus_client import (
 )
 
 from agent import __version__
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
-from agent.domain.tenure import Tenure
-from agent.telemetry import recovery
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
+from agent.telemetry import recovery_figures
 
 OPERATIONS = (
     "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
@@ -331,7 +331,7 @@ class Families:
         for channel in CHANNELS:
             for outcome in DELIVERIES:
                 self.notifications.labels(channel, outcome)
-        for phase in recovery.PHASES:
+        for phase in recovery_figures.PHASES:
             self.recovery.labels(phase)
         for window in WINDOWS:
             self.spent.labels(window)

@@ -7,16 +7,17 @@ from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
 
-from agent.domain import cooldown, usefulness
-from agent.domain import decision as decisions
 from agent.domain.fleet import Fleet
-from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Cause, Loss
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.interruption import Cause, Loss
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour, total_rate
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
-from agent.telemetry import families, recovery
+from agent.domain.record import cooldown
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import decision as decisions
+from agent.domain.work import usefulness
+from agent.domain.work.workload import Workload
+from agent.telemetry import families, recovery_figures
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -173,7 +174,7 @@ class Metrics(families.Families):
             often = [times for (where, _), times in counts.items() if where == market and times >= FLAPPING_LOSSES]
             self.flapping.labels(market).set(len(often))
 
-    def see_recovery(self, reached: Iterable[recovery.Reached]) -> None:
+    def see_recovery(self, reached: Iterable[recovery_figures.Reached]) -> None:
         """Count how long slots took to reach phases of coming back; the exemplar leads to the intent in the ledger."""
         for each in reached:
             exemplar = {"intent_id": each.intent_id} if each.intent_id else None

@@ -9,11 +9,12 @@ from typing import Any
 
 from aiohttp import web
 
-from agent.domain import usefulness
-from agent.domain.lease import Lease
-from agent.domain.workload import Workload
-from agent.web import guard, reach
-from agent.web.operator import Orders
+from agent.domain.record.lease import Lease
+from agent.domain.work import usefulness
+from agent.domain.work.workload import Workload
+from agent.web.guards import guard
+from agent.web.operator_socket import Orders
+from agent.web.reading import lease_address
 
 PATH = "/services"
 
@@ -38,7 +39,7 @@ def services(leases: Iterable[Lease], workloads: Sequence[Workload], name: str |
         if name in {None, lease.slot.workload}
         and not lease.is_held
         and usefulness.is_useful(lease, known.get(lease.slot.workload))
-        for port, place in sorted(reach.ports(lease).items())
+        for port, place in sorted(lease_address.ports(lease).items())
         if lease.slot.workload in known and port.partition("/")[0] in map(str, known[lease.slot.workload].ports)
     ]
 

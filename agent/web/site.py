@@ -6,12 +6,12 @@ from prometheus_client import CollectorRegistry
 
 from agent.telemetry.health import Health
 from agent.web import discovery
-from agent.web.deliveries import Deliveries
-from agent.web.operator import Orders
-from agent.web.pages import Pages
-from agent.web.refusals import Refusals
-from agent.web.server import Server
-from agent.web.visitors import Visitors
+from agent.web.guards.refusal_log import Refusals
+from agent.web.operator_socket import Orders
+from agent.web.page.pages import Pages
+from agent.web.page.visitors import Visitors
+from agent.web.web_server import Server
+from agent.web.webhook_deliveries import Deliveries
 
 
 def site(

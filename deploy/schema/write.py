@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from agent import tuning
-from agent.config import schema
+from agent.config import config_schema
 
 HERE = Path(__file__).parent
 
@@ -12,8 +12,8 @@ HERE = Path(__file__).parent
 def texts() -> dict[str, str]:
     """Return the text of each schema file by its name."""
     schemas = {
-        "agent.schema.json": schema.agent_schema(),
-        "strategy.schema.json": schema.strategy_schema(tuning.params(tuning.BUILT_IN)),
+        "agent.schema.json": config_schema.agent_schema(),
+        "strategy.schema.json": config_schema.strategy_schema(tuning.params(tuning.BUILT_IN)),
     }
     return {name: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for name, value in schemas.items()}
 

@@ -12,11 +12,11 @@ import pytest
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.clock import SteppedClock
-from agent.domain.decision import Decision, Reason, Rent
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot, Workload
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import Decision, Reason, Rent
+from agent.domain.work.workload import Slot, Workload
 from agent.ledger.store import Ledger
 from agent.markets import labels, pace, port, transport
 from agent.markets.vast import client

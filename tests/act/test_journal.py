@@ -9,13 +9,13 @@ import pytest
 
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outcomes, turns
-from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Resume
-from agent.domain.intent import IntentState
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Hold, Pause, Reason, Rebid, Release, Resume
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables.spend_rows import SpendKey
-from agent.markets import errors
+from agent.markets import market_errors
 from tests.act.conftest import WHY, Desk, label_of
 from tests.support import builders
 
@@ -75,7 +75,7 @@ async def test_a_reply_that_names_what_had_a_lease_is_doubt(
 
     async def misnamed(*_: Any) -> str:
         if is_leftover:
-            raise errors.Rejected("bid_too_low", "too low", held.instance_id)
+            raise market_errors.Rejected("bid_too_low", "too low", held.instance_id)
         return held.instance_id
 
     decision = replace(await desk.rent(), slot=builders.slot("train", 1))

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from agent.act import orders
-from agent.act.orders import Grounds, Meaning, Order, OrderError
+from agent.act.orders import operator_orders
+from agent.act.orders.operator_orders import Grounds, Meaning, Order, OrderError
 from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.reconcile import workload_end
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Deadline
-from agent.domain.decision import Pause, Release
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import WorkloadKind
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Deadline
+from agent.domain.work.decision import Pause, Release
+from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
 from tests.support import builders
 
@@ -38,7 +38,7 @@ async def read(
         for one in rests:
             tx.add_cooldown(one.scope, one.key, one.until, one.code)
     works = changes.pop("workloads", (builders.workload(slots=2, kind=WorkloadKind.BATCH),))
-    return orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
+    return operator_orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
 
 
 async def refused(desk: Desk, order: Order, *rests: Cooldown, **changes: Any) -> str:
@@ -54,7 +54,7 @@ async def test_progress_is_written_down_and_less_of_it_is_an_event(desk: Desk) -
     for hours in (12.0, 7.5):
         order = Order("progress", "train", hours=hours)
         grounds = Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW)
-        meant = orders.read(order, "ops", grounds)
+        meant = operator_orders.read(order, "ops", grounds)
         async with desk.ledger.transaction() as tx:
             meant.write(tx, order, "ops", NOW)
     assert desk.ledger.recollection(NOW).progress["train"].hours == 7.5
@@ -167,14 +167,14 @@ async def test_drain_and_lock_stop_nothing_that_runs(desk: Desk, verb: str) -> N
 async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
     meant = await read(desk, Order("done", "train/0"))
     assert [type(order) for order in meant.decisions] == [Release]
-    assert meant.adds[0].until == NOW + orders.FOR_GOOD
+    assert meant.adds[0].until == NOW + operator_orders.FOR_GOOD
 
 
 @pytest.mark.parametrize("target", ["train", "train/0", "vast-1", "host:h1", "owner:o1", "market:vast"])
 async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: str) -> None:
     meant = await read(desk, Order("kill", target))
     assert [(type(order), order.lease) for order in meant.decisions] == [(Release, RUNS)]
-    assert [(rest.scope, rest.until) for rest in meant.adds] == [("kill", NOW + orders.FOR_GOOD)]
+    assert [(rest.scope, rest.until) for rest in meant.adds] == [("kill", NOW + operator_orders.FOR_GOOD)]
     lifted = await read(desk, Order("resume", target), rest("kill", meant.key), leases=())
     assert lifted.lifts == (("kill", meant.key),)
 
@@ -249,7 +249,7 @@ async def test_what_is_held_is_adopted_into_its_own_slot_or_another(desk: Desk) 
     meant = await read(desk, Order("adopt", "vast-2"), leases=(STRANDED,))
     assert meant.adopted is not None
     assert (meant.adopted.is_held, str(meant.adopted.slot)) == (False, "train/1")
-    other = orders.read(
+    other = operator_orders.read(
         Order("adopt", "vast-2", into="train/0"),
         "ops",
         Grounds((builders.workload(slots=2),), ("vast",), desk.ledger.recollection(NOW), NOW),

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from agent.act import protect
 from agent.decide.reconcile.facts import Alert, LeaseChanged
-from agent.domain.event import Event
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import LeaseState
 from tests.act.conftest import Desk
 from tests.support import builders
 

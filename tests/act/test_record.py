@@ -13,15 +13,15 @@ from agent.decide.limits import limits
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.pricing import cooldowns, loss_rate
 from agent.decide.reconcile.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Hold, Reason
-from agent.domain.event import Event
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentState
-from agent.domain.interruption import Cause, Evidence
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.outbids import Outbids
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause, Evidence
+from agent.domain.market.outbids import Outbids
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Hold, Reason
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.act.conftest import Desk

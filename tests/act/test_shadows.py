@@ -8,16 +8,17 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.decide.strategy import Params, Proposal, Tuned, View
-from agent.domain.decision import Reason
-from agent.domain.event import Event
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.phases import Phases
-from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.record.paid_time import Phases
+from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.work.decision import Reason
+from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import shadow_rows as kept
-from agent.web import board, shadows
+from agent.web.page import dashboard
+from agent.web.reading import shadow_json
 from tests.support.scene import strategies, work
 from tests.support.world import Rehearsed, rehearsed
 
@@ -40,7 +41,7 @@ class Broken:
 async def told(world: Rehearsed) -> dict[str, Any]:
     """Return the one shadow that the ledger knows, as the page and the verb show it."""
     reader = await world.app.ledger.reader()
-    (row,) = (await shadows.shown(reader, world.leases(), world.clock.now()))["shadows"]
+    (row,) = (await shadow_json.shown(reader, world.leases(), world.clock.now()))["shadows"]
     return dict(row)
 
 
@@ -59,8 +60,8 @@ async def test_a_shadow_pays_on_paper_beside_what_really_ran(tmp_path: Path) -> 
         assert [made["strategy"] for made in row["last"]] == ["ondemand"]
         assert len(world.contracts()) == 1, "nothing was rented for it"
         known = world.app.ledger.recollection(world.clock.now())
-        sight = board.Sight(world.app.rules, known, world.app.seen, world.clock.now())
-        shown = await board.board(sight, await world.app.ledger.reader(), 1)
+        sight = dashboard.Sight(world.app.rules, known, world.app.seen, world.clock.now())
+        shown = await dashboard.board(sight, await world.app.ledger.reader(), 1)
         assert shown["shadows"][0]["strategy"] == "ondemand"
         assert lease.host_id
 
@@ -143,7 +144,7 @@ async def test_a_shadow_that_ended_is_compared_with_its_own_days_alone(tmp_path:
             tx.add_phases(Tenure.INTERRUPTIBLE, Phases("vast-1", day, useful=7_200_000_000))
             at = now - dt.timedelta(days=ago, hours=1)
             tx.append_event(Event(at=at, kind="lease.interrupted", workload="train", slot=0))
-    (row,) = (await shadows.shown(await ledger.reader(), (), now))["shadows"]
+    (row,) = (await shadow_json.shown(await ledger.reader(), (), now))["shadows"]
     await ledger.close()
     # The days four, three and two ago; what was counted before it began is taken off.
     assert row["live"]["dollars"] == 3 * 2.0 - 1.0

@@ -1,9 +1,9 @@
 """Ending a lease: a release that fails becomes a pause and stays due, and refused attempts keep a pace."""
 
 from agent.act.executor import Executor
-from agent.domain.decision import Pause, Release
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Pause, Release
 from agent.ledger.ledger_errors import LedgerError
 from tests.act.conftest import WHY, Desk
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.baselines import catalogue, loading
+from agent.baselines import baseline_loading, catalogue
 from agent.config import ConfigError
 from agent.domain import money
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
-SHIPPED = loading.load()
+SHIPPED = baseline_loading.load()
 GOOD = """\
 figures = [{ cloud = "aws", gpu = "L4", published_as = "L4", per_hour = 1.00, dated = "2025-04", source = "one" }]
 [sources.one]
@@ -93,7 +93,7 @@ def test_what_is_not_known_is_said_with_what_is() -> None:
 
 def test_a_good_file_of_ones_own_is_read(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(GOOD)
-    assert [figure.name for figure in loading.load(tmp_path / "b.toml").figures] == ["aws"]
+    assert [figure.name for figure in baseline_loading.load(tmp_path / "b.toml").figures] == ["aws"]
 
 
 @pytest.mark.parametrize(("old", "new", "key", "code"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
@@ -101,6 +101,6 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, k
     file = tmp_path / "b.toml"
     file.write_text(GOOD.replace(old, new))
     with pytest.raises(ConfigError) as caught:
-        loading.load(file)
+        baseline_loading.load(file)
     assert [(found.key, found.code) for found in caught.value.problems] == [(key, code)]
     assert all(found.file == str(file) and ";" in found.sentence for found in caught.value.problems)

@@ -15,9 +15,9 @@ import aiohttp
 import psutil  # type: ignore[import-untyped]
 
 from agent.clock import SystemClock
-from agent.domain.label import Label
-from agent.domain.lease import Lease
-from agent.domain.workload import Slot
+from agent.domain.market.label import Label
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Slot
 from agent.ledger import reader
 from agent.ledger.store import Ledger
 from agent.markets import labels
@@ -38,7 +38,7 @@ MEGABYTE = 1e6
 CHILD = """
 import sys
 import agent.app, agent.cli.main, agent.cli.run, agent.cli.session, agent.config.loading, agent.daemon, agent.tuning
-import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metrics, agent.web.server
+import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metrics, agent.web.web_server
 import psutil
 print(psutil.Process().memory_info().rss, flush=True)
 agent.cli.main.main()

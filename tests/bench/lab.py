@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.decide.deadline import hazards, single_pool_policy
-from agent.lab import blocks
-from agent.lab.deadline import baselines, learning, optimum, ticks
-from agent.lab.deadline.ticks import Rule, Setting
+from agent.lab.bench import blocks
+from agent.lab.deadline import deadline_baselines, deadline_ticks, learning, single_pool_optimum
+from agent.lab.deadline.deadline_ticks import Rule, Setting
 from agent.lab.deadline.window import Window
 from tests.bench import report
 
@@ -45,11 +45,11 @@ def drawn(gap: int) -> Window:
 
 def _at(over: Window) -> bool:
     gap = over.gap_seconds
-    progress = baselines.rule("uniform_progress", None)
+    progress = deadline_baselines.rule("uniform_progress", None)
     verdicts = [
         _against(f"uniform_progress at {gap} s", over, lambda: _run(progress, over), MOST_RULE),
         _learner(over),
-        _against(f"exact optimum at {gap} s", over, lambda: optimum.cost(over, SETTING), MOST_BOUND[gap]),
+        _against(f"exact optimum at {gap} s", over, lambda: single_pool_optimum.cost(over, SETTING), MOST_BOUND[gap]),
     ]
     return all(verdicts)
 
@@ -76,7 +76,7 @@ def _against(name: str, over: Window, ours: Callable[[], object], most: float) -
 
 
 def _run(rule: Rule, over: Window) -> float:
-    return ticks.run(rule, over, SETTING).dollars
+    return deadline_ticks.run(rule, over, SETTING).dollars
 
 
 def _bare(over: Window) -> float:

@@ -16,17 +16,17 @@ from pathlib import Path
 import aiohttp
 from prometheus_client import generate_latest
 
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Slot
-from agent.figures import Figures
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Slot
+from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
-from agent.web import board
-from agent.web.pages import Pages
-from agent.web.refusals import Refusals
-from agent.web.server import Server
-from agent.web.visitors import Visitors
+from agent.web.guards.refusal_log import Refusals
+from agent.web.page import dashboard
+from agent.web.page.pages import Pages
+from agent.web.page.visitors import Visitors
+from agent.web.web_server import Server
 from tests.bench import report
 from tests.support import builders
 from tests.support.scene import work
@@ -84,8 +84,8 @@ async def _measure(world: Rehearsed) -> bool:
     host, port = await server.start()
     base = f"http://{host}:{port}"
     now = world.clock.now()
-    sight = board.Sight(world.app.rules, world.app.ledger.recollection(now), world.app.seen, now)
-    rows = await board.board(sight, await world.app.ledger.reader(), 1)
+    sight = dashboard.Sight(world.app.rules, world.app.ledger.recollection(now), world.app.seen, now)
+    rows = await dashboard.board(sight, await world.app.ledger.reader(), 1)
     template = pages.template("board.html")
     visitor = {"session": False, "proof": "", "may_log_in": False}
     try:

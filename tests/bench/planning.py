@@ -11,12 +11,13 @@ from agent import tuning
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
+from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.label import Label
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
+from agent.domain.market import gpu
+from agent.domain.market.label import Label
+from agent.domain.market.offer import Offer
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
 from agent.markets.vast import parse
 from agent.simulator import climate
 from agent.simulator.vast.http import offer_rows, search

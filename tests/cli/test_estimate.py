@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.baselines import loading
+from agent.baselines import baseline_loading
 from agent.cli import main
 from tests.support.configs import GOOD
 
@@ -69,7 +69,7 @@ def test_odds_stand_for_reruns() -> None:
 def test_no_price_from_elsewhere_is_shown_without_its_date_and_source() -> None:
     shown = run("--gpu", "A100", "--hours", "10")
     rows = [line for line in shown.splitlines() if "(on demand)" in line or "(bid)" in line]
-    assert len(rows) == len(loading.load().find("A100"))
+    assert len(rows) == len(baseline_loading.load().find("A100"))
     assert all("2025-04" in row or "2026-11" in row for row in rows)
     assert "published comparison of cloud GPU prices, April 2025" in shown
     assert "not estimated: market, ondemand: no on-demand price is known" in shown

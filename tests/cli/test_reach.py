@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.decide.reconcile import probing
-from agent.web import logs, reach
+from agent.web.reading import container_logs, lease_address
 from tests.support import builders, programs
 from tests.support.programs import gpubid, until
 
@@ -56,13 +56,13 @@ async def _follow(place: Path, market: programs.Market) -> None:
 
 @pytest.mark.parametrize("address", ["", "host", "-oProxyCommand=x:22", "a b:22", "host:", "ho;st:1", "$(x):22"])
 def test_what_is_no_address_is_never_run(address: str) -> None:
-    assert reach.ssh(builders.lease(ssh_address=address)) is None
+    assert lease_address.ssh(builders.lease(ssh_address=address)) is None
 
 
 def test_ports_are_told_apart() -> None:
     held = builders.lease(ssh_address="ssh4.vast.ai:10022", ports="22/tcp=1.2.3.4:40022 80/tcp=[::1]:40080")
-    assert reach.ssh(held) == ["ssh", "-p", "10022", "root@ssh4.vast.ai"]
-    assert reach.ports(held) == {"22/tcp": "1.2.3.4:40022", "80/tcp": "[::1]:40080"}
+    assert lease_address.ssh(held) == ["ssh", "-p", "10022", "root@ssh4.vast.ai"]
+    assert lease_address.ports(held) == {"22/tcp": "1.2.3.4:40022", "80/tcp": "[::1]:40080"}
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_only_new_lines_are_printed(before: list[str], now: list[str], new: list
 
 def test_a_name_means_the_lease_that_runs() -> None:
     old, new = builders.lease(1), builders.lease(2)
-    assert logs.lease_of("train", [old, new]) is new
-    assert logs.lease_of("vast-1", [old, new]) is old
-    assert logs.lease_of("train/7", [old, new]) is None
+    assert container_logs.lease_of("train", [old, new]) is new
+    assert container_logs.lease_of("vast-1", [old, new]) is old
+    assert container_logs.lease_of("train/7", [old, new]) is None

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.clock import SteppedClock
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.phases import Phases
-from agent.domain.tenure import Tenure
+from agent.domain.record.paid_time import Phases
 from agent.ledger.store import Ledger
 from tests.ledger import values
 from tests.support.configs import GOOD

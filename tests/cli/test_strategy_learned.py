@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent.decide.pricing import rival_bids
-from agent.domain.host import HALF_LIFE, HostRecord
-from agent.domain.outbids import Outbids
-from agent.web import learned
+from agent.domain.market.host import HALF_LIFE, HostRecord
+from agent.domain.market.outbids import Outbids
+from agent.web.reading import learned_json
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ def test_rates_chances_and_speeds_come_with_what_they_rest_on() -> None:
     hour = 3600.0
     busy = HostRecord("vast", "7", "o1", 4 * hour, 3, 2, 1, NOW, 2, 4 * hour, 10.0, 100.0)
     quiet = HostRecord("vast", "8", "o1", 9 * hour, 0, 1, 0, NOW - timedelta(days=10), 0, 8 * hour)
-    (market,) = learned.learned([busy, quiet], [], NOW)["markets"]
+    (market,) = learned_json.learned([busy, quiet], [], NOW)["markets"]
     first, second = market["hosts"]
     assert (first["host"], second["host"]) == ("8", "7")
     assert (first["running_hours"], first["interruptible_hours"]) == pytest.approx((4.5, 4.0))
@@ -37,7 +37,7 @@ def test_rates_chances_and_speeds_come_with_what_they_rest_on() -> None:
 def test_rivals_come_with_the_counts_and_what_was_assumed() -> None:
     outbids = Outbids.one(0.1, 0.3)
     host = HostRecord("vast", "7", updated_at=NOW - HALF_LIFE, market_losses=6, displaced=4, outbids=outbids)
-    told = learned.learned([host, HostRecord("runpod", "8", updated_at=NOW, displaced=1)], [], NOW)["rivals"]
+    told = learned_json.learned([host, HostRecord("runpod", "8", updated_at=NOW, displaced=1)], [], NOW)["rivals"]
     assert (told["outbids"], told["displaced"], told["assumed_weighs"]) == (0.5, 3.0, 16.0)
     steps = {step["headroom"]: step for step in told["steps"]}
     assert (steps[0.1]["ours"], steps[0.25]["rivals"], steps[0.5]["rivals"]) == (0.5, 0.5, 0.0)

@@ -4,9 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from agent.cli import timeline
-from agent.domain.event import Event
-from agent.domain.interruption import Cause
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.event import Event
 from tests.support import builders
 
 BID = builders.per_hour("0.25")

@@ -9,7 +9,7 @@ from agent import config
 from agent.config import loading
 from agent.config.settings import MarketSettings
 from agent.domain import money
-from agent.domain.workload import CheckpointPlace
+from agent.domain.work.workload import CheckpointPlace
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.config import loading, reach
+from agent.config import loading, service_reach
 from agent.config.settings import Config
 from tests.support.configs import GOOD, STRATEGIES
 
@@ -15,11 +15,11 @@ def load(directory: Path, text: str) -> Config:
 def test_a_market_that_is_added_waits_for_the_next_start(tmp_path: Path) -> None:
     before = load(tmp_path, GOOD)
     after = load(tmp_path, GOOD + '[markets.runpod]\nsimulated = "calm"\n')
-    assert [each.about for each in reach.shortfalls(before, after)] == ["markets.runpod"]
-    assert list(reach.shortfalls(after, after)) == []
+    assert [each.about for each in service_reach.shortfalls(before, after)] == ["markets.runpod"]
+    assert list(service_reach.shortfalls(after, after)) == []
 
 
 def test_each_key_of_the_web_server_that_changes_is_named(tmp_path: Path) -> None:
     before = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\n')
     after = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\nnames = ["box"]\ncredential = "web_token"\n')
-    assert [each.about for each in reach.shortfalls(before, after)] == ["web.names", "web.credential"]
+    assert [each.about for each in service_reach.shortfalls(before, after)] == ["web.names", "web.credential"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent import config
-from agent.domain import gpu
-from agent.domain.deadline import Deadline, ProgressSign
-from agent.domain.readiness import ReadySign
-from agent.domain.workload import ImageLogin, OnChange, Runtype, Workload, WorkloadKind
+from agent.domain.market import gpu
+from agent.domain.work.deadline import Deadline, ProgressSign
+from agent.domain.work.ready_sign import ReadySign
+from agent.domain.work.workload import ImageLogin, OnChange, Runtype, Workload, WorkloadKind
 from tests.support.configs import STRATEGIES, added
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJyQ me@home"

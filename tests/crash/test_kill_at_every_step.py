@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
 from tests.support.process import die
 from tests.support.scene import heavy, work
 from tests.support.world import Rehearsed, rehearsed

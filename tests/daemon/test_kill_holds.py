@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.domain.decision import Hold
-from agent.domain.intent import Intent, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Hold
 from agent.simulator.market_model import Contract
 from tests.support.world import Rehearsed, rehearsed
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders import Order, OrderError
-from agent.domain.decision import Hold
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.act.orders.operator_orders import Order, OrderError
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Hold
 from tests.support.world import Rehearsed, rehearsed, work
 
 WHO = "uid 1000"
@@ -95,7 +95,7 @@ async def test_a_locked_host_owner_or_market_is_not_rented_from(tmp_path: Path) 
 async def test_what_is_done_is_released_and_never_filled_again(tmp_path: Path) -> None:
     made = work(slots=2)
     if hasattr(made, "kind"):
-        from agent.domain import workload
+        from agent.domain.work import workload
 
         made = dataclasses.replace(made, kind=workload.WorkloadKind.BATCH)
     async with rehearsed(tmp_path, workloads=(made,)) as world:

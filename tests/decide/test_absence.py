@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from agent.decide.reconcile import absence, reconcile
 from agent.decide.reconcile.facts import Alert, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.instance import InstanceState
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import ALLOWED, Bills, Lease, LeaseState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
 from agent.domain.money import UsdPerHour
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import ALLOWED, Bills, Lease, LeaseState
 from tests.support import builders
 from tests.support.listings import (
     CHECKPOINT,

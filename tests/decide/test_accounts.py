@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.accounting import accounts, savings
-from agent.domain.account import HOUR, Line, Taken
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.price import PriceHour, PriceSample, PriceSpan
-from agent.domain.tenure import Tenure
+from agent.domain.record.account import HOUR, Line, Taken
 from tests.support import builders
 
 NOW = builders.NOW

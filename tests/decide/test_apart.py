@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agent.decide.deadline import availability, availability_by_market, regimes
-from agent.domain.capacity import Capacity
-from agent.domain.deadline import Deadline
 from agent.domain.fleet import Fleet
-from agent.web import learned
+from agent.domain.market.capacity import Capacity
+from agent.domain.work.deadline import Deadline
+from agent.web.reading import learned_json
 from tests.support import builders
 
 BY = builders.NOW + timedelta(hours=20)
@@ -71,7 +71,9 @@ def test_what_is_shown_of_a_market_watched_apart_are_its_regimes() -> None:
     known = availability_by_market.watched({}, seen(0))
     for minutes in range(10, 600, 10):
         known = availability_by_market.watched(known, seen(minutes))
-    (market,) = (row for row in learned.learned([], known.values(), builders.NOW)["markets"] if row["market"] == "vast")
+    (market,) = (
+        row for row in learned_json.learned([], known.values(), builders.NOW)["markets"] if row["market"] == "vast"
+    )
     (pool,) = market["pools"]
     assert sum(model["weight"] for model in pool["models"]) == pytest.approx(1.0)
     assert pool["loss_factor"] < 0.5

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.strategy import Proposal, SlotView
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 
 

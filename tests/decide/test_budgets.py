@@ -13,15 +13,15 @@ from agent.decide.limits import committed_spend as standings
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
 from agent.decide.reconcile.facts import Marked
-from agent.domain import budget
-from agent.domain.budget import EVERYTHING, Budget, Scope, Thresholds
-from agent.domain.decision import Decision, Pause, Reason, Release, Rent
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.instance import InstanceState
-from agent.domain.lease import LeaseState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.record import budget
+from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Decision, Pause, Reason, Release, Rent
+from agent.domain.work.workload import Slot
 from agent.observe import snapshot
 from tests.support import builders
 

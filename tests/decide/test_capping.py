@@ -7,13 +7,13 @@ import pytest
 
 from agent.decide.limits import hard_caps, limits
 from agent.decide.limits.limits import Limits
-from agent.domain import budget
-from agent.domain.budget import Budget, Thresholds
-from agent.domain.decision import Pause, Release
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.market.tenure import Tenure
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Thresholds
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Pause, Release
+from agent.domain.work.workload import Slot
 from tests.support import builders
 
 TRAIN = budget.of_workload("train")

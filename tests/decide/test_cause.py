@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agent.decide.reconcile import cause
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause
-from agent.domain.tenure import Tenure
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
 PAUSED = InstanceState.PAUSED

@@ -12,9 +12,9 @@ from agent.decide import explain, plan
 from agent.decide.deadline import hazards
 from agent.decide.limits import limits
 from agent.decide.moves import checkpointing
-from agent.domain.decision import Rent
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.tuning import load
 from tests.support import builders
 

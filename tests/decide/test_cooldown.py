@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agent.decide.pricing import cooldowns
-from agent.domain.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown
 from tests.support import builders
 
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.limits import budget_alerts, credit, limits
+from agent.decide.limits import budget_alerts, credit_watch, limits
 from agent.decide.limits.limits import Limits
 from agent.decide.reconcile.facts import Alert, Marked
-from agent.domain import budget
-from agent.domain.budget import Budget, Thresholds
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.lease import LeaseState
 from agent.domain.money import Usd
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Thresholds
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 
 VAST = budget.of_market("vast")
@@ -40,16 +40,16 @@ def fleet(dollars: str | None = "50", spent: str = "0", minutes: int = 0, **chan
 
 
 def codes(seen: Fleet, caps: Limits) -> list[str]:
-    return [found.code for found in credit.alerts(seen, caps)]
+    return [found.code for found in credit_watch.alerts(seen, caps)]
 
 
 def test_the_forecast_is_credit_over_what_bills_now() -> None:
-    [found] = credit.outlooks(fleet("6.944"), Limits())
+    [found] = credit_watch.outlooks(fleet("6.944"), Limits())
     assert found.lasts == timedelta(hours=31)
     assert found.sentence() == "credit of vast, $6.9440, lasts 31 h at the present rate of $0.2240/h"
-    [idle] = credit.outlooks(fleet(leases=()), Limits())
+    [idle] = credit_watch.outlooks(fleet(leases=()), Limits())
     assert idle.lasts is None
-    [broke] = credit.outlooks(fleet("-3"), Limits())
+    [broke] = credit_watch.outlooks(fleet("-3"), Limits())
     assert broke.lasts == timedelta()
 
 
@@ -59,7 +59,7 @@ def test_each_market_s_credit_bears_its_own_leases_and_floor() -> None:
     markets = {name: builders.view(market=name) for name in ("vast", "runpod")}
     seen = fleet(markets=markets, leases=(builders.lease(1), there, gone))
     caps = Limits(min_credit=builders.usd(5), min_credit_of={"runpod": builders.usd(9)})
-    found = {each.market: (each.rate, each.floor) for each in credit.outlooks(seen, caps)}
+    found = {each.market: (each.rate, each.floor) for each in credit_watch.outlooks(seen, caps)}
     assert found == {
         "vast": (builders.per_hour("0.224"), builders.usd(5)),
         "runpod": (builders.per_hour("0.50"), builders.usd(9)),
@@ -79,13 +79,13 @@ def test_each_market_s_credit_bears_its_own_leases_and_floor() -> None:
     ],
 )
 def test_how_long_credit_lasts_is_told_in_minutes_hours_and_days(hours: float, span: str) -> None:
-    found = credit.Outlook("vast", builders.usd(hours), builders.per_hour(1), None)
+    found = credit_watch.Outlook("vast", builders.usd(hours), builders.per_hour(1), None)
     assert f"lasts {span} at" in found.sentence()
 
 
 def test_less_than_a_day_is_told() -> None:
     assert codes(fleet("5.376"), Limits()) == []
-    [found] = credit.alerts(fleet("5.375"), Limits())
+    [found] = credit_watch.alerts(fleet("5.375"), Limits())
     assert (found.code, found.key) == ("credit_short", "vast")
     assert found.sentence.startswith("credit of vast, $5.3750, lasts 23 h")
     assert found.sentence.endswith(": top it up")
@@ -93,10 +93,10 @@ def test_less_than_a_day_is_told() -> None:
 
 def test_a_floor_over_an_unknown_credit_is_said_to_be_beyond_keeping() -> None:
     assert codes(fleet(None), Limits()) == []
-    [found] = credit.alerts(fleet(None), Limits(min_credit=builders.usd(5)))
+    [found] = credit_watch.alerts(fleet(None), Limits(min_credit=builders.usd(5)))
     assert (found.code, found.key) == ("credit_unknown", "vast")
     assert "cannot be kept" in found.sentence
-    [unkept] = credit.outlooks(fleet(None), Limits())
+    [unkept] = credit_watch.outlooks(fleet(None), Limits())
     assert unkept.sentence() == "the credit of vast is unknown"
     assert (
         codes(fleet(None, markets={"vast": builders.view(credit=None, account_id="")}), Limits(min_credit=Usd(1))) == []
@@ -107,7 +107,7 @@ def watched(*steps: Fleet) -> list[Alert]:
     marks: Any = {}
     found: list[Alert] = []
     for step in steps:
-        marks, alerts = credit.watch(marks, step, limits.standing(step))
+        marks, alerts = credit_watch.watch(marks, step, limits.standing(step))
         found += alerts
     return found
 

@@ -4,8 +4,8 @@ from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import PRICE_RISE
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import PRICE_RISE
+from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
 

@@ -7,9 +7,9 @@ import pytest
 from agent.decide.reconcile import doubt
 from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile.pass_memory import Absence, Memory
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Lease, LeaseState
 from tests.support import builders
 
 OVER: dict[str, Any] = {"listed_monotonic": 1000.0 + doubt.GRACE_SECONDS, "listings": 10 + doubt.GRACE_LISTINGS}

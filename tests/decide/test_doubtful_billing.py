@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
 
 POLL = timedelta(seconds=15)

@@ -7,9 +7,9 @@ import pytest
 from agent.decide import needs
 from agent.decide.moves import recovery
 from agent.decide.strategy import SlotView
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 NOW = builders.NOW

@@ -13,13 +13,13 @@ from agent.decide.pricing import spread
 from agent.decide.reconcile import probing, readiness, reconcile, workload_end
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.cooldown import Cooldown
-from agent.domain.host import OwnerKey
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause, Evidence
-from agent.domain.lease import LeaseState
-from agent.domain.readiness import Readiness, ReadySign, Sighting
-from agent.domain.workload import WorkloadKind
+from agent.domain.market.host import OwnerKey
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause, Evidence
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
+from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
 from tests.support.builders import NOW, ago
 

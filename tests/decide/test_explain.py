@@ -11,10 +11,22 @@ from hypothesis import strategies as st
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import match
-from agent.domain.decision import Decision, Hold, Option, Pause, Reason, Rebid, Release, Rent, Resume, Term, slot_of
 from agent.domain.fleet import Fleet
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.decision import (
+    Decision,
+    Hold,
+    Option,
+    Pause,
+    Reason,
+    Rebid,
+    Release,
+    Rent,
+    Resume,
+    Term,
+    slot_of,
+)
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 

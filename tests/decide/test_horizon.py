@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.deadline import hazards, single_pool_dp, single_pool_policy, sized_cache
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
 HALF = hazards.Hazards(edges=(0.0,), losses=(math.log(2),), returns=(math.log(4 / 3),))
 """In an hour capacity is lost with a chance of a half and comes back with a quarter."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import host_record, useful_hour
-from agent.domain.host import HALF_LIFE, HostKey, HostRecord, decayed
+from agent.domain.market.host import HALF_LIFE, HostKey, HostRecord, decayed
 from tests.support import builders
 
 NOW = builders.NOW

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits, Standing
-from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd, UsdPerHour
-from agent.domain.tenure import Tenure
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from tests.support import builders
 
 WHY = Reason("code", "sentence")

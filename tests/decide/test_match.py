@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agent.decide.pricing import match, useful_hour
 from agent.decide.pricing.match import Book, Taken
-from agent.domain import gpu
-from agent.domain.host import HostKey
-from agent.domain.offer import Offer
-from agent.domain.workload import Workload
+from agent.domain.market import gpu
+from agent.domain.market.host import HostKey
+from agent.domain.market.offer import Offer
+from agent.domain.work.workload import Workload
 from tests.support import builders
 
 NOW = builders.NOW

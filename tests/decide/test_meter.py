@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agent.decide.accounting import meter
 from agent.decide.pricing import loss_rate
-from agent.domain.lease import Bills, Lease
 from agent.domain.money import ZERO, Usd, UsdPerHour
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.lease import Bills, Lease
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 START = datetime(2026, 12, 31, 20, tzinfo=UTC)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent.decide import needs
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 
 LIVE = [LeaseState.STARTING, LeaseState.RUNNING, LeaseState.EXITED, LeaseState.MISSING]

@@ -6,8 +6,8 @@ import pytest
 
 from agent.decide.operators import notices
 from agent.domain.fleet import MarketView
-from agent.domain.lease import LeaseState
 from agent.domain.money import ZERO
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 
 VIEW = builders.view()

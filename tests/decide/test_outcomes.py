@@ -7,12 +7,12 @@ import pytest
 
 from agent.decide.accounting.meter import Charge
 from agent.decide.reconcile import outcomes
-from agent.domain.decision import Hold, Pause, Reason, Rebid, Release, Rent, Resume
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Hold, Pause, Reason, Rebid, Release, Rent, Resume
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 NOW = builders.NOW

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from agent.decide.operators import bill_drift, kill_hold, operator_holds, oversight
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentState
-from agent.domain.lease import Bills, Lease
 from agent.domain.money import Usd
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, Lease
 from tests.support import builders
 from tests.support.builders import NOW
 

@@ -11,10 +11,10 @@ from agent.decide.moves import due_endings
 from agent.decide.reconcile import ownership
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.decision import Release
 from agent.domain.fleet import Fleet
-from agent.domain.label import Label
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.label import Label
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Release
 from tests.support import builders
 
 OURS = builders.label(1)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from agent.decide.accounting import meter, phases
 from agent.decide.accounting.phases import Promise, Ran
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.phases import Phases
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.record.paid_time import Phases
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 PROMISE = Promise(Checkpoint(timedelta(minutes=15), timedelta(minutes=2), place=CheckpointPlace.REMOTE))

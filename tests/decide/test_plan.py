@@ -14,16 +14,27 @@ from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.decide.plan import Plan
 from agent.decide.strategy import Params, Proposal, Tuned, View
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend, slot_of
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.host import HostRecord
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.market.host import HostRecord
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Slot
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import (
+    Decision,
+    Hold,
+    Pause,
+    Reason,
+    Rebid,
+    Release,
+    Rent,
+    Resume,
+    raises_spend,
+    slot_of,
+)
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Slot
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders

@@ -10,14 +10,14 @@ from agent.decide.pricing import match
 from agent.decide.reconcile import cause, no_longer_sold, readback, reconcile
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain import host
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Hold, Release, Rent, Resume
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause, MarketEvent
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market import host
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause, MarketEvent
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Hold, Release, Rent, Resume
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders

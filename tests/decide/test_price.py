@@ -12,10 +12,10 @@ from agent.decide.pricing import useful_hour
 from agent.decide.pricing.gamma_distribution import Gamma
 from agent.decide.pricing.useful_hour import Way
 from agent.domain import money
-from agent.domain.host import HostRecord
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.market.host import HostRecord
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 
 hazards = st.floats(0, 5)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from agent.decide.deadline import progress_facts
 from agent.decide.reconcile import probing
 from agent.decide.reconcile.facts import ProgressTold
-from agent.domain.deadline import Deadline, Progress, ProgressSign
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.readiness import Sighting
-from agent.domain.workload import Workload
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Deadline, Progress, ProgressSign
+from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.workload import Workload
 from tests.support import builders
 
 NOW = builders.NOW

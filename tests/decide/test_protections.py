@@ -8,9 +8,9 @@ from agent.decide.pricing import protections, ranking
 from agent.decide.pricing.match import Book, Taken
 from agent.decide.pricing.protections import Incident
 from agent.decide.pricing.useful_hour import Way
-from agent.domain.interruption import Cause
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
 NOW = builders.NOW

@@ -10,11 +10,11 @@ from agent.decide.pricing import match, ranking, useful_hour
 from agent.decide.pricing.match import Book, Taken
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
-from agent.domain.host import HostKey, HostRecord
+from agent.domain.market.host import HostKey, HostRecord
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.work.workload import Workload
 from tests.support import builders
 
 NOW = builders.NOW

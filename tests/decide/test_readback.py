@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.decide.reconcile import readback
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
 ASKED = readback.of_lease(builders.lease())

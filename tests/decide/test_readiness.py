@@ -8,9 +8,9 @@ import pytest
 from agent.decide.reconcile import probing, readiness
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.readiness import Readiness, ReadySign, Sighting
-from agent.domain.workload import WorkloadKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
+from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
 
 NOW = builders.NOW

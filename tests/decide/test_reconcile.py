@@ -10,10 +10,10 @@ from agent.decide.reconcile import reconcile, unread_rows
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
 from tests.support.listings import (
     CHECKPOINT,

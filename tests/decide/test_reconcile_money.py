@@ -9,9 +9,9 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import reconcile, workload_end
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
 from tests.support.listings import CHECKPOINT, DENIED, NOW, ROW, RUNS, changed, missed, seen
 

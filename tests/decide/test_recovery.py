@@ -13,12 +13,12 @@ from agent.decide.moves.recovery import Numbers
 from agent.decide.pricing import useful_hour
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate, Down, Proposal, SlotView
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 
 NOW = builders.NOW

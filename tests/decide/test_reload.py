@@ -8,10 +8,10 @@ import pytest
 from agent.decide.limits import limits
 from agent.decide.operators import reload
 from agent.decide.operators.reload import After
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace, OnChange, Workload
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload
 from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
 
 HELD = lease()

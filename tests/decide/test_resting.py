@@ -10,11 +10,11 @@ from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import rests_after_writes
 from agent.decide.pricing import cooldowns
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Decision, Hold, Reason, Release, Resume
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.market.interruption import Cause
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Reason, Release, Resume
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders

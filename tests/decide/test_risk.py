@@ -7,11 +7,11 @@ import pytest
 
 from agent.decide.limits import limits, risk
 from agent.decide.limits.limits import Limits
-from agent.domain import budget
-from agent.domain.budget import Budget, Thresholds
-from agent.domain.deadline import Deadline, Progress
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Thresholds
+from agent.domain.work.deadline import Deadline, Progress
 from tests.support import builders
 
 NOW = builders.NOW

@@ -15,12 +15,12 @@ from agent.decide.pricing import rival_bids
 from agent.decide.reconcile import outbid_evidence
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.strategy import Down, SlotView
-from agent.domain.decision import Rent
-from agent.domain.host import HALF_LIFE, HostRecord, decayed
-from agent.domain.interruption import Cause, Evidence
-from agent.domain.lease import LeaseState
-from agent.domain.outbids import STEPS, Outbids
-from agent.domain.tenure import Tenure
+from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.market.interruption import Cause, Evidence
+from agent.domain.market.outbids import STEPS, Outbids
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Rent
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 

@@ -13,13 +13,13 @@ from agent.decide.paper import shadow
 from agent.decide.paper.shadow import Shadow
 from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Rent
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders

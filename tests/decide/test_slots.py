@@ -8,12 +8,12 @@ import pytest
 
 from agent.decide import slots
 from agent.decide.strategy import Proposal, SlotView
-from agent.domain.decision import Release
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Release
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 PLACE = builders.slot()

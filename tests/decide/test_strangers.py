@@ -11,10 +11,10 @@ from agent.decide.reconcile import orphans
 from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
-from agent.domain.instance import InstanceState
-from agent.domain.intent import IntentState
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
 
 

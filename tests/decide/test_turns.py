@@ -7,9 +7,9 @@ import pytest
 from agent.decide.accounting import meter
 from agent.decide.reconcile import turns
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
 from tests.support.listings import NOW
 

@@ -5,9 +5,9 @@ import msgspec
 from agent.decide.reconcile import unread_rows
 from agent.domain import money
 from agent.domain.fleet import MarketView
-from agent.domain.instance import Instance
-from agent.domain.label import Label
-from agent.domain.tenure import Tenure
+from agent.domain.market.instance import Instance
+from agent.domain.market.label import Label
+from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
 BLIND = builders.instance(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes, sized_cache
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
 KNOWN = regimes.SHIPPED
 BID, ASK = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND

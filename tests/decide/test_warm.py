@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.decide.pricing import loss_rate
 from agent.decide.service import capacity_choice
-from agent.domain.host import HostRecord
+from agent.domain.market.host import HostRecord
 
 TERMS = capacity_choice.Terms(
     slots=3, on_demand_price=3.0, short_worth=90.0, gap_hours=0.05, stay_hours=0.5, together=0.1

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from agent.decide.deadline import availability, hazards
-from agent.domain.capacity import Capacity
-from agent.domain.deadline import Deadline
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import Cause, Loss
-from agent.domain.lease import LeaseState
-from agent.domain.offer import Offer
-from agent.domain.workload import Slot
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.interruption import Cause, Loss
+from agent.domain.market.offer import Offer
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.deadline import Deadline
+from agent.domain.work.workload import Slot
 from tests.support import builders
 
 NOW = builders.NOW

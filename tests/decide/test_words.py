@@ -9,10 +9,10 @@ from agent.decide import needs, plan, slots
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.strategy import Proposal
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 

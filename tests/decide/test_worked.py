@@ -7,8 +7,8 @@ import pytest
 
 from agent.decide.accounting import useful_time
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 NOW = builders.NOW

@@ -8,10 +8,10 @@ from agent.decide.deadline import deadline_progress
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Down, SlotView
-from agent.domain import gpu
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market import gpu
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 
 SLOW = gpu.model("RTX 3090")

@@ -30,7 +30,7 @@ from agent.app import App
 from agent.cli import session
 from agent.cli.rehearsal import Scene, rehearse
 from agent.cycle import Pass
-from agent.figures import Figures
+from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.metrics import Metrics
 

@@ -5,11 +5,11 @@ import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from agent.act.orders import Order, OrderError
+from agent.act.orders.operator_orders import Order, OrderError
 from agent.config.settings import Config
 from agent.decide.operators import kill_hold
 from agent.domain import money
-from agent.domain.workload import Workload
+from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused

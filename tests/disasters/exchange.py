@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from agent.cli.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.ledger.ledger_errors import Code, LedgerError
-from agent.markets.exchange import Lost, NeverLeft, Reply, Request
+from agent.markets.http_exchange import Lost, NeverLeft, Reply, Request
 from tests.disasters import lies, orders
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order

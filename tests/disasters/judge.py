@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent.config.settings import Config
-from agent.domain.workload import Workload
+from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
 from tests.disasters.points.known import Known

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets.exchange import Reply
+from agent.markets.http_exchange import Reply
 
 Rows = list[dict[str, Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets.exchange import Request
+from agent.markets.http_exchange import Request
 
 PAYING = frozenset({"rent", "rebid", "resume"})
 WRITES = PAYING | {"pause", "release"}

@@ -15,8 +15,8 @@ from typing import Any
 from agent.app import App
 from agent.config.settings import Config
 from agent.cycle import Pass
-from agent.domain import gpu
-from agent.domain.workload import Workload
+from agent.domain.market import gpu
+from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from tests.disasters import deeds, exchange, loop, stage
 from tests.disasters.exchange import Death, Process

@@ -14,8 +14,8 @@ from agent.decide.reconcile import absence, agreed_rate, orphans, ownership
 from agent.decide.reconcile.facts import InstanceFound
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance
-from agent.domain.lease import Lease
+from agent.domain.market.instance import Instance
+from agent.domain.record.lease import Lease
 from agent.markets import pace
 
 

@@ -5,9 +5,9 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from agent.app import App
-from agent.domain.cooldown import Cooldown
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
 from tests.disasters.story import Strike
 from tests.disasters.truth import Truth
 

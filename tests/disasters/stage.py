@@ -15,10 +15,11 @@ from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
-from agent.domain.deadline import Deadline
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.work.deadline import Deadline
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
 from agent.simulator.climate import Climate, Demand, Runpod
 from agent.simulator.market_server import Simulator

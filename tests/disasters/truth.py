@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from agent.domain.label import Label
+from agent.domain.market.label import Label
 from agent.markets import labels
 from agent.simulator.instances.billing import Turn
 from agent.simulator.market_model import Container, Contract

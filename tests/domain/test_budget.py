@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.domain import budget
-from agent.domain.budget import Window
+from agent.domain.record import budget
+from agent.domain.record.budget import Window
 
 
 @pytest.mark.parametrize(

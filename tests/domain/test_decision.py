@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent.domain import decision
-from agent.domain.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
-from agent.domain.intent import IntentKind
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.work import decision
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from tests.support import builders
 
 WHY = Reason("code", "sentence")

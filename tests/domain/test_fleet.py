@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Lease, LeaseState
 from tests.support import builders
 
 SLOTS = [builders.slot("train", 0), builders.slot("train", 1), builders.slot("other", 0)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain import gpu
+from agent.domain.market import gpu
 
 
 @pytest.mark.parametrize(

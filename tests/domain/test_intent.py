@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.domain.intent import ALLOWED, OPEN, IntentKind, IntentState
+from agent.domain.record.intent import ALLOWED, OPEN, IntentKind, IntentState
 from tests.support import builders
 
 

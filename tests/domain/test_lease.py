@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from agent.domain.lease import ALLOWED, Bills, LeaseState
 from agent.domain.money import FREE
+from agent.domain.record.lease import ALLOWED, Bills, LeaseState
 from tests.support import builders
 
 GPU, DISK = builders.per_hour("0.22"), builders.per_hour("0.004")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.instance import HOLDS_GPU, InstanceState
+from agent.domain.market.instance import HOLDS_GPU, InstanceState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
-from agent.domain.tenure import Tenure
 from tests.support import builders
 
 

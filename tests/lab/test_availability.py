@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, traces
-from agent.lab.availability import baselines, bound, hedged, problem, span, ticks
+from agent.lab.availability import (
+    availability_baselines,
+    availability_problem,
+    availability_ticks,
+    bound,
+    own_rule,
+    span,
+)
+from agent.lab.bench import comparison
+from agent.lab.traces import trace_files
 from strategies.hedged import HedgedParams
 
 ONE = span.Setting(slots=1)
@@ -60,7 +68,7 @@ HAND = a_span([[1] * 5 + [0] * 5, [1] * 10], [1.0, 2.0])
     ],
 )
 def test_a_day_worked_out_by_hand(rule: str, dollars: float, met: int, losses: int) -> None:
-    lived = ticks.run(baselines.RULES[rule], HAND, ONE)
+    lived = availability_ticks.run(availability_baselines.RULES[rule], HAND, ONE)
     assert lived.dollars == pytest.approx(dollars)
     assert lived.availability == pytest.approx(met / 8)
     assert lived.losses == losses
@@ -90,10 +98,10 @@ spans = st.builds(
 )
 
 
-RULES: dict[str, ticks.Maker] = {
-    **baselines.RULES,
-    "hedged": partial(hedged.Hedged, worth=13.0),
-    "hedged_0.5": partial(hedged.Hedged, worth=0.5),
+RULES: dict[str, availability_ticks.Maker] = {
+    **availability_baselines.RULES,
+    "hedged": partial(own_rule.Hedged, worth=13.0),
+    "hedged_0.5": partial(own_rule.Hedged, worth=0.5),
 }
 
 
@@ -101,7 +109,7 @@ RULES: dict[str, ticks.Maker] = {
 @given(spans)
 def test_no_rule_is_cheaper_than_the_bound_of_the_availability_it_reaches(day: span.Span) -> None:
     for name, rule in RULES.items():
-        lived = ticks.run(rule, day, THREE)
+        lived = availability_ticks.run(rule, day, THREE)
         assert lived.dollars >= bound.cost(day, THREE, lived.availability) - 1e-6, name
 
 
@@ -112,36 +120,36 @@ def test_no_rule_sees_what_is_to_come(day: span.Span, turn: int, lots: Any) -> N
     other[:, turn:] = [[lots.randint(0, 3) for _ in range(day.steps - turn)] for _ in day.pools]
     changed = dataclasses.replace(day, capacity=other)
     for name, rule in RULES.items():
-        first: list[ticks.Choice] = []
-        second: list[ticks.Choice] = []
-        ticks.run(rule, day, THREE, watch=first.append)
-        ticks.run(rule, changed, THREE, watch=second.append)
+        first: list[availability_ticks.Choice] = []
+        second: list[availability_ticks.Choice] = []
+        availability_ticks.run(rule, day, THREE, watch=first.append)
+        availability_ticks.run(rule, changed, THREE, watch=second.append)
         assert first[: turn + 1] == second[: turn + 1], name
 
 
 # --- ours ------------------------------------------------------------------------------------------------------------
 def test_on_demand_is_given_up_as_soon_as_what_was_asked_for_is_granted() -> None:
     day = a_span([[9] * 12, [9] * 12], [1.0, 2.0])
-    seen: list[ticks.Choice] = []
-    lived = ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
-    assert seen[0] == ticks.Choice((3, 0), 3)
-    assert set(seen[1:]) == {ticks.Choice((3, 0), 0)}
+    seen: list[availability_ticks.Choice] = []
+    lived = availability_ticks.run(partial(own_rule.Hedged, worth=1.0), day, THREE, watch=seen.append)
+    assert seen[0] == availability_ticks.Choice((3, 0), 3)
+    assert set(seen[1:]) == {availability_ticks.Choice((3, 0), 0)}
     assert lived.availability == 1.0
     assert lived.dollars == pytest.approx(10 * 3.0)
 
 
 def test_a_lost_pool_is_replaced_by_another_and_tried_again_only_after_it() -> None:
     day = a_span([[9] * 4 + [0] * 10, [9] * 14], [1.0, 1.5], on_demand=5.0)
-    seen: list[ticks.Choice] = []
-    ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
+    seen: list[availability_ticks.Choice] = []
+    availability_ticks.run(partial(own_rule.Hedged, worth=1.0), day, THREE, watch=seen.append)
     assert [made.spots for made in seen[:6]] == [(3, 0)] * 5 + [(0, 3)]
 
 
 def test_what_is_warm_is_kept_until_what_replaces_it_is() -> None:
     prices = np.array([[1.0] * 4 + [4.0] * 10, [1.5] * 14])
     day = dataclasses.replace(a_span([[9] * 14, [9] * 14], [1.0, 1.5]), prices=prices, step_seconds=36.0)
-    seen: list[ticks.Choice] = []
-    lived = ticks.run(partial(hedged.Hedged, worth=1.0), day, THREE, watch=seen.append)
+    seen: list[availability_ticks.Choice] = []
+    lived = availability_ticks.run(partial(own_rule.Hedged, worth=1.0), day, THREE, watch=seen.append)
     turn = next(index for index, made in enumerate(seen) if made.spots == (3, 3))
     # Two steps cold, and at the next the rule sees that it is warm.
     assert [made.spots for made in seen[turn : turn + 4]] == [(3, 3), (3, 3), (3, 3), (0, 3)]
@@ -163,7 +171,7 @@ def folder(path: Path) -> Path:
 
 
 def test_regions_with_two_pools_and_all_pools_are_groups(tmp_path: Path) -> None:
-    found = traces.folder(folder(tmp_path))
+    found = trace_files.folder(folder(tmp_path))
     assert [(name, len(rows)) for name, rows in span.groups(found)] == [("us-east-1_v100_1", 2), ("all", 3)]
 
 
@@ -176,11 +184,11 @@ def test_a_region_is_the_name_without_the_letter_of_the_zone(pool: str, region: 
 
 
 def test_a_span_is_cut_into_looks_of_about_half_a_minute(tmp_path: Path) -> None:
-    first = next(span.cut(traces.folder(folder(tmp_path)), 12, 12, span.Setting()))
+    first = next(span.cut(trace_files.folder(folder(tmp_path)), 12, 12, span.Setting()))
     assert (first.step_seconds, first.cold_steps, first.steps) == (32.5, 4, 221 * 6)
     assert first.on_demand_price == pytest.approx(3 * 1.5)
     assert set(first.capacity.ravel().tolist()) == {0, span.ANY_NUMBER}
-    bounded = next(span.cut(traces.folder(tmp_path), 12, 12, span.Setting(most_in_pool=2, spot_price=0.5)))
+    bounded = next(span.cut(trace_files.folder(tmp_path), 12, 12, span.Setting(most_in_pool=2, spot_price=0.5)))
     assert set(bounded.capacity.ravel().tolist()) == {0, 2}
     assert bounded.on_demand_price == pytest.approx(1.5)
 
@@ -215,8 +223,8 @@ def test_what_cannot_be_run_is_said_and_ends_with_2(tmp_path: Path) -> None:
 
 
 def test_ours_runs_on_the_numbers_that_are_shipped_or_given(tmp_path: Path) -> None:
-    built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
-    assert isinstance(built, bench.Tunable)
+    built = availability_problem.AvailabilityProblem(folder(tmp_path), 12, 12)
+    assert isinstance(built, comparison.Tunable)
     assert built.params("hedged") == HedgedParams()
     assert built.params("hedged_1") == HedgedParams(short_worth=1.0)
     assert built.params("spothedge_1") is None
@@ -227,13 +235,13 @@ def test_ours_runs_on_the_numbers_that_are_shipped_or_given(tmp_path: Path) -> N
 
 
 def test_a_problem_that_was_asked_goes_to_other_processes(tmp_path: Path) -> None:
-    built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
+    built = availability_problem.AvailabilityProblem(folder(tmp_path), 12, 12)
     name, case = "hedged_1", built.cases()[0]
     assert pickle.loads(pickle.dumps(built)).score(name, case) == built.score(name, case)  # noqa: S301 - our own bytes
 
 
 def test_a_case_is_of_the_problem(tmp_path: Path) -> None:
-    built = problem.AvailabilityProblem(folder(tmp_path), 12, 12)
+    built = availability_problem.AvailabilityProblem(folder(tmp_path), 12, 12)
     assert len({case.key for case in built.cases()}) == len(built.cases())
     assert {case.cluster for case in built.cases()} == {"us-east-1_v100_1/0", "all/0"}
 
@@ -246,8 +254,8 @@ RECORDED = os.environ.get("GPUBID_TRACES")
 @pytest.mark.skipif(not RECORDED, reason="GPUBID_TRACES names no folder of recorded traces")
 @pytest.mark.parametrize("name", ["aws-2022", "aws-2023", "gcp-h100-2025"])
 def test_ours_is_cheaper_than_each_published_rule_at_its_availability(name: str) -> None:
-    built = problem.AvailabilityProblem(Path(RECORDED or "") / name)
-    for row in bench.run(built, list(problem.MATCHED)).rows:
-        assert row.against == problem.MATCHED[row.strategy]
+    built = availability_problem.AvailabilityProblem(Path(RECORDED or "") / name)
+    for row in comparison.run(built, list(availability_problem.MATCHED)).rows:
+        assert row.against == availability_problem.MATCHED[row.strategy]
         assert row.interval[1] < 0, row.strategy
         assert row.figures["lead"] > -0.002, row.strategy

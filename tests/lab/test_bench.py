@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, blocks, interval, table
-from agent.lab.deadline import baselines, problem, ticks, window
+from agent.lab.bench import blocks, comparison, interval, result_table
+from agent.lab.deadline import deadline_baselines, deadline_problem, deadline_ticks, window
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 YARDSTICK = {
@@ -31,21 +31,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def small(tmp_path: Path) -> problem.DeadlineProblem:
-    settings = tuple(ticks.Setting.of_hours(8, allowed, 0.05) for allowed in (9, 12))
-    return problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, window.Prices(1.0, 3.0))
+def small(tmp_path: Path) -> deadline_problem.DeadlineProblem:
+    settings = tuple(deadline_ticks.Setting.of_hours(8, allowed, 0.05) for allowed in (9, 12))
+    return deadline_problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, window.Prices(1.0, 3.0))
 
 
 def test_processes_change_nothing_but_the_wall_time(tmp_path: Path) -> None:
     built = small(tmp_path)
-    alone, spread = (bench.run(built, built.strategies(), workers=workers) for workers in (1, 2))
+    alone, spread = (comparison.run(built, built.strategies(), workers=workers) for workers in (1, 2))
     found = [[(row.strategy, row.costs, row.interval, row.late) for row in made.rows] for made in (alone, spread)]
     assert found[0] == found[1]
     assert alone.runs == len(built.cases()) > 0
 
 
 def test_the_bound_is_the_least_of_every_case(tmp_path: Path) -> None:
-    made = {row.strategy: row.costs for row in bench.run(small(tmp_path), small(tmp_path).strategies(), workers=1).rows}
+    made = {
+        row.strategy: row.costs for row in comparison.run(small(tmp_path), small(tmp_path).strategies(), workers=1).rows
+    }
     for name, costs in made.items():
         assert all(cost >= best - 1e-9 for cost, best in zip(costs, made["optimum"], strict=True)), name
 
@@ -124,9 +126,12 @@ def test_hazards_that_cannot_be_fitted_are_said_before_anything_runs(tmp_path: P
 
 
 def test_several_tables_are_one_csv_with_what_tells_them_apart() -> None:
-    row = table.Row("levi", 1.5, 1.0, 0, 0.0, (0.0, 0.0), 0.1, "", (1.5,), {"useful h": 2.0})
-    made = [table.Table("bids", 1, "levi", 0, 2000, {"climate": name, "hours": 3}, (row,)) for name in ("calm", "war")]
-    rows = list(csv.DictReader(io.StringIO(table.csv_text(made))))
+    row = result_table.Row("levi", 1.5, 1.0, 0, 0.0, (0.0, 0.0), 0.1, "", (1.5,), {"useful h": 2.0})
+    made = [
+        result_table.Table("bids", 1, "levi", 0, 2000, {"climate": name, "hours": 3}, (row,))
+        for name in ("calm", "war")
+    ]
+    rows = list(csv.DictReader(io.StringIO(result_table.csv_text(made))))
     assert [(each["climate"], each["mean_cost"], each["useful h"]) for each in rows] == [
         ("calm", "1.5", "2.0"),
         ("war", "1.5", "2.0"),
@@ -143,8 +148,8 @@ def test_a_problem_that_needs_the_extra_says_so(tmp_path: Path, monkeypatch: pyt
 
 def off_the_yardstick(name: str, strategies: list[str]) -> list[str]:
     """Return the strategies whose mean is more than 0.5 % off, or that are late."""
-    settings = tuple(ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
-    built = problem.DeadlineProblem(
+    settings = tuple(deadline_ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
+    built = deadline_problem.DeadlineProblem(
         Path(RECORDED or "") / name, 70, STRIDES[name], settings, window.Prices(0.9731, 3.06)
     )
     scores = {each: [built.score(each, case) for case in built.cases()] for each in strategies}
@@ -167,9 +172,9 @@ def test_the_bound_lands_on_the_yardstick(name: str) -> None:
 
 def test_a_strategy_on_other_numbers_runs_the_same_cases(tmp_path: Path) -> None:
     shipped = small(tmp_path)
-    eager = shipped.with_params("levi", baselines.LeviParams(slack_share=2, spare_ticks=36))
+    eager = shipped.with_params("levi", deadline_baselines.LeviParams(slack_share=2, spare_ticks=36))
     assert [case.key for case in eager.cases()] == [case.key for case in shipped.cases()]
-    first, other = (bench.run(each, ["levi", "greedy"], workers=1) for each in (shipped, eager))
+    first, other = (comparison.run(each, ["levi", "greedy"], workers=1) for each in (shipped, eager))
     assert first.rows[1].costs == other.rows[1].costs
     assert first.rows[0].costs != other.rows[0].costs
     assert first.rows[0].digest != other.rows[0].digest

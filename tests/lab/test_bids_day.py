@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from agent import tuning
-from agent.domain.decision import Release, Rent
-from agent.lab import folds
-from agent.lab.bids import baselines, day, hindsight, problem
-from agent.lab.bids.market import fits
+from agent.domain.work.decision import Release, Rent
+from agent.lab.bids import bid_baselines, bids_problem, day, hindsight
+from agent.lab.bids.bid_market import fits
+from agent.lab.traces import walk_forward
 from agent.markets import port
 from agent.simulator.climate import Climate, Demand
 from agent.simulator.vast.world import World
@@ -20,7 +20,7 @@ STILL = Climate(
     failures=0.0,
     pull_failure_probability=0.0,
 )
-TUNED = tuning.load() | baselines.tuned()
+TUNED = tuning.load() | bid_baselines.tuned()
 WORK = day.workload("floor_relaunch")
 QUERY = port.OfferQuery(WORK.requirements, WORK.disk_gb, gpu_models=WORK.requirements.gpu_models)
 
@@ -97,7 +97,7 @@ def test_the_bound_takes_the_cheapest_spans_first() -> None:
 
 
 def test_a_problem_scores_a_day_per_thousand_units_of_work() -> None:
-    made = problem.BidsProblem(("calm",), (1, 2), hours=2.0)
+    made = bids_problem.BidsProblem(("calm",), (1, 2), hours=2.0)
     (first, _) = made.cases()
     score = made.score("floor_relaunch", first)
     told = day.Day(day.Setting("calm", 1, 2.0), "floor_relaunch", TUNED).live()
@@ -109,7 +109,7 @@ def test_a_problem_scores_a_day_per_thousand_units_of_work() -> None:
 
 
 def test_ours_run_on_the_numbers_that_are_given_and_baselines_have_none() -> None:
-    made = problem.BidsProblem(("bidding_war",), (5,), hours=6.0)
+    made = bids_problem.BidsProblem(("bidding_war",), (5,), hours=6.0)
     shipped = made.params("patient")
     assert shipped is not None
     assert made.params("floor_relaunch") is None
@@ -122,13 +122,13 @@ def test_ours_run_on_the_numbers_that_are_given_and_baselines_have_none() -> Non
 
 
 def test_days_held_out_later_hold_every_climate() -> None:
-    made = problem.BidsProblem(("calm", "bidding_war"), (1, 2, 3))
-    (fold,) = folds.forward(made.cases(), 1)
+    made = bids_problem.BidsProblem(("calm", "bidding_war"), (1, 2, 3))
+    (fold,) = walk_forward.forward(made.cases(), 1)
     assert {made.cases()[place].climate for place in fold.held} == {"calm", "bidding_war"}
 
 
 def test_a_day_without_useful_work_is_late_and_not_free() -> None:
-    made = problem.BidsProblem(("calm",), (1,), hours=0.03)
+    made = bids_problem.BidsProblem(("calm",), (1,), hours=0.03)
     score = made.score("on_demand", made.cases()[0])
     assert score.figures["$"] > 0
     assert score.is_late

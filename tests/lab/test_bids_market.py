@@ -11,16 +11,16 @@ import pytest
 
 from agent import tuning
 from agent.clock import SteppedClock
-from agent.domain.decision import Decision, Hold, Rebid, Rent
-from agent.domain.instance import Instance, InstanceState
-from agent.lab.bids import baselines, day
-from agent.lab.engine import at_once
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.work.decision import Decision, Hold, Rebid, Rent
+from agent.lab.bids import bid_baselines, day
+from agent.lab.engine.engine import at_once
 from agent.markets import pace, port, transport
 from agent.markets.vast import client, market
 from agent.simulator.call_gate import DEFAULT_KEY
 from agent.simulator.market_server import Simulator
 
-TUNED = tuning.load() | baselines.tuned()
+TUNED = tuning.load() | bid_baselines.tuned()
 QUERY = port.OfferQuery(
     day.workload("").requirements, 40.0, gpu_models=day.workload("").requirements.gpu_models, max_rows=64
 )

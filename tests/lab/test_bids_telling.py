@@ -15,16 +15,16 @@ from typer.testing import CliRunner, Result
 
 from agent import tuning
 from agent.cli.main import app
-from agent.domain.tenure import Tenure
-from agent.lab import timeline
-from agent.lab.bids import baselines, day, problem, telling
-from agent.lab.page import auction, html, saved
+from agent.domain.market.tenure import Tenure
+from agent.lab.bids import bid_baselines, bids_problem, bids_report, day
+from agent.lab.engine import run_timeline
+from agent.lab.page import bidding_day, html, saved_table
 from agent.simulator.climate import Climate, Demand
 from agent.simulator.vast.world import World
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "</svg></td><script>document.title='taken'</script>"
-TUNED = tuning.load() | baselines.tuned()
+TUNED = tuning.load() | bid_baselines.tuned()
 STILL = Climate(
     name="still",
     demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),
@@ -55,7 +55,7 @@ def lab(*words: str) -> Result:
 
 @pytest.mark.parametrize(("climate", "seed", "ours"), [("bidding_war", 3, "hedged"), ("price_spike", 405, "patient")])
 def test_what_is_told_is_what_was_scored(climate: str, seed: int, ours: str) -> None:
-    made = problem.BidsProblem((climate,), (seed,), hours=4.0)
+    made = bids_problem.BidsProblem((climate,), (seed,), hours=4.0)
     (case,) = made.cases()
     told = made.timeline([ours, "on_demand", "hindsight"], case)
     assert [bidder.strategy for bidder in told.bidders] == [ours, "on_demand"]
@@ -69,7 +69,7 @@ def test_what_is_told_is_what_was_scored(climate: str, seed: int, ours: str) -> 
         assert sum(lease.hours("useful") for lease in bidder.leases) == pytest.approx(scored.figures["useful h"])
         assert sum(len(lease.lost) for lease in bidder.leases) == scored.figures["losses"]
         # Nobody gets more for his dollars than who knew the whole day before.
-        dollars, work = auction.course(bidder)
+        dollars, work = bidding_day.course(bidder)
         assert (dollars[-1], work[-1]) == pytest.approx((bidder.dollars, bidder.work))
         most = np.interp(dollars, [point[0] for point in told.bound], [point[1] for point in told.bound])
         assert (work <= most + 1e-6).all()
@@ -78,7 +78,7 @@ def test_what_is_told_is_what_was_scored(climate: str, seed: int, ours: str) -> 
 def test_looking_on_changes_nothing_that_is_decided() -> None:
     lived = [day.Day(day.Setting("bidding_war", 3, 3.0), "hedged", TUNED) for _ in range(2)]
     lived[0].live()
-    telling.bidder("hedged", lived[1])
+    bids_report.bidder("hedged", lived[1])
     decisions = [[f"{at} {each}" for at, each in one.engine.decisions] for one in lived]
     assert len(decisions[0]) > 5
     assert decisions[0] == decisions[1]
@@ -87,7 +87,7 @@ def test_looking_on_changes_nothing_that_is_decided() -> None:
 def test_prices_are_those_of_the_host_that_is_held_reckoned_by_hand() -> None:
     world = World(STILL, seed=3, start=day.START.timestamp(), hosts=80)
     lived = Beaten(day.Setting("calm", 3, 2.0), "floor_relaunch", TUNED, world=world)
-    first, second = telling.bidder("floor_relaunch", lived).leases
+    first, second = bids_report.bidder("floor_relaunch", lived).leases
     slices = [each.slice for each in world.contracts.values()]
     bid, floor, ask = first.quotes[0].bid, world.host_floor(slices[0]), world.ask(slices[0])
     assert bid == pytest.approx(floor, abs=1e-4)
@@ -165,20 +165,20 @@ def test_a_case_names_the_day_and_other_climates_say_that_it_is_not_theirs(tmp_p
     assert "one run's timeline of bidding_war: the run that was named, calm/2, is of another table" in unescape(text)
 
 
-def hostile() -> timeline.Auction:
+def hostile() -> run_timeline.Auction:
     """Return a day whose names are attacks, under one strategy that rented and one that never did."""
-    made = problem.BidsProblem(("bidding_war",), (3,), hours=1.0)
+    made = bids_problem.BidsProblem(("bidding_war",), (3,), hours=1.0)
     told = made.timeline(["floor_relaunch"], made.cases()[0])
     leases = tuple(replace(lease, host=HOSTILE, card=HOSTILE) for lease in told.bidders[0].leases)
-    bidders = (timeline.Bidder("<b>bold</b>", leases), timeline.Bidder("nothing", ()))
+    bidders = (run_timeline.Bidder("<b>bold</b>", leases), run_timeline.Bidder("nothing", ()))
     return replace(told, case=HOSTILE, market=HOSTILE, bidders=bidders)
 
 
 def test_names_are_text_and_who_rents_nothing_has_a_lane_too() -> None:
     row = {"strategy": "x", "mean_cost": 1.0, "ratio_to_optimum": 1.0, "late": 0, "difference_vs_baseline": 0.0}
     head = {"problem": "bids", "runs": 1, "baseline": "x", "seed": 0, "bootstrap_draws": 1}
-    table = saved.table({**head, "strategies": [row | {"ci95_vs_baseline": [0.0, 0.0]}]})
-    text = html.page([table], [auction.plot(hostile(), "run-0")])
+    table = saved_table.table({**head, "strategies": [row | {"ci95_vs_baseline": [0.0, 0.0]}]})
+    text = html.page([table], [bidding_day.plot(hostile(), "run-0")])
     assert (text.count("<script"), text.count("<b>"), text.count("</svg>")) == (0, 0, 1)
     assert "nothing: $0.00, 0.0 useful h, no useful work" in text
 

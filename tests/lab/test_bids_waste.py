@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.lab.bids import waste
 from agent.simulator.instances.billing import Rates, Turn
 

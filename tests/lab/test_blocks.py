@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.lab import blocks
+from agent.lab.bench import blocks
 from agent.lab.deadline import window
 
 

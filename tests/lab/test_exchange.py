@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.instance import InstanceState
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import per_hour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements
-from agent.lab.course import Course, Delays, Spells, drawn
-from agent.lab.engine import Waits, at_once
-from agent.lab.exchange import Exchange, Pool
-from agent.lab.job import Job
-from agent.lab.trial import GPU, START
-from agent.markets import errors, port
+from agent.domain.work.workload import Requirements
+from agent.lab.engine.engine import Waits, at_once
+from agent.lab.engine.lab_job import Job
+from agent.lab.engine.memory_market import Exchange, Pool
+from agent.lab.engine.trial import GPU, START
+from agent.lab.traces.course import Course, Delays, Spells, drawn
+from agent.markets import market_errors, port
 
 MINUTE = timedelta(minutes=1)
 QUERY = port.OfferQuery(Requirements(), 10.0)
@@ -88,13 +88,13 @@ def test_money_is_the_rate_from_the_rent_on_and_nothing_while_paused() -> None:
 
 def test_what_cannot_be_rented_is_refused() -> None:
     market = exchange((0,))
-    with pytest.raises(errors.Rejected):
+    with pytest.raises(market_errors.Rejected):
         rented(market, bid="1.00")
     (first, *_) = offers(market)
     rented(market)
-    with pytest.raises(errors.Rejected):
+    with pytest.raises(market_errors.Rejected):
         at_once(market.rent(first, port.Terms(Tenure.ON_DEMAND, None, 10.0, "image"), "label"))
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(market_errors.NotFound):
         at_once(market.instance("none"))
 
 

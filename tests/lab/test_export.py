@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.domain.event import Event
-from agent.domain.price import PriceSample
-from agent.lab import export, history, traces
+from agent.domain.market.price import PriceSample
+from agent.domain.record.event import Event
+from agent.lab.traces import ledger_export, ledger_history, trace_files
 from agent.ledger.tables.search_history import Seen
 from tests.support import builders
 from tests.support.scene import work
@@ -85,7 +85,7 @@ def test_an_export_names_nobody_and_tells_what_happened(lived: tuple[Path, dict[
     salt = ledger.with_name(ledger.name + ".export-salt").read_text().strip()
     assert salt not in told.stdout
     kinds = {row["kind"] for row in found}
-    assert kinds == {export.KIND, "slice", "price", "look", "lease", "event"}
+    assert kinds == {ledger_export.KIND, "slice", "price", "look", "lease", "event"}
     lost = [row for row in found if row.get("what") == "lease.interrupted"]
     assert [row["cause"] for row in lost] == ["outbid"]
     shown = {row["host"] for row in found if row["kind"] in {"price", "slice", "lease"}}
@@ -100,7 +100,7 @@ def test_an_export_becomes_traces_that_the_bench_reads(lived: tuple[Path, dict[s
     assert RUN(app, ["lab", "record", str(ledger), "--out", str(out)]).exit_code == 2, "nothing is overwritten"
     done = RUN(app, ["lab", "import", "ledger", str(out), "--out", str(tmp_path / "traces")])
     assert done.exit_code == 0, done.stderr
-    found = traces.folder(tmp_path / "traces")
+    found = trace_files.folder(tmp_path / "traces")
     first = next(row for row in rows(out.read_text()) if row["kind"] == "look")
     assert {trace.gpu for trace in found} <= {"RTX 4090", "RTX 3090"}
     assert sum(int(trace.available[0]) for trace in found) == len(first["slices"])
@@ -118,7 +118,7 @@ def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() ->
     def at(hours: float) -> datetime:
         return builders.NOW + timedelta(hours=hours)
 
-    known = history.History(
+    known = ledger_history.History(
         looks=[Seen("vast", at(5), (("1", 1),)), Seen("vast", at(6), (("1", 1),))],
         prices={
             ("vast", host, 1): [PriceSample(at(hour), "vast", host, builders.RTX_4090, 1, None, None) for hour in hours]
@@ -131,7 +131,7 @@ def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() ->
         ],
         events={"vast-2": [Event(at(hours), "lease.running", lease_id="vast-2") for hours in (1, 5)]},
     )
-    cut = export.of_span(known, at(4), at(7))
+    cut = ledger_export.of_span(known, at(4), at(7))
     assert [(key[1], [row.at for row in rows]) for key, rows in cut.prices.items()] == [
         ("1", [at(2), at(5.5)]),
         ("2", [at(5.5)]),
@@ -139,11 +139,11 @@ def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() ->
     assert [key[1] for key in cut.slices] == ["1", "2"]
     assert [(each.lease_id, each.ended_at) for each in cut.leases] == [("vast-2", at(5)), ("vast-3", None)]
     assert [event.at for event in cut.events["vast-2"]] == [at(5)]
-    assert export.of_span(known, None, None) is known
+    assert ledger_export.of_span(known, None, None) is known
 
 
 def test_a_host_has_another_name_under_another_salt() -> None:
-    one, other = export.Names(b"1" * 32), export.Names(b"2" * 32)
+    one, other = ledger_export.Names(b"1" * 32), ledger_export.Names(b"2" * 32)
     assert one.of("host", "vast", "17") != other.of("host", "vast", "17")
     assert one.of("host", "vast", "17") != one.of("owner", "vast", "17") != "17"
     assert one.of("host", "runpod", "pool/secure/x").startswith("pool/")

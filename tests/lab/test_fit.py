@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.domain.event import Event
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.lab import lifetimes, lomax
-from agent.lab.survival import Spell
+from agent.domain.record.event import Event
+from agent.lab.traces import lifetimes, lomax
+from agent.lab.traces.survival import Spell
 from tests.support import builders
 from tests.support.builders import NOW
 

@@ -8,17 +8,17 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import traces
+from agent.lab.traces import trace_files
 
 RUN = CliRunner().invoke
 
 
-def brought(tmp_path: Path, kind: str, *files: Path, more: tuple[str, ...] = ()) -> dict[str, traces.Trace]:
+def brought(tmp_path: Path, kind: str, *files: Path, more: tuple[str, ...] = ()) -> dict[str, trace_files.Trace]:
     """Import files with the verb and read what it wrote with the bench's own reader."""
     out = tmp_path / "out"
     told = RUN(app, ["lab", "import", kind, *map(str, files), "--out", str(out), *more])
     assert told.exit_code == 0, told.stderr
-    return {trace.pool: trace for trace in traces.folder(out)}
+    return {trace.pool: trace for trace in trace_files.folder(out)}
 
 
 def refused(kind: str, file: Path, *more: str) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agent.decide.service import capacity_choice, service_slots
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import per_hour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements, Workload, WorkloadKind
-from agent.lab.course import Course, Delays
-from agent.lab.engine import Engine
-from agent.lab.exchange import Exchange, Pool
-from agent.lab.job import Job
-from agent.lab.trial import GPU, START
+from agent.domain.work.workload import Requirements, Workload, WorkloadKind
+from agent.lab.engine.engine import Engine
+from agent.lab.engine.lab_job import Job
+from agent.lab.engine.memory_market import Exchange, Pool
+from agent.lab.engine.trial import GPU, START
+from agent.lab.traces.course import Course, Delays
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 

@@ -15,13 +15,13 @@ from agent.decide.paper.paper_ledger import Book
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.service import capacity_choice
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import WorkloadKind
-from agent.lab.availability import hedged, span, ticks
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import WorkloadKind
+from agent.lab.availability import availability_ticks, own_rule, span
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 
@@ -71,7 +71,7 @@ class Planned:
         self._leases: dict[str, Lease] = {}
         self._refused: dict[str, Any] = {}
 
-    def follow(self, seen: ticks.Seen) -> None:
+    def follow(self, seen: availability_ticks.Seen) -> None:
         """Follow what a step came to."""
         before, self.now = self.now, builders.NOW + seen.step * STEP
         shown = [*zip(POOLS, seen.wanted, seen.held, strict=True), ("spare", seen.on_demand, seen.on_demand)]
@@ -128,7 +128,7 @@ class Planned:
     def _tried(self) -> list[str]:
         others = [pool for pool in POOLS if pool not in self._leases]
         since = {pool: self._refused.get(pool, builders.ago(days=9)) for pool in others}
-        fresh = [pool for pool in others if self.now - since[pool] >= timedelta(hours=hedged.AGAIN_HOURS)]
+        fresh = [pool for pool in others if self.now - since[pool] >= timedelta(hours=own_rule.AGAIN_HOURS)]
         return fresh or sorted(others, key=since.__getitem__)[:1]
 
     def _offers(self, market: str) -> list[Offer]:
@@ -170,11 +170,11 @@ def test_the_plan_and_the_bench_judge_every_place_and_choose_alike(
 ) -> None:
     asked, planned = Asked(monkeypatch), Planned(worth)
     day = recorded()
-    rule = hedged.Hedged(day, span.Setting(slots=1), worth=worth, least_gain=GAIN)
+    rule = own_rule.Hedged(day, span.Setting(slots=1), worth=worth, least_gain=GAIN)
     met: set[tuple[int, int]] = set()
 
     class Both:
-        def choose(self, seen: ticks.Seen) -> ticks.Choice:
+        def choose(self, seen: availability_ticks.Seen) -> availability_ticks.Choice:
             made, by_bench = rule.choose(seen), asked.last()
             planned.follow(seen)
             # A slot more than the workload has is under way while one replaces another.
@@ -187,6 +187,6 @@ def test_the_plan_and_the_bench_judge_every_place_and_choose_alike(
                 met.add((sum(by_plan[3].values()), by_plan[4]))
             return made
 
-    ticks.run(lambda *_: Both(), day, span.Setting(slots=1))
+    availability_ticks.run(lambda *_: Both(), day, span.Setting(slots=1))
     assert planned.losses >= 5
     assert met >= choices, "the record must ask for every choice"

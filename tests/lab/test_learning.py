@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.deadline import hazards
-from agent.lab.deadline import fitting, folds, learning, problem, slack, ticks, window
+from agent.lab.deadline import (
+    deadline_folds,
+    deadline_problem,
+    deadline_ticks,
+    hazard_fitting,
+    learning,
+    slack_rules,
+    window,
+)
 from agent.lab.deadline.cross_fit import CrossFit
 from strategies.deadline import DeadlineParams
 
@@ -38,8 +46,8 @@ def test_it_is_in_time_whatever_capacity_does(
     allowed = (least + spare) * gap
     up = [begins_up is (place % 2 == 0) for place, length in enumerate(spells) for _ in range(length)]
     is_up = (up * (least + spare))[: least + spare + 24]
-    setting = ticks.Setting(3 * 3600, allowed, overhead)
-    lived = ticks.run(learning.rule(hazards.SHIPPED), stretch(is_up, gap), setting)
+    setting = deadline_ticks.Setting(3 * 3600, allowed, overhead)
+    lived = deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(is_up, gap), setting)
     assert not lived.is_late(setting)
 
 
@@ -57,23 +65,25 @@ def test_by_the_rules_of_slack_it_is_in_time_too(
 ) -> None:
     count = -(-(3 * 3600 + overhead) // gap) + spare
     up = [place % 2 == 0 for place, length in enumerate(spells) for _ in range(length)]
-    setting = ticks.Setting(3 * 3600, count * gap, overhead)
+    setting = deadline_ticks.Setting(3 * 3600, count * gap, overhead)
     params = DeadlineParams(learn=False, slack_share=share, pace=pace)
-    lived = ticks.run(slack.rule(params), stretch((up * count)[: count + 24], gap), setting)
+    lived = deadline_ticks.run(slack_rules.rule(params), stretch((up * count)[: count + 24], gap), setting)
     assert not lived.is_late(setting)
 
 
 def test_it_is_blind_to_the_future_and_the_same_every_time() -> None:
     rng = np.random.default_rng(0)
-    setting = ticks.Setting.of_hours(8, 12, 0.2)
+    setting = deadline_ticks.Setting.of_hours(8, 12, 0.2)
     past = (rng.random(40) < 0.5).tolist()
     lived = [
-        ticks.run(learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600), setting).tenures
+        deadline_ticks.run(
+            learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600), setting
+        ).tenures
         for chance in (0.1, 0.9)
     ]
     assert lived[0][:40] == lived[1][:40]
-    again = ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
-    assert again == ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
+    again = deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
+    assert again == deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
 
 
 def test_a_fit_finds_the_hazards_that_made_a_trace() -> None:
@@ -82,20 +92,20 @@ def test_a_fit_finds_the_hazards_that_made_a_trace() -> None:
     for tick in range(1, len(up)):
         # Losses 0.3 an hour, returns 0.6: ten minutes are a sixth of an hour.
         up[tick] = (rng.random() > 0.05) if up[tick - 1] else (rng.random() < 0.1)
-    found = fitting.fit([fitting.Sight(up, 1 / 6)], factors=(1.0,))
+    found = hazard_fitting.fit([hazard_fitting.Sight(up, 1 / 6)], factors=(1.0,))
     assert found.losses[:4] == pytest.approx((0.3,) * 4, rel=0.15)
     assert found.returns[:4] == pytest.approx((0.6,) * 4, rel=0.15)
 
 
 def test_a_trace_without_a_change_says_that_there_is_nothing_to_fit() -> None:
     with pytest.raises(ValueError, match="nothing to fit"):
-        fitting.fit([fitting.Sight(np.ones(100, bool), 1.0)])
+        hazard_fitting.fit([hazard_fitting.Sight(np.ones(100, bool), 1.0)])
 
 
 def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
     over = window.Window("us-west-2a_v100_8", 1000, 600, (), (), (), datetime(2026, 1, 1, tzinfo=UTC))
-    assert folds.fold(over, CrossFit.POOL) == folds.Fold(zone="us-west-2a")
-    assert folds.fold(over, CrossFit.TIME) == folds.Fold(block=1)
+    assert deadline_folds.fold(over, CrossFit.POOL) == deadline_folds.Fold(zone="us-west-2a")
+    assert deadline_folds.fold(over, CrossFit.TIME) == deadline_folds.Fold(block=1)
 
 
 @pytest.mark.skipif(RECORDED is None, reason="set GPUBID_TRACES to the folder of recorded traces to run this")
@@ -108,11 +118,11 @@ def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
     ],
 )
 def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: int, left_out: CrossFit) -> None:
-    built = problem.DeadlineProblem(
+    built = deadline_problem.DeadlineProblem(
         Path(str(RECORDED)) / name,
         70,
         stride,
-        (ticks.Setting.of_hours(48, 52, 0.2),),
+        (deadline_ticks.Setting.of_hours(48, 52, 0.2),),
         window.Prices(0.9731, 3.06),
         cross_fit=left_out,
     )

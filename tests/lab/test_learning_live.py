@@ -12,16 +12,16 @@ from agent.decide.deadline import availability, hazards
 from agent.decide.limits import limits
 from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
-from agent.domain.capacity import Capacity
-from agent.domain.deadline import Deadline as By
-from agent.domain.deadline import Progress
-from agent.domain.decision import Rent
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
-from agent.lab.deadline import learning, slack, ticks, window
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Deadline as By
+from agent.domain.work.deadline import Progress
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.lab.deadline import deadline_ticks, learning, slack_rules, window
 from strategies.deadline import Deadline, DeadlineParams
 from tests.support import builders
 
@@ -44,7 +44,7 @@ class Planned:
         self._tuned: Mapping[str, Tuned] = {"deadline": builders.tuned(Deadline(), params, "deadline")}
         self._capacity: dict[str, Capacity] = {}
 
-    def choose(self, at: ticks.Standing) -> Tenure | None:
+    def choose(self, at: deadline_ticks.Standing) -> Tenure | None:
         """Return what the decision of the only slot comes to."""
         fleet = _fleet(at, self._capacity)
         self._capacity = availability.watched(self._capacity, fleet)
@@ -52,7 +52,7 @@ class Planned:
         return made.tenure if isinstance(made, Rent) else at.tenure
 
 
-def _fleet(at: ticks.Standing, capacity: dict[str, Capacity]) -> Fleet:
+def _fleet(at: deadline_ticks.Standing, capacity: dict[str, Capacity]) -> Fleet:
     now = builders.NOW + timedelta(seconds=at.now)
     return builders.fleet(
         now=now,
@@ -64,7 +64,7 @@ def _fleet(at: ticks.Standing, capacity: dict[str, Capacity]) -> Fleet:
     )
 
 
-def _workload(setting: ticks.Setting) -> Workload:
+def _workload(setting: deadline_ticks.Setting) -> Workload:
     by = builders.NOW + timedelta(seconds=setting.allowed)
     restart = timedelta(seconds=setting.overhead) - LOADING
     deadline = By(setting.work / 3600, by, restart=restart)
@@ -73,33 +73,35 @@ def _workload(setting: ticks.Setting) -> Workload:
     )
 
 
-def _offers(at: ticks.Standing) -> list[Offer]:
+def _offers(at: deadline_ticks.Standing) -> list[Offer]:
     floor = builders.per_hour("0.20") if at.is_up else None
     return [builders.offer(number, floor=floor) for number in (1, 2)]
 
 
-def _leases(at: ticks.Standing) -> tuple[Lease, ...]:
+def _leases(at: deadline_ticks.Standing) -> tuple[Lease, ...]:
     if at.tenure is None:
         return ()
     rate = builders.per_hour("0.20" if at.tenure is Tenure.INTERRUPTIBLE else "0.40")
     return (builders.lease(9, tenure=at.tenure, gpu_rate=rate),)
 
 
-def case(seed: int) -> tuple[window.Window, ticks.Setting]:
+def case(seed: int) -> tuple[window.Window, deadline_ticks.Setting]:
     rng = np.random.default_rng(seed)
     hours = rng.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
     up = [bool(place % 2) for place, length in enumerate(hours) for _ in range(max(int(length * 3600 / GAP), 1))]
     count = len(up)
-    setting = ticks.Setting.of_hours(8, 10, 0)
+    setting = deadline_ticks.Setting.of_hours(8, 10, 0)
     over = window.Window("pool", 0, GAP, tuple(up), (0.2,) * count, (0.4,) * count)
-    return over, ticks.Setting(setting.work, setting.allowed, OVERHEAD)
+    return over, deadline_ticks.Setting(setting.work, setting.allowed, OVERHEAD)
 
 
-def both(params: DeadlineParams, rule: ticks.Rule, seed: int) -> tuple[ticks.Lived, ticks.Lived]:
+def both(
+    params: DeadlineParams, rule: deadline_ticks.Rule, seed: int
+) -> tuple[deadline_ticks.Lived, deadline_ticks.Lived]:
     """Return what the whole plan and what the rule made of a case that asks for every choice and can be met."""
     over, setting = case(seed)
-    by_plan = ticks.run(Planned(params).choose, over, setting)
-    by_rule = ticks.run(rule, over, setting)
+    by_plan = deadline_ticks.run(Planned(params).choose, over, setting)
+    by_rule = deadline_ticks.run(rule, over, setting)
     assert len({*by_rule.tenures}) == 3, "the case must ask for every choice"
     assert not by_plan.is_late(setting)
     return by_plan, by_rule
@@ -116,5 +118,5 @@ def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> No
 def test_the_whole_plan_chooses_by_slack_as_the_bench_does_tick_by_tick(numbers: dict[str, Any], seed: int) -> None:
     # The bench's reserve is the time to the next look.
     params = PARAMS.model_copy(update={"learn": False, "reserve": timedelta(seconds=GAP), **numbers})
-    by_plan, by_rule = both(params, slack.rule(params), seed)
+    by_plan, by_rule = both(params, slack_rules.rule(params), seed)
     assert by_plan.tenures == by_rule.tenures

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from agent import tuning
 from agent.cli.main import app
 from agent.decide.strategy import Params, Proposal, Tuned, View
-from agent.domain.decision import Reason
-from agent.lab import lookahead
-from agent.lab.exchange import Exchange
+from agent.domain.work.decision import Reason
+from agent.lab.engine import lookahead_check
+from agent.lab.engine.memory_market import Exchange
 from strategies.ondemand import OnDemand, OnDemandParams
 
 HOUR = timedelta(hours=1)
@@ -78,7 +78,7 @@ def tuned(strategy: Any) -> Tuned:
 
 
 def test_a_strategy_that_reads_the_future_is_caught_where_it_first_does_otherwise() -> None:
-    finding = lookahead.check(tuned(Seer()), lookahead.drawn()).finding
+    finding = lookahead_check.check(tuned(Seer()), lookahead_check.drawn()).finding
     assert finding is not None
     assert finding.rule == "another future"
     assert finding.first != finding.then
@@ -86,32 +86,32 @@ def test_a_strategy_that_reads_the_future_is_caught_where_it_first_does_otherwis
 
 
 def test_a_strategy_that_remembers_earlier_runs_is_caught() -> None:
-    finding = lookahead.check(tuned(Rememberer()), lookahead.drawn(1)).finding
+    finding = lookahead_check.check(tuned(Rememberer()), lookahead_check.drawn(1)).finding
     assert finding is not None
     assert finding.rule in {"another future", "the same course again"}
 
 
 def test_a_strategy_that_answers_one_view_in_two_ways_is_caught_at_once() -> None:
-    verdict = lookahead.check(tuned(Gambler()), lookahead.drawn(1))
+    verdict = lookahead_check.check(tuned(Gambler()), lookahead_check.drawn(1))
     assert verdict.finding is not None
     assert verdict.finding.rule == "the same view twice"
     assert verdict.futures == 1
 
 
 def test_an_honest_one_of_the_same_make_passes() -> None:
-    verdict = lookahead.check(tuned(_Honest()), lookahead.drawn(1))
+    verdict = lookahead_check.check(tuned(_Honest()), lookahead_check.drawn(1))
     assert verdict.finding is None
     assert verdict.compared > 500
 
 
 @pytest.mark.parametrize("name", sorted(tuning.BUILT_IN))
 def test_what_is_shipped_decides_by_the_past_alone(name: str) -> None:
-    assert lookahead.check(tuning.load()[name], lookahead.drawn(1)).finding is None
+    assert lookahead_check.check(tuning.load()[name], lookahead_check.drawn(1)).finding is None
 
 
 def test_the_noise_begins_at_the_cut_and_not_before() -> None:
-    (path,) = lookahead.drawn(1).values()
-    other = lookahead._noised(path, 40, "seed")
+    (path,) = lookahead_check.drawn(1).values()
+    other = lookahead_check._noised(path, 40, "seed")
     assert other.available[:40] == path.available[:40]
     assert other.floors[:40] == path.floors[:40]
     assert other.available[40:] != path.available[40:]

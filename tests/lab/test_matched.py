@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench
-from agent.lab.availability import matched, problem, span
+from agent.lab.availability import availability_problem, matched, span
+from agent.lab.bench import comparison
 
 
 def day(begins_hours: float, group: str = "g") -> span.Span:
@@ -20,8 +20,8 @@ def day(begins_hours: float, group: str = "g") -> span.Span:
     )
 
 
-def scored(*values: tuple[float, float]) -> list[bench.Score]:
-    return [bench.Score(cost, figures={"availability": often, "share": cost / 10}) for cost, often in values]
+def scored(*values: tuple[float, float]) -> list[comparison.Score]:
+    return [comparison.Score(cost, figures={"availability": often, "share": cost / 10}) for cost, often in values]
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_without_other_days_nothing_is_matched(tmp_path: Path) -> None:
-    alone, several = (problem.AvailabilityProblem(folder(tmp_path), 4, stride) for stride in (12, 4))
-    assert not set(problem.MATCHED) & set(alone.strategies())
-    assert set(problem.MATCHED) <= set(several.strategies())
-    with pytest.raises(bench.NotComparable, match="gpubid lab bench"):
+    alone, several = (availability_problem.AvailabilityProblem(folder(tmp_path), 4, stride) for stride in (12, 4))
+    assert not set(availability_problem.MATCHED) & set(alone.strategies())
+    assert set(availability_problem.MATCHED) <= set(several.strategies())
+    with pytest.raises(comparison.NotComparable, match="gpubid lab bench"):
         several.score("hedged_as_spothedge_1", several.cases()[0])
 
 
@@ -115,7 +115,7 @@ def test_one_command_shows_ours_at_the_availability_of_each_published_rule(tmp_p
     told = json.loads(result.stdout)
     assert [row["against"] for row in told["strategies"]] == ["spothedge_1", "spothedge_1"]
     # What it is compared with is run on the same days, though nobody named it.
-    built = problem.AvailabilityProblem(tmp_path, 4, 4)
+    built = availability_problem.AvailabilityProblem(tmp_path, 4, 4)
     theirs = [built.score("spothedge_1", case) for case in built.cases()]
     assert 0.1 <= told["strategies"][1]["figures"]["short_worth"] <= 64
     row = told["strategies"][0]

@@ -9,7 +9,7 @@ from playwright.async_api import async_playwright
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab.page import html, saved
+from agent.lab.page import html, saved_table
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = '<img src=x onerror="alert(1)"></style><script>alert(1)</script>'
@@ -52,14 +52,14 @@ def test_a_page_that_could_not_be_written_is_said_before_anything_runs(tmp_path:
 
 
 def test_names_of_others_are_text() -> None:
-    text = html.page([saved.table(document(HOSTILE, traces=HOSTILE, market=HOSTILE))])
+    text = html.page([saved_table.table(document(HOSTILE, traces=HOSTILE, market=HOSTILE))])
     assert HOSTILE not in text
     assert text.count("<script") == 0
     assert text.count("</style>") == 1
 
 
 def test_what_is_semi_synthetic_or_late_or_digested_is_said() -> None:
-    text = html.page([saved.table(document(semi_synthetic=True, market="an auction drawn from records"))])
+    text = html.page([saved_table.table(document(semi_synthetic=True, market="an auction drawn from records"))])
     assert "<strong>Semi-synthetic:</strong> an auction drawn from records." in text
     assert '<td class="number late">3</td>' in text
     assert "<dt>numbers of other</dt><dd><code>abc</code></dd>" in text
@@ -67,7 +67,7 @@ def test_what_is_semi_synthetic_or_late_or_digested_is_said() -> None:
 
 
 def test_several_tables_stand_on_one_page_under_their_names() -> None:
-    text = html.page([saved.table(document(climate=climate, unit="$ a share")) for climate in ("calm", "war")])
+    text = html.page([saved_table.table(document(climate=climate, unit="$ a share")) for climate in ("calm", "war")])
     assert "<h2>calm</h2>" in text
     assert "<h2>What it ran on: war</h2>" in text
     assert text.count("<table>") == 2
@@ -77,13 +77,13 @@ def test_several_tables_stand_on_one_page_under_their_names() -> None:
 def test_a_cost_that_is_not_finite_is_a_dash() -> None:
     made = document()
     made["strategies"][0] |= {"mean_cost": None, "ratio_to_optimum": None, "ci95_vs_baseline": [None, None]}  # type: ignore[index]
-    assert f'<td class="number">{html.NONE}</td>' in html.page([saved.table(made)])
+    assert f'<td class="number">{html.NONE}</td>' in html.page([saved_table.table(made)])
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
 async def test_it_shows_itself_without_script_in_both_schemes_and_on_a_phone(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(html.page([saved.table(document(HOSTILE))]), "utf-8")
+    file.write_text(html.page([saved_table.table(document(HOSTILE))]), "utf-8")
     grounds, asked, said = [], [], []
     async with async_playwright() as tools:
         browser = await tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

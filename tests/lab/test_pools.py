@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.pools import optimum, place, play, problem, uniform
-from agent.lab.pools.terms import HOUR, Course, PoolsCase, Terms
+from agent.lab.pools import multi_pool_optimum, play, pool_place, pools_problem, uniform
+from agent.lab.pools.pool_terms import HOUR, Course, PoolsCase, Terms
 
-RULES = sorted(problem.POLICIES)
+RULES = sorted(pools_problem.POLICIES)
 
 
 def case(
@@ -43,7 +43,7 @@ def test_two_pools_and_a_checkpoint_that_is_moved_by_hand(egress: float, best: f
     # Dear to move: leave the first out, and end on demand where the checkpoint lies: 2 + 2 + 10.
     here = case(TWO, egress=egress)
     lived = play.play(here, uniform.Uniform(here.terms))
-    assert optimum.cost(here) == pytest.approx(best)
+    assert multi_pool_optimum.cost(here) == pytest.approx(best)
     assert lived.cost == pytest.approx(eager)
     assert (lived.egress, lived.ticks) == (egress, 3)
     assert not play.is_late(lived, here.terms)
@@ -55,7 +55,7 @@ def test_on_demand_is_rented_where_it_is_cheapest_and_of_several_where_the_check
 
 
 def test_zones_of_one_region_exchange_for_nothing() -> None:
-    moves = place.egress(["us-east-1a_v100_1", "us-east-1c_v100_1", "us-east4-a", "us-east4-b"], 50, 0.02)
+    moves = pool_place.egress(["us-east-1a_v100_1", "us-east-1c_v100_1", "us-east4-a", "us-east4-b"], 50, 0.02)
     assert moves.tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]
 
 
@@ -81,9 +81,9 @@ worlds = st.builds(
 
 @given(worlds)
 def test_no_rule_is_cheaper_than_the_bound_and_none_is_late(here: PoolsCase) -> None:
-    best = optimum.cost(here)
+    best = multi_pool_optimum.cost(here)
     for name in RULES:
-        lived = play.play(here, problem.POLICIES[name](here.terms, 50.0))
+        lived = play.play(here, pools_problem.POLICIES[name](here.terms, 50.0))
         assert not play.is_late(lived, here.terms), name
         assert lived.cost >= best - 1e-9, name
 
@@ -97,5 +97,5 @@ def test_no_rule_sees_the_future(here: PoolsCase, known: int, seed: int) -> None
     prices[known:] = lots.uniform(0.5, 9.0, prices[known:].shape)
     other = replace(here, course=Course(noise, prices, here.course.on_demand))
     for name in RULES:
-        lived, again = (play.play(each, problem.POLICIES[name](each.terms, 50.0)) for each in (here, other))
+        lived, again = (play.play(each, pools_problem.POLICIES[name](each.terms, 50.0)) for each in (here, other))
         assert lived.choices[:known] == again.choices[:known], name

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.lab.pools import cut
-from agent.lab.pools.problem import PoolsProblem
+from agent.lab.pools.pools_problem import PoolsProblem
 
 COMMAND = ["lab", "bench", "--problem", "deadline-pools", "--job-hours", "4", "--deadline-hours", "6", "--workers", "1"]
 COMMAND += ["--overhead-hours", "0.25", "--window-hours", "6", "--stride-hours", "3"]

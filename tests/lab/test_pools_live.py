@@ -9,16 +9,16 @@ import pytest
 from agent.decide import plan
 from agent.decide.deadline import availability, availability_by_market
 from agent.decide.limits import limits
-from agent.domain.capacity import Capacity
-from agent.domain.deadline import Deadline as By
-from agent.domain.deadline import Progress
-from agent.domain.decision import Release, Rent
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
-from agent.lab.pools import ours, play
-from agent.lab.pools.terms import HOUR, Course, PoolsCase, Terms
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Deadline as By
+from agent.domain.work.deadline import Progress
+from agent.domain.work.decision import Release, Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.lab.pools import own_kernel, play
+from agent.lab.pools.pool_terms import HOUR, Course, PoolsCase, Terms
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 
@@ -113,7 +113,7 @@ def drawn(seed: int) -> PoolsCase:
 def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
     case = drawn(seed)
     by_plan = play.play(case, Planned(case.terms))
-    by_kernel = play.play(case, ours.Wander(case.terms))
+    by_kernel = play.play(case, own_kernel.Wander(case.terms))
     assert by_plan.choices == by_kernel.choices
     assert {choice.mode for choice in by_kernel.choices} >= {play.Mode.INTERRUPTIBLE, play.Mode.ON_DEMAND}
     assert not play.is_late(by_plan, case.terms)

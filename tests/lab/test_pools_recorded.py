@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab import bench
-from agent.lab.pools import cut, problem
+from agent.lab.bench import comparison
+from agent.lab.pools import cut, pools_problem
 
 TRACES = os.environ.get("GPUBID_TRACES")
 pytestmark = [
@@ -21,8 +21,8 @@ pytestmark = [
 )
 def test_ours_is_cheaper_than_every_rule_and_on_time(folder: str, pools: tuple[str, ...]) -> None:
     job = cut.Job(work=48, allowed=52, overhead=0.2)
-    asked = problem.PoolsProblem(Path(TRACES or "") / folder, (pools,), (job,), cut.Windows(52, 24))
-    rows = {row.strategy: row for row in bench.run(asked, asked.strategies(), workers=1).rows}
+    asked = pools_problem.PoolsProblem(Path(TRACES or "") / folder, (pools,), (job,), cut.Windows(52, 24))
+    rows = {row.strategy: row for row in comparison.run(asked, asked.strategies(), workers=1).rows}
     assert all(row.ratio_to_optimum >= 1.0 for row in rows.values())
     assert all(row.late == 0 for row in rows.values())
     assert rows["hedged"].mean_cost < min(rows[name].mean_cost for name in ("stay", "eager", "rate"))
@@ -30,7 +30,7 @@ def test_ours_is_cheaper_than_every_rule_and_on_time(folder: str, pools: tuple[s
 
 def test_a_loose_deadline_is_no_reason_to_move_between_regions() -> None:
     job = cut.Job(work=48, allowed=72, overhead=0.2)
-    asked = problem.PoolsProblem(Path(TRACES or "") / "aws-2023", ((),), (job,), cut.Windows(72, 24))
-    rows = {row.strategy: row for row in bench.run(asked, ("hedged", "stay", "eager", "rate"), workers=1).rows}
+    asked = pools_problem.PoolsProblem(Path(TRACES or "") / "aws-2023", ((),), (job,), cut.Windows(72, 24))
+    rows = {row.strategy: row for row in comparison.run(asked, ("hedged", "stay", "eager", "rate"), workers=1).rows}
     assert rows["hedged"].late == 0
     assert rows["hedged"].mean_cost < min(rows[name].mean_cost for name in ("stay", "eager", "rate"))

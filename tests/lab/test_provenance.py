@@ -8,14 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import bench, provenance, traces
-from agent.lab.availability.problem import AvailabilityProblem
-from agent.lab.bids.problem import BidsProblem
-from agent.lab.deadline import problem, ticks, window
+from agent.lab.availability.availability_problem import AvailabilityProblem
+from agent.lab.bench import comparison
+from agent.lab.bids.bids_problem import BidsProblem
+from agent.lab.deadline import deadline_problem, deadline_ticks, window
 from agent.lab.deadline.cross_fit import CrossFit
-from agent.lab.page import html, saved
+from agent.lab.page import html, saved_table
 from agent.lab.pools import cut
-from agent.lab.pools.problem import PoolsProblem
+from agent.lab.pools.pools_problem import PoolsProblem
+from agent.lab.traces import provenance, trace_files
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 FITTED, LATER = "2022-10-27T00:00:00Z", "2022-11-28T22:23:37Z"
@@ -30,9 +31,9 @@ def folder(tmp_path: Path, start: str) -> Path:
     return tmp_path
 
 
-def deadline(path: Path, cross_fit: CrossFit = CrossFit.NONE) -> problem.DeadlineProblem:
-    settings = (ticks.Setting.of_hours(8, 12, 0.05),)
-    return problem.DeadlineProblem(path, 12, 24, settings, window.OWN, cross_fit=cross_fit)
+def deadline(path: Path, cross_fit: CrossFit = CrossFit.NONE) -> deadline_problem.DeadlineProblem:
+    settings = (deadline_ticks.Setting.of_hours(8, 12, 0.05),)
+    return deadline_problem.DeadlineProblem(path, 12, 24, settings, window.OWN, cross_fit=cross_fit)
 
 
 def pools(path: Path) -> PoolsProblem:
@@ -65,7 +66,7 @@ def test_seeds_that_were_looked_at_mark_ours() -> None:
 
 
 def test_table_document_and_page_say_what_is_fitted_and_that_blocks_are_few(tmp_path: Path) -> None:
-    made = bench.run(pools(folder(tmp_path, FITTED)), ["eager", "hedged"], workers=1)
+    made = comparison.run(pools(folder(tmp_path, FITTED)), ["eager", "hedged"], workers=1)
     document = made.document()
     rows = {row["strategy"]: row for row in document["strategies"]}
     assert rows["hedged"]["fitted_on"] == ["AWS from 2022-10-26"]
@@ -73,7 +74,7 @@ def test_table_document_and_page_say_what_is_fitted_and_that_blocks_are_few(tmp_
     assert [line[0] for line in made.lines()[1:]] == ["eager", "hedged *"]
     assert any("fitted on these very data" in note for note in made.notes())
     assert any(note.startswith("95 % not known: these runs are of 1 independent block,") for note in made.notes())
-    page = html.page([saved.table(document)])
+    page = html.page([saved_table.table(document)])
     assert "fitted on these data" in page
     assert "not known" in page
     assert "(here 1)" in page
@@ -99,5 +100,5 @@ def test_the_command_prints_the_mark(tmp_path: Path) -> None:
     ],
 )
 def test_every_trace_of_a_fitted_record_is_known_as_one(name: str, records: tuple[str, ...]) -> None:
-    found = traces.folder(Path(RECORDED or "") / name)
+    found = trace_files.folder(Path(RECORDED or "") / name)
     assert {provenance.among(provenance.REGIMES, [trace]) for trace in found} == {records}

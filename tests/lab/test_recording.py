@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent.act.recording import Recorder, folder_of
+from agent.act.frame_recorder import Recorder, folder_of
 from agent.cli.main import app
 from agent.decide import plan, plan_recording
 from agent.decide.limits.limits import Limits
-from agent.domain.decision import Option, Reason
 from agent.domain.money import per_hour
-from agent.lab import recorded, recording
-from agent.lab.recording import RecordingError
+from agent.domain.work.decision import Option, Reason
+from agent.lab.engine import recorded, recorded_frames
+from agent.lab.engine.recorded_frames import RecordingError
 from agent.tuning import installed
 from tests.support import builders
 from tests.support.scene import strategies, work
 from tests.support.world import rehearsed
 
-REGISTRY = recording.by_code(installed())
+REGISTRY = recorded_frames.by_code(installed())
 MINUTE = timedelta(minutes=1)
 SECRET = "s3cret-value"
 
@@ -37,11 +37,11 @@ async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_pat
         world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 3)
         await world.cycle(minutes=15)
         live, folder = world.plans, folder_of(world.config.ledger)
-    frames = [one for file in recording.files(folder) for one in recording.frames(file)]
+    frames = [one for file in recorded_frames.files(folder) for one in recorded_frames.frames(file)]
     assert [one.fleet.now for one in frames] == [made.now for made in live]
-    assert recording.verify(frames, REGISTRY) == (len(live), None)
+    assert recorded_frames.verify(frames, REGISTRY) == (len(live), None)
     for one, made in zip(frames, live, strict=True):
-        assert recording.again(one, REGISTRY) == plan_recording.answer(made.decisions, made.standing)
+        assert recorded_frames.again(one, REGISTRY) == plan_recording.answer(made.decisions, made.standing)
     kinds = [kind for one in frames for kind, _ in plan_recording.told(one.answer)]
     assert {"Rent", "Pause", "Release", "Hold"} <= set(kinds), "a story in which nothing happens proves nothing"
     assert all(not item.environment for one in frames for item in one.fleet.workloads)
@@ -56,7 +56,7 @@ async def test_an_engine_that_sees_only_the_recorded_views_decides_the_same(tmp_
         world.rival(int(held.host_id), bid=held.gpu_rate.dollars * 3)
         await world.cycle(minutes=25)
         live, folder = world.plans, folder_of(world.config.ledger)
-    frames = [one for file in recording.files(folder) for one in recording.frames(file)]
+    frames = [one for file in recorded_frames.files(folder) for one in recorded_frames.frames(file)]
     made = recorded.lived(frames, REGISTRY)
     assert [_gist(one) for one in made] == [_gist(one) for one in live]
     assert {"Rent", "Pause", "Release"} <= {kind for one in live for kind, *_ in _gist(one)}
@@ -93,7 +93,7 @@ def test_a_frame_is_read_back_as_it_was_written_and_only_changes_cost_room(tmp_p
         _see(recorder)
         sizes.append(sum(file.stat().st_size for file in (tmp_path / "r").iterdir()))
     recorder.close()
-    first, *_, last = recording.frames(recording.files(tmp_path / "r")[0])
+    first, *_, last = recorded_frames.frames(recorded_frames.files(tmp_path / "r")[0])
     assert first == last
     assert (first.fleet, first.caps, first.faulty) == (fleet, Limits(), frozenset({"vast"}))
     assert sizes[2] - sizes[1] < sizes[0] / 10
@@ -103,9 +103,9 @@ def test_the_first_plan_that_comes_out_otherwise_is_told(tmp_path: Path) -> None
     recorder = _recorder(tmp_path / "r")
     _see(recorder)
     recorder.close()
-    (one,) = recording.frames(recording.files(tmp_path / "r")[0])
+    (one,) = recorded_frames.frames(recorded_frames.files(tmp_path / "r")[0])
     dearer = replace(one, fleet=replace(one.fleet, workloads=(work(max_price=per_hour("0.01")), work("more"))))
-    count, difference = recording.verify([one, dearer], REGISTRY)
+    count, difference = recorded_frames.verify([one, dearer], REGISTRY)
     assert count == 2
     assert difference is not None
     assert len(difference.made) == len(difference.recorded) + 1
@@ -116,9 +116,9 @@ def test_a_recording_that_a_crash_cut_short_is_read_up_to_there(tmp_path: Path) 
     for _ in range(3):
         _see(recorder)
     recorder.close()
-    (file,) = recording.files(tmp_path / "r")
+    (file,) = recorded_frames.files(tmp_path / "r")
     file.write_bytes(file.read_bytes()[:-3])
-    assert len(list(recording.frames(file))) == 2
+    assert len(list(recorded_frames.frames(file))) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"something else", plan_recording.MAGIC + b"\0\0\0\2ab"])
@@ -126,7 +126,7 @@ def test_what_is_no_recording_is_refused_with_its_name(tmp_path: Path, content: 
     file = tmp_path / "other.frames"
     file.write_bytes(content)
     with pytest.raises(RecordingError, match=r"other\.frames"):
-        list(recording.frames(file))
+        list(recorded_frames.frames(file))
 
 
 def test_the_verb_tells_what_came_out_otherwise_and_what_is_no_recording(tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ def test_the_verb_tells_what_came_out_otherwise_and_what_is_no_recording(tmp_pat
 
 def test_a_folder_without_recordings_and_a_strategy_that_is_not_installed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="record = true"):
-        recording.files(tmp_path)
+        recorded_frames.files(tmp_path)
     recorder = _recorder(tmp_path / "r")
     _see(recorder)
     recorder.close()
     with pytest.raises(RecordingError, match="not installed"):
-        recording.verify(recording.frames(recording.files(tmp_path / "r")[0]), {})
+        recorded_frames.verify(recorded_frames.frames(recorded_frames.files(tmp_path / "r")[0]), {})
 
 
 def test_the_files_stay_within_their_room_and_the_newest_are_kept(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_the_files_stay_within_their_room_and_the_newest_are_kept(tmp_path: Path
     for minute in range(200):
         _see(recorder, now=builders.NOW + minute * MINUTE)
     recorder.close()
-    files = recording.files(tmp_path / "r")
+    files = recorded_frames.files(tmp_path / "r")
     assert len(files) > 1
     assert sum(file.stat().st_size for file in files) <= most
-    *_, last = recording.frames(files[-1])
+    *_, last = recorded_frames.frames(files[-1])
     assert last.fleet.now == builders.NOW + 199 * MINUTE
 
 

@@ -15,11 +15,12 @@ from agent.clock import SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Tuned
+from agent.domain.market.offer import Offer
+from agent.domain.market.price import PriceSample
 from agent.domain.money import per_hour
-from agent.domain.offer import Offer
-from agent.domain.price import PriceSample
-from agent.domain.workload import Checkpoint, CheckpointPlace
-from agent.lab import history, replay
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.lab.engine import own_replay
+from agent.lab.traces import ledger_history
 from agent.ledger.reader import open_reader
 from agent.ledger.store import Ledger
 from strategies.ondemand import OnDemand, OnDemandParams
@@ -72,16 +73,16 @@ async def written(path: Path, looks: Sequence[list[Offer]], *, with_looks: bool 
     return path
 
 
-async def read(path: Path, **span: Any) -> history.History:
+async def read(path: Path, **span: Any) -> ledger_history.History:
     reader = await open_reader(path)
     try:
-        return await history.read(reader, **span)
+        return await ledger_history.read(reader, **span)
     finally:
         await reader.close()
 
 
-def lived(known: history.History, chosen: Tuned = WAITS) -> replay.Replayed:
-    made = replay.replay(known, WORK, chosen, Limits(), MINUTE)
+def lived(known: ledger_history.History, chosen: Tuned = WAITS) -> own_replay.Replayed:
+    made = own_replay.replay(known, WORK, chosen, Limits(), MINUTE)
     assert made is not None
     return made
 

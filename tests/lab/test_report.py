@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from agent.cli.main import app
 from agent.decide.deadline import hazards
-from agent.lab import bench
+from agent.lab.bench import comparison
 from agent.lab.page import foreseen
 
 CHROMIUM = shutil.which("chromium")
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said_before_anything_runs(
     def ran(*_: object) -> None:
         raise AssertionError("it ran")
 
-    monkeypatch.setattr(bench, "_score_all", ran)
+    monkeypatch.setattr(comparison, "_score_all", ran)
     file = [str(tmp_path / "page.html")] if verb == "report" else []
     result = lab(verb, *file, *[str(traces(tmp_path)) if word == "TRACES" else word for word in words])
     assert (result.exit_code, said in result.stderr) == (2, True), result.output

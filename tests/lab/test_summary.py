@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab import summary, traces
+from agent.lab.traces import trace_files, trace_summary
 
 ROW = {
     "pool": "zone",
@@ -25,7 +25,7 @@ def trace(tmp_path: Path, **changes: object) -> Path:
 
 def test_it_counts_what_it_holds(tmp_path: Path) -> None:
     prices = [None, *[1.5] * 8, 2.5]
-    found = summary.of(traces.read(trace(tmp_path, spot_price=prices)))
+    found = trace_summary.of(trace_files.read(trace(tmp_path, spot_price=prices)))
     assert (found.ticks, found.up_share, found.most, found.losses) == (10, 0.6, 3, 2)
     # Two spells of capacity, of one and of two hours, end both; of two absences one of an hour ends, one is cut off.
     assert (found.stays, found.gaps) == (1.0, 1.0)
@@ -33,7 +33,7 @@ def test_it_counts_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_a_pool_that_never_changed_has_no_medians(tmp_path: Path) -> None:
-    found = summary.of(traces.read(trace(tmp_path, available=[1] * 9)))
+    found = trace_summary.of(trace_files.read(trace(tmp_path, available=[1] * 9)))
     assert (found.up_share, found.stays, found.gaps, found.losses) == (1.0, None, None, 0)
 
 

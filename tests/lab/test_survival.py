@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from agent.lab import survival
-from agent.lab.survival import Spell
+from agent.lab.traces import survival
+from agent.lab.traces.survival import Spell
 
 
 def test_spells_are_counted_from_a_seen_beginning_and_censored_at_the_end() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.tenure import Tenure
-from agent.lab import timeline
-from agent.lab.availability import problem as availability
-from agent.lab.deadline import problem as deadline
-from agent.lab.deadline import ticks, window
+from agent.domain.market.tenure import Tenure
+from agent.lab.availability import availability_problem as availability
+from agent.lab.deadline import deadline_problem as deadline
+from agent.lab.deadline import deadline_ticks, window
+from agent.lab.engine import run_timeline
 from agent.lab.pools import cut
-from agent.lab.pools import problem as pools
+from agent.lab.pools import pools_problem as pools
 
 
 def folder(tmp_path: Path) -> Path:
@@ -23,14 +23,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def is_whole(told: timeline.Timeline, lane: timeline.Lane) -> None:
+def is_whole(told: run_timeline.Timeline, lane: run_timeline.Lane) -> None:
     assert len(lane.done) == len(lane.tenures) + 1
     assert list(lane.done) == sorted(lane.done)
     assert lane.done[-1] == pytest.approx(told.work)
 
 
 def test_one_pool(tmp_path: Path) -> None:
-    setting = ticks.Setting.of_hours(8, 12, 0.2)
+    setting = deadline_ticks.Setting.of_hours(8, 12, 0.2)
     made = deadline.DeadlineProblem(folder(tmp_path), 12, 12, (setting,), window.OWN)
     case = made.cases()[0]
     told = made.timeline(made.strategies(), case)

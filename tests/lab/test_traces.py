@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.config.problems import ConfigError
-from agent.lab import traces
+from agent.lab.traces import trace_files
 
 GOOD: dict[str, Any] = {
     "pool": "zone-a",
@@ -29,14 +29,17 @@ def written(folder: Path, name: str = "a.json", **changes: Any) -> Path:
 
 
 def test_a_trace_is_read_and_written_again(tmp_path: Path) -> None:
-    found = traces.read(written(tmp_path))
+    found = trace_files.read(written(tmp_path))
     assert (found.pool, found.ticks, found.end.isoformat()) == ("zone-a", 3, "2026-01-02T03:34:05+00:00")
     assert np.isnan(found.spot_prices[1])
-    assert traces.document(found) == {**GOOD, "start": "2026-01-02T03:04:05+00:00"}
+    assert trace_files.document(found) == {**GOOD, "start": "2026-01-02T03:04:05+00:00"}
 
 
 def test_a_start_without_a_zone_is_utc(tmp_path: Path) -> None:
-    assert traces.read(written(tmp_path, start="2026-01-02 03:04:05")).start.isoformat() == "2026-01-02T03:04:05+00:00"
+    assert (
+        trace_files.read(written(tmp_path, start="2026-01-02 03:04:05")).start.isoformat()
+        == "2026-01-02T03:04:05+00:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_a_start_without_a_zone_is_utc(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, changes: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        traces.read(written(tmp_path, **changes))
+        trace_files.read(written(tmp_path, **changes))
     assert caught.value.problems[0].key.startswith(key.partition("[")[0])
 
 
@@ -64,13 +67,13 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.json"
     file.write_text(text)
     with pytest.raises(ConfigError):
-        traces.read(file)
+        trace_files.read(file)
 
 
 def test_two_files_of_one_pool_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no \.json file"):
-        traces.folder(tmp_path)
+        trace_files.folder(tmp_path)
     written(tmp_path)
     written(tmp_path, "b.json")
     with pytest.raises(ConfigError, match="two files"):
-        traces.folder(tmp_path)
+        trace_files.folder(tmp_path)

@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 from agent import tuning
 from agent.cli.main import app
 from agent.decide.strategy import NEVER, Duration, Params
-from agent.lab import folds, space, study, tune, tuned_file
-from agent.lab.bench import Score
-from agent.lab.deadline import baselines
+from agent.lab.bench.comparison import Score
+from agent.lab.deadline import deadline_baselines
+from agent.lab.traces import walk_forward
+from agent.lab.tuning import search, search_space, study, tuned_file
 from tests.support import postgres
 
 SHIPPED = [pytest.param(one.params, id=name) for name, one in tuning.load().items()]
@@ -63,24 +64,24 @@ def run(traces: Path, storage: str, *more: str) -> dict:
 
 
 def test_what_is_searched_is_read_off_the_declared_bounds() -> None:
-    axes = {axis.key: (axis.low, axis.high) for axis in space.axes(Odd())}
+    axes = {axis.key: (axis.low, axis.high) for axis in search_space.axes(Odd())}
     assert axes.keys() == {"share", "count", "wait", "never", "is_on"}
     assert axes["wait"] == (0, 80 * 60)
-    assert space.axes(Odd(), ["count"])[0].key == "count"
+    assert search_space.axes(Odd(), ["count"])[0].key == "count"
     with pytest.raises(ValueError, match="open_end"):
-        space.axes(Odd(), ["open_end"])
+        search_space.axes(Odd(), ["open_end"])
 
 
 @given(place=st.floats(0, 1))
 def test_every_place_is_a_number_that_the_params_take(place: float) -> None:
-    for axis in space.axes(Odd()):
+    for axis in search_space.axes(Odd()):
         value = axis.value(place)
-        assert getattr(space.applied(Odd(), {axis.key: value}), axis.key) == value
+        assert getattr(search_space.applied(Odd(), {axis.key: value}), axis.key) == value
 
 
 @pytest.mark.parametrize("shipped", SHIPPED)
 def test_what_is_shipped_is_a_place_of_its_own_search(shipped: Params) -> None:
-    axes = space.axes(shipped)
+    axes = search_space.axes(shipped)
     assert axes
     for axis in axes:
         back = axis.value(axis.place(axis.shipped))
@@ -109,7 +110,7 @@ def test_nothing_is_fitted_on_that_ends_after_what_is_held_out_begins(
 ) -> None:
     cases = [When(start, start + length) for start in starts]
     try:
-        made = folds.forward(cases, count)
+        made = walk_forward.forward(cases, count)
     except ValueError:
         return
     held = list(itertools.chain.from_iterable(fold.held for fold in made))
@@ -160,7 +161,7 @@ class Toy:
 
 def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never_does_is_not(tmp_path: Path) -> None:
     ends = study.Ends(12, 12)
-    found = tune.tune(Toy(Switched()), "mine", tune.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1))  # type: ignore[arg-type]
+    found = search.tune(Toy(Switched()), "mine", search.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1))  # type: ignore[arg-type]
     assert found.inert == ("idle",)
     assert found.changed["is_on"] is False
     assert found.held.tuned.mean < found.held.shipped.mean - 0.7
@@ -168,7 +169,7 @@ def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never
 
 
 def test_a_late_run_is_never_the_better_one() -> None:
-    assert tune._loss(Score(10.0, is_late=True)) > tune._loss(Score(50.0))
+    assert search._loss(Score(10.0, is_late=True)) > search._loss(Score(50.0))
 
 
 def test_what_is_worse_in_nearly_every_part_is_given_up_and_what_is_as_good_is_not() -> None:
@@ -259,13 +260,13 @@ def test_two_processes_share_a_study_over_postgresql(traces: Path, monkeypatch: 
         assert postgres.PASSWORD not in ended.output
 
 
-def made(changed: Params) -> tune.Tuning:
-    side = tune.Side(10.0, 0)
-    one = tune.Compared(4, side, side, -1.0, (-2.0, 0.5))
-    part = tune.Part(folds.Fold("all", (0,), (), None), {}, study.Found({}, 1.0, "trials", ()), one, None)
+def made(changed: Params) -> search.Tuning:
+    side = search.Side(10.0, 0)
+    one = search.Compared(4, side, side, -1.0, (-2.0, 0.5))
+    part = search.Part(walk_forward.Fold("all", (0,), (), None), {}, study.Found({}, 1.0, "trials", ()), one, None)
     numbers = {key: changed.model_dump()[key] for key in ("slack_share", "return_after")}
     about = {"traces": "zones", "span": ["2026-01-01T00:00:00", "2026-02-01T00:00:00"]}
-    return tune.Tuning("deadline", "name", changed, changed, numbers, (), (), part, one, about)
+    return search.Tuning("deadline", "name", changed, changed, numbers, (), (), part, one, about)
 
 
 def test_a_file_keeps_its_comments_and_its_other_numbers() -> None:
@@ -340,4 +341,4 @@ def test_a_strategy_without_numbers_cannot_be_tuned(traces: Path, tmp_path: Path
 def test_a_storage_is_shown_without_who_may_use_it() -> None:
     assert study.shown("postgresql+psycopg://me:pa@ss@host:1/db?password=x") == "postgresql+psycopg://host:1/db"
     assert study.shown("sqlite:////tmp/a.db") == "sqlite:////tmp/a.db"
-    assert baselines.LeviParams().slack_share == 0.1
+    assert deadline_baselines.LeviParams().slack_share == 0.1

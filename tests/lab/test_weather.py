@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.decide.deadline.regimes import DOWN, UP, Regimes
-from agent.lab.deadline.fitting import Sight
-from agent.lab.pools import fitting
+from agent.lab.deadline.hazard_fitting import Sight
+from agent.lab.pools import regime_fitting
 
 GAP = 1 / 6
 TRUE = Regimes(((0.2, 0.05, 3.0, 3.0), (3.0, 3.0, 0.3, 0.1)), (0.5, 0.5))
@@ -34,7 +34,7 @@ POOLS = [drawn(10, seed) for seed in range(12)]
 
 
 def test_regimes_are_found_again_and_foretell_later_days_as_often_as_they_come() -> None:
-    made = fitting.fitted(POOLS, 2)
+    made = regime_fitting.fitted(POOLS, 2)
     better = min(made.known.hazards, key=lambda each: each[UP + 1])
     assert better[UP + 1] == pytest.approx(0.05, rel=0.5)
     assert better[DOWN] == pytest.approx(3.0, rel=0.4)
@@ -44,12 +44,12 @@ def test_regimes_are_found_again_and_foretell_later_days_as_often_as_they_come()
 
 
 def test_equal_pools_give_equal_regimes() -> None:
-    assert fitting.fit(POOLS[:3]) == fitting.fit(POOLS[:3])
+    assert regime_fitting.fit(POOLS[:3]) == regime_fitting.fit(POOLS[:3])
 
 
 def test_pools_that_never_change_tell_no_regimes() -> None:
     with pytest.raises(ValueError, match="no change"):
-        fitting.fit([Sight(np.ones(500, dtype=bool), GAP)])
+        regime_fitting.fit([Sight(np.ones(500, dtype=bool), GAP)])
 
 
 def test_the_command_prints_regimes_of_so_many_instances_at_once(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_command_prints_regimes_of_so_many_instances_at_once(tmp_path: Path)
         (tmp_path / f"{number}.json").write_text(json.dumps(row))
     ran = CliRunner().invoke(app, ["lab", "fit", str(tmp_path), "--instances", "4", "--json"])
     assert ran.exit_code == 1, "of single instances there are always some, and the laws know no more"
-    told = fitting.sights([tmp_path], 4)
+    told = regime_fitting.sights([tmp_path], 4)
     assert [sight.is_up.mean() for sight in told] == [pool.is_up.mean() for pool in POOLS[:2]]
     for file in tmp_path.glob("*.json"):
         row = json.loads(file.read_text())
@@ -67,7 +67,7 @@ def test_the_command_prints_regimes_of_so_many_instances_at_once(tmp_path: Path)
     ran = CliRunner().invoke(app, ["lab", "fit", str(tmp_path), "--instances", "9", "--json"])
     regimes = json.loads(ran.stdout)["regimes"]
     assert regimes["pools"] == 2
-    assert len(regimes["hazards"]) == len(regimes["shares"]) == fitting.COUNT
+    assert len(regimes["hazards"]) == len(regimes["shares"]) == regime_fitting.COUNT
     assert regimes["later_half"]["ends"]["old, away"]["seen"] > 0
     printed = CliRunner().invoke(app, ["lab", "fit", str(tmp_path), "--toml"]).stdout
     assert "[regimes]" in printed

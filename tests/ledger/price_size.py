@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.clock import SteppedClock
-from agent.domain.gpu import GpuModel
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.price import PriceSample
 from agent.domain.money import UsdPerHour
-from agent.domain.price import PriceSample
 from agent.ledger.store import Ledger
 from agent.ledger.tables import price_history
 

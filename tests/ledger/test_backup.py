@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SteppedClock
-from agent.domain.event import Event
-from agent.domain.intent import IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.tenure import Tenure
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import LeaseState
 from agent.ledger import reader
 from agent.ledger.file import backup, ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.act import orders
+from agent.act.orders import operator_orders
 from agent.clock import SteppedClock
-from agent.domain.capacity import Capacity, Counts
+from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.money import UsdPerHour
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW
@@ -56,9 +56,9 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
     tmp_path: Path, target: str, pools: list[tuple[str, str]], hosts: int
 ) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
-    order = orders.Order("reset", target)
-    grounds = orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
-    meaning = orders.read(order, "user me", grounds)
+    order = operator_orders.Order("reset", target)
+    grounds = operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
+    meaning = operator_orders.read(order, "user me", grounds)
     async with ledger.transaction() as tx:
         meaning.write(tx, order, "user me", NOW)
     for _ in range(2):
@@ -76,7 +76,7 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
 @pytest.mark.parametrize("target", ["market:none", "pool:none", "pool:", "host:h1", "train"])
 async def test_what_cannot_be_forgotten_is_said(tmp_path: Path, target: str) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
-    grounds = orders.Grounds((), ("vast",), ledger.recollection(), NOW)
-    with pytest.raises(orders.OrderError):
-        orders.read(orders.Order("reset", target), "user me", grounds)
+    grounds = operator_orders.Grounds((), ("vast",), ledger.recollection(), NOW)
+    with pytest.raises(operator_orders.OrderError):
+        operator_orders.read(operator_orders.Order("reset", target), "user me", grounds)
     await ledger.close()

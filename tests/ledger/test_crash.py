@@ -18,10 +18,10 @@ import asyncio, os, signal, sys
 from pathlib import Path
 import sqlalchemy as sa
 from agent.clock import SteppedClock
-from agent.domain.event import Event
-from agent.domain.intent import IntentState
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentState
 from agent.domain.money import Usd
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease
 

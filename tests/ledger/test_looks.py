@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent.domain.offer import Offer
+from agent.domain.market.offer import Offer
 from agent.ledger.store import Ledger
 from tests.support import builders
 from tests.support.builders import NOW

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SteppedClock
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.tenure import Tenure
 from agent.ledger import reader
 from agent.ledger.file import migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
-from agent.domain.phases import Phases
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.paid_time import Phases
 from agent.ledger.file import migrate
 from agent.ledger.store import Ledger
 from agent.ledger.tables import schema

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
-from agent.domain.gpu import GpuModel
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.price import PriceSample, PriceSpan
 from agent.domain.money import UsdPerHour
-from agent.domain.price import PriceSample, PriceSpan
 from agent.ledger.store import Ledger
 from agent.ledger.tables import price_history
 from tests.ledger.values import NOW, sample

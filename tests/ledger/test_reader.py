@@ -7,12 +7,12 @@ import pytest
 import sqlalchemy as sa
 
 from agent.clock import SteppedClock
-from agent.domain.decision import Reason
-from agent.domain.event import Event
-from agent.domain.gpu import GpuModel
-from agent.domain.interruption import Cause
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.interruption import Cause
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.work.decision import Reason
+from agent.domain.work.workload import Slot
 from agent.ledger import reader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger

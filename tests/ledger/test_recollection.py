@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
-from agent.domain.capacity import Capacity
-from agent.domain.credit import Credit
-from agent.domain.deadline import Progress, Speed
-from agent.domain.event import Event
-from agent.domain.gpu import GpuModel
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.credit import Credit
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.deadline import Progress, Speed
+from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction

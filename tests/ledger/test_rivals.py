@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.act import orders
+from agent.act.orders import operator_orders
 from agent.clock import SteppedClock
 from agent.decide.pricing import host_record, loss_rate, rival_bids
-from agent.domain.host import HALF_LIFE
-from agent.domain.outbids import Outbids
+from agent.domain.market.host import HALF_LIFE
+from agent.domain.market.outbids import Outbids
 from agent.ledger.file import migrate
 from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
@@ -58,8 +58,10 @@ async def test_the_law_is_the_same_after_a_restart_and_fades_by_the_clock_alone(
 
 async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
     ledger = await filled(path)
-    order = orders.Order("reset", "all")
-    meaning = orders.read(order, "user me", orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW))
+    order = operator_orders.Order("reset", "all")
+    meaning = operator_orders.read(
+        order, "user me", operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
+    )
     async with ledger.transaction() as tx:
         meaning.write(tx, order, "user me", NOW)
     assert law(ledger) == rival_bids.ASSUMED

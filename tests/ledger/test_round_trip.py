@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given
 
-from agent.domain.cooldown import Cooldown
-from agent.domain.event import Event
-from agent.domain.host import HostRecord
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
+from agent.domain.market.host import HostRecord
+from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
-from agent.domain.price import PriceSample
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,

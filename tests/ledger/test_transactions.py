@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from agent.clock import SteppedClock
-from agent.domain.decision import Hold, Reason
-from agent.domain.event import Event
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Hold, Reason
+from agent.domain.work.workload import Slot
 from agent.ledger.file import connection
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger

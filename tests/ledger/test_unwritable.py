@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from agent.clock import SteppedClock
-from agent.domain.event import Event
-from agent.domain.intent import IntentKind, IntentState
+from agent.domain.record.event import Event
+from agent.domain.record.intent import IntentKind, IntentState
 from agent.ledger.file import ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger

@@ -8,19 +8,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Option, Reason, Term
-from agent.domain.event import Event
-from agent.domain.gpu import GpuModel
-from agent.domain.host import HostRecord
-from agent.domain.intent import OPEN, Intent, IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostRecord
+from agent.domain.market.interruption import Cause
+from agent.domain.market.outbids import STEPS, Outbids
+from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.outbids import STEPS, Outbids
-from agent.domain.price import PriceSample
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Option, Reason, Term
+from agent.domain.work.workload import Slot
 from agent.ledger.tables.decisions import RecordedDecision
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)

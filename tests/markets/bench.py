@@ -10,10 +10,10 @@ import aiohttp
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.instance import Instance, InstanceState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
 from agent.markets.port import Market, Terms
 from agent.markets.vast import market as vast
 from agent.simulator import call_gate

@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 
 from agent.clock import SteppedClock
-from agent.domain.instance import Instance, InstanceState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
 from agent.markets.port import Terms
 from agent.markets.runpod import market as runpod
 from agent.markets.runpod import names

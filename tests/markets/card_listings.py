@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.markets import errors
+from agent.domain.market.instance import InstanceState
+from agent.markets import market_errors
 from agent.markets.port import Capability
 from tests.markets.bench import Bench
 from tests.markets.card import card
@@ -25,12 +25,12 @@ async def several_pages(bench: Bench) -> None:
 async def broken_listing(bench: Bench) -> None:
     await bench.rent(await bench.offer())
     for fault, error in (
-        ("html_403", errors.Unavailable),
-        ("server_error_before", errors.Unavailable),
-        ("reset", errors.Unavailable),
-        ("truncated", errors.MarketError),
-        ("malformed", errors.Malformed),
-        ("throttle_json", errors.Throttled),
+        ("html_403", market_errors.Unavailable),
+        ("server_error_before", market_errors.Unavailable),
+        ("reset", market_errors.Unavailable),
+        ("truncated", market_errors.MarketError),
+        ("malformed", market_errors.Malformed),
+        ("throttle_json", market_errors.Throttled),
     ):
         await bench.simulated.weather(fault, route="GET")
         with pytest.raises(error):
@@ -55,11 +55,11 @@ async def gone(bench: Bench) -> None:
     for _ in range(2):
         await bench.market.release(instance_id)
     for unknown in (instance_id, "999999"):
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await bench.market.instance(unknown)
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await bench.market.pause(unknown)
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await bench.market.rebid(unknown, money.per_hour(1))
         await bench.market.release(unknown)
 

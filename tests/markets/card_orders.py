@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from agent.domain import money
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.simulator import call_gate
 from tests.markets.bench import Bench
 from tests.markets.card import card
@@ -20,7 +20,7 @@ def _published_doors() -> call_gate.Gate:
 async def lost_reply(bench: Bench) -> None:
     offer = await bench.offer()
     await bench.simulated.weather("reset", route="PUT /asks", when="after")
-    with pytest.raises(errors.Ambiguous):
+    with pytest.raises(market_errors.Ambiguous):
         await bench.rent(offer)
     assert await bench.calls("PUT", "/asks/") == 1
     assert [instance.label for instance in await bench.market.instances()] == [LABEL]
@@ -30,7 +30,7 @@ async def lost_reply(bench: Bench) -> None:
 async def dropped_order(bench: Bench) -> None:
     offer = await bench.offer()
     await bench.simulated.weather("reset", route="PUT /asks", when="before")
-    with pytest.raises(errors.Ambiguous):
+    with pytest.raises(market_errors.Ambiguous):
         await bench.rent(offer)
     assert (await bench.calls("PUT", "/asks/"), list(await bench.market.instances())) == (1, [])
 
@@ -44,7 +44,7 @@ async def doubtful_replies(bench: Bench) -> None:
         await bench.simulated.weather(fault)
         for (method, part), order in orders.items():
             before = await bench.calls(method, part)
-            with pytest.raises(errors.Ambiguous):
+            with pytest.raises(market_errors.Ambiguous):
                 await order()
             assert await bench.calls(method, part) == before + 1, (fault, method)
         await bench.simulated.control("DELETE", "/weather")
@@ -54,7 +54,7 @@ async def doubtful_replies(bench: Bench) -> None:
 async def applied_then_503(bench: Bench) -> None:
     instance_id = await bench.rent(await bench.offer())
     await bench.simulated.weather("server_error_after", route="DELETE /instances")
-    with pytest.raises(errors.Ambiguous):
+    with pytest.raises(market_errors.Ambiguous):
         await bench.market.release(instance_id)
     assert list(await bench.market.instances()) == []
 
@@ -63,9 +63,9 @@ async def applied_then_503(bench: Bench) -> None:
 async def slow_answers(bench: Bench) -> None:
     offer = await bench.offer()
     await bench.simulated.weather("slow", delay=45.0)
-    with pytest.raises(errors.Ambiguous):
+    with pytest.raises(market_errors.Ambiguous):
         await bench.rent(offer)
-    with pytest.raises(errors.Unavailable):
+    with pytest.raises(market_errors.Unavailable):
         await bench.market.instances()
 
 
@@ -79,7 +79,7 @@ async def throttled(bench: Bench) -> None:
     ):
         await bench.simulated.weather(fault, route="PUT /asks", **fields)
         began = bench.clock.now()
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await bench.rent(offer)
         wait = timedelta(seconds=float(fields.get("retry_after", bench.penalty)))
         assert caught.value.until == began + wait, fault
@@ -106,7 +106,7 @@ async def published_pace(bench: Bench) -> None:
 
 @card("MC-08", "an empty account is told apart from every other refusal", credit=0.0)
 async def no_credit(bench: Bench) -> None:
-    with pytest.raises(errors.OutOfFunds):
+    with pytest.raises(market_errors.OutOfFunds):
         await bench.rent(await bench.offer())
 
 
@@ -121,5 +121,5 @@ async def unknown_key(bench: Bench) -> None:
         bench.market.pause("5"),
         bench.market.charges(bench.clock.now() - timedelta(days=1), bench.clock.now()),
     ):
-        with pytest.raises(errors.Unauthorized):
+        with pytest.raises(market_errors.Unauthorized):
             await call

@@ -3,9 +3,9 @@
 import pytest
 
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.port import Terms
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.card import card
@@ -26,7 +26,7 @@ async def bid_at_the_floor(bench: Bench) -> None:
 async def bid_under_the_floor(bench: Bench) -> None:
     offer = await bench.offer()
     assert offer.floor is not None
-    with pytest.raises(errors.Rejected) as caught:
+    with pytest.raises(market_errors.Rejected) as caught:
         await bench.rent(offer, money.UsdPerHour(offer.floor.micros - 1_000))
     left = caught.value.leftover_id
     assert (caught.value.reason, left != "") == ("bid_too_low", True)
@@ -41,7 +41,7 @@ async def bid_under_the_floor(bench: Bench) -> None:
 @card("MC-12", "interruptible without a bid never leaves; the tenure of every rent can be read back")
 async def tenure_read_back(bench: Bench) -> None:
     offer = await bench.offer()
-    with pytest.raises(errors.Rejected):
+    with pytest.raises(market_errors.Rejected):
         await bench.market.rent(offer, Terms(Tenure.INTERRUPTIBLE, None, DISK_GB, "x"), LABEL)
     assert await bench.calls("PUT", "/asks/") == 0
     other = next(one for one in await bench.offers() if one.host_id != offer.host_id)

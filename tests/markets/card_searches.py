@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.domain import gpu
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market import gpu
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.port import Terms
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.card import card
@@ -56,7 +56,7 @@ async def operators_query(bench: Bench) -> None:
     found = await bench.offers(query="gpu_ram>=20 inet_down>100 cuda_vers>=12", max_rows=64)
     assert found
     assert all(one.vram_mb >= 20_000 and one.inet_down_mbps > 100 for one in found)
-    with pytest.raises(errors.Malformed, match="gpu_rm"):
+    with pytest.raises(market_errors.Malformed, match="gpu_rm"):
         await bench.offers(query="gpu_rm>=20")
 
 
@@ -73,7 +73,7 @@ async def own_ration(bench: Bench) -> None:
         for _ in range(20):
             await bench.offers(max_rows=8)
 
-    with pytest.raises(errors.Throttled) as caught:
+    with pytest.raises(market_errors.Throttled) as caught:
         await ask_on()
     assert caught.value.until == datetime(2026, 11, 6, tzinfo=UTC)
     assert (await bench.simulated.truth())["search_rows"] <= 40
@@ -83,7 +83,7 @@ async def own_ration(bench: Bench) -> None:
 async def quota(bench: Bench) -> None:
     await bench.simulated.weather("search_quota")
     for _ in range(2):
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await bench.offers()
         assert caught.value.until == datetime(2026, 11, 6, tzinfo=UTC)
     assert await bench.calls("POST", "/bundles/") == 1
@@ -94,7 +94,7 @@ async def quota(bench: Bench) -> None:
 async def taken_offer(bench: Bench) -> None:
     offer = await bench.offer()
     await bench.on_demand_rival(offer)
-    with pytest.raises(errors.Rejected) as caught:
+    with pytest.raises(market_errors.Rejected) as caught:
         await bench.market.rent(offer, Terms(Tenure.ON_DEMAND, None, DISK_GB, "x"), LABEL)
     assert caught.value.reason == bench.taken
     assert await bench.contracts() == []

@@ -11,7 +11,7 @@ import msgspec
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 from agent.markets.port import Terms
 from agent.markets.runpod import market
 from tests.markets.scene import KEY, OFFER

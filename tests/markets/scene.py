@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent.clock import SteppedClock
-from agent.domain import gpu, money
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Requirements
 from agent.markets.port import OfferQuery, Terms
 from agent.markets.vast import market
 from tests.markets.wire import Answers, Says, Wire, serving

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.domain import money
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.port import Charge
 from agent.markets.vast import bill
 from tests.markets.wire import PAYLOADS
@@ -34,13 +34,13 @@ def test_lines_of_instances_become_charges_by_utc_day() -> None:
 )
 def test_a_line_that_cannot_be_refuses_the_bill(line: bytes) -> None:
     page = bill.page(b'{"results":[' + line + b"]}")
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         bill.charge(page.results[0], DAY)
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"success":false,"results":[]}', b'{"results":[{}]}'])
 def test_what_is_no_bill_is_malformed(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         bill.page(body)
 
 
@@ -57,5 +57,5 @@ def test_credit_that_cannot_be_is_unknown_and_the_account_is_still_known(credit:
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"credit":5}', b'{"id":null}'])
 def test_an_account_that_names_nobody_is_malformed(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         bill.holder(body)

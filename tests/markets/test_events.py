@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.domain import money
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.vast import events
 from tests.markets.wire import PAYLOADS
 
@@ -42,7 +42,7 @@ def test_a_kind_nobody_knows_is_other() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"notifications":3}'])
 def test_what_is_no_inbox_is_malformed(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         events.inbox(body, NOW)
 
 

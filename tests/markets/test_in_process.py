@@ -14,8 +14,8 @@ from agent.app import App, Outside
 from agent.cli.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
-from agent.domain.workload import WorkloadKind
-from agent.markets.exchange import Exchange, HttpExchange, Lost, Request
+from agent.domain.work.workload import WorkloadKind
+from agent.markets.http_exchange import Exchange, HttpExchange, Lost, Request
 from agent.simulator import faults
 from agent.simulator.climate import named
 from agent.simulator.market_server import Simulator

@@ -6,7 +6,7 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.instrumented import Instrumented
 from tests.markets.scene import BID, LABEL, OFFER, asked, vast_saying
 from tests.markets.wire import Says, Seen
@@ -38,7 +38,7 @@ async def test_every_call_is_heard_with_its_end_and_its_time(clock: SteppedClock
             market.events(DAY),
         ]
         for call in calls:
-            with pytest.raises(errors.MarketError):
+            with pytest.raises(market_errors.MarketError):
                 await call
         await market.close()
     assert [(operation, outcome) for operation, outcome, _ in heard] == [

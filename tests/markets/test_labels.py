@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.label import Label
-from agent.domain.workload import Slot
+from agent.domain.market.label import Label
+from agent.domain.work.workload import Slot
 from agent.markets import labels
 
 FLEET, INTENT = "0123456789ab", "0123456789abcdef"

@@ -8,7 +8,7 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.port import Account, Capability
 from tests.markets.scene import KEY, vast_saying
 from tests.markets.wire import PAYLOADS, Answers, Says, Seen, in_turn, payload
@@ -81,7 +81,7 @@ PARTIAL = {
 @pytest.mark.parametrize("answers", PARTIAL.values(), ids=PARTIAL)
 async def test_a_part_is_never_returned(clock: SteppedClock, answers: Answers | Says) -> None:
     async with vast_saying(answers, clock) as (vast, _):
-        with pytest.raises(errors.Malformed):
+        with pytest.raises(market_errors.Malformed):
             await vast.instances()
 
 
@@ -91,7 +91,7 @@ async def test_pages_that_never_end_are_given_up(clock: SteppedClock) -> None:
         return Says({"instances": [box(at + 1)], "next_token": str(at + 1)})
 
     async with vast_saying(answers, clock) as (vast, wire):
-        with pytest.raises(errors.Malformed, match="pages"):
+        with pytest.raises(market_errors.Malformed, match="pages"):
             await vast.instances()
     assert len(wire.seen) == 400
 
@@ -102,14 +102,14 @@ async def test_a_failure_on_any_page_is_one_of_the_listing(clock: SteppedClock, 
         vast,
         _,
     ):
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await vast.instances()
 
 
 async def test_a_code_about_one_instance_says_nothing_of_the_listing(clock: SteppedClock) -> None:
     says = Says({"success": False, "error": "no_such_instance", "msg": "x"}, 404)
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await vast.instances()
 
 
@@ -121,28 +121,28 @@ async def test_one_instance_is_looked_up(clock: SteppedClock) -> None:
 
 GONE = [Says({"instances": None}), Says({"success": False, "error": "no_such_instance", "msg": "x"}, 404)]
 NOT_GONE = [
-    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404), errors.Unauthorized),
-    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 401), errors.Unauthorized),
-    (Says(b"", 404), errors.Unavailable),
-    (Says({"success": False, "msg": "Not found"}, 404), errors.Unavailable),
-    (Says(b"", 410), errors.Unavailable),
-    (Says({}), errors.Malformed),
-    (Says({"success": False, "error": None}), errors.Malformed),
-    (Says({"instances": box(8)}), errors.Malformed),
+    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404), market_errors.Unauthorized),
+    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 401), market_errors.Unauthorized),
+    (Says(b"", 404), market_errors.Unavailable),
+    (Says({"success": False, "msg": "Not found"}, 404), market_errors.Unavailable),
+    (Says(b"", 410), market_errors.Unavailable),
+    (Says({}), market_errors.Malformed),
+    (Says({"success": False, "error": None}), market_errors.Malformed),
+    (Says({"instances": box(8)}), market_errors.Malformed),
 ]
 
 
 @pytest.mark.parametrize("says", GONE, ids=["null", "code"])
 async def test_only_the_markets_own_word_means_gone(clock: SteppedClock, says: Says) -> None:
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await vast.instance("7")
 
 
 @pytest.mark.parametrize(("says", "error"), NOT_GONE, ids=range(len(NOT_GONE)))
-async def test_anything_else_does_not(clock: SteppedClock, says: Says, error: type[errors.MarketError]) -> None:
+async def test_anything_else_does_not(clock: SteppedClock, says: Says, error: type[market_errors.MarketError]) -> None:
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.MarketError) as caught:
+        with pytest.raises(market_errors.MarketError) as caught:
             await vast.instance("7")
     assert type(caught.value) is error
 
@@ -171,7 +171,7 @@ async def test_the_bill_is_read_to_its_end(clock: SteppedClock) -> None:
 
 async def test_a_bill_without_end_is_refused(clock: SteppedClock) -> None:
     async with vast_saying(Says(payload("charges") | {"next_token": "more"}), clock) as (vast, _):
-        with pytest.raises(errors.Malformed):
+        with pytest.raises(market_errors.Malformed):
             await vast.charges(DAY, DAY + timedelta(days=1))
 
 
@@ -213,7 +213,7 @@ async def test_pending_rises_are_read_beside_the_inbox(clock: SteppedClock) -> N
 async def test_an_inbox_that_refuses_the_key_is_still_there(clock: SteppedClock) -> None:
     says = Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404)
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.Unauthorized):
+        with pytest.raises(market_errors.Unauthorized):
             await vast.events(DAY)
         assert Capability.EVENTS in vast.capabilities()
 
@@ -223,7 +223,7 @@ async def test_no_error_tells_the_key(clock: SteppedClock) -> None:
         vast,
         _,
     ):
-        with pytest.raises(errors.Unauthorized) as caught:
+        with pytest.raises(market_errors.Unauthorized) as caught:
             await vast.instances()
     assert KEY not in str(caught.value)
     assert KEY not in repr(vast)

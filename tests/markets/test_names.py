@@ -1,6 +1,6 @@
 import pytest
 
-from agent.domain import gpu
+from agent.domain.market import gpu
 from agent.markets.vast.names import GpuNames
 
 

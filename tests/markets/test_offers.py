@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from agent.clock import SteppedClock
-from agent.domain import gpu, money
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from tests.markets.scene import asked, vast_saying
 from tests.markets.wire import Answers, Says, Seen
 
@@ -169,7 +170,7 @@ async def test_an_operators_query_is_asked_and_checked_again(clock: SteppedClock
 
 async def test_a_query_that_cannot_be_asked_names_its_word(clock: SteppedClock) -> None:
     async with vast_saying(shelves([]), clock) as (vast, wire):
-        with pytest.raises(errors.Malformed, match="gpu_rm"):
+        with pytest.raises(market_errors.Malformed, match="gpu_rm"):
             await vast.offers(asked(query="gpu_rm>=24"))
     assert wire.seen == []
 
@@ -207,7 +208,7 @@ async def test_both_searches_fit_into_what_is_left_of_the_day(clock: SteppedCloc
         assert wire.seen[0].json["limit"] == 5
         await vast.offers(asked(max_rows=32))
         assert wire.seen[2].json["limit"] == 2
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await vast.offers(asked())
     assert len(wire.seen) == 4
     assert caught.value.until == datetime(2026, 11, 6, tzinfo=UTC)
@@ -220,7 +221,7 @@ async def test_the_daily_quota_closes_searches_until_midnight(clock: SteppedCloc
     says = Says({"success": False, "error": "search_quota_exceeded", "msg": "quota"}, 429, headers)
     async with vast_saying(says, clock) as (vast, wire):
         for _ in range(2):
-            with pytest.raises(errors.Throttled) as caught:
+            with pytest.raises(market_errors.Throttled) as caught:
                 await vast.offers(asked())
             assert caught.value.until == datetime(2026, 11, 6, tzinfo=UTC)
         assert len(wire.seen) == 1
@@ -230,26 +231,29 @@ async def test_the_daily_quota_closes_searches_until_midnight(clock: SteppedCloc
 
 
 FAILURES = [
-    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404), errors.Unauthorized),
-    (Says({"success": False, "error": "auth_error", "msg": "This action requires login."}, 403), errors.Unauthorized),
-    (Says({"success": False, "msg": "Session expired. Please log in again."}, 404), errors.Unauthorized),
-    (Says(b"", 401), errors.Unauthorized),
-    (Says({"success": False, "error": "invalid_request", "msg": "Invalid json body"}, 400), errors.Malformed),
-    (Says(b"<html>", 403), errors.Unavailable),
-    (Says(b"", 404), errors.Unavailable),
-    (Says(b"<html>", 503), errors.Unavailable),
-    (Says(b"", 302), errors.Unavailable),
-    (Says(b'{"offers":['), errors.Malformed),
-    (Says({"success": False}), errors.Malformed),
-    (Says(b"too frequent", 429), errors.Throttled),
+    (Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404), market_errors.Unauthorized),
+    (
+        Says({"success": False, "error": "auth_error", "msg": "This action requires login."}, 403),
+        market_errors.Unauthorized,
+    ),
+    (Says({"success": False, "msg": "Session expired. Please log in again."}, 404), market_errors.Unauthorized),
+    (Says(b"", 401), market_errors.Unauthorized),
+    (Says({"success": False, "error": "invalid_request", "msg": "Invalid json body"}, 400), market_errors.Malformed),
+    (Says(b"<html>", 403), market_errors.Unavailable),
+    (Says(b"", 404), market_errors.Unavailable),
+    (Says(b"<html>", 503), market_errors.Unavailable),
+    (Says(b"", 302), market_errors.Unavailable),
+    (Says(b'{"offers":['), market_errors.Malformed),
+    (Says({"success": False}), market_errors.Malformed),
+    (Says(b"too frequent", 429), market_errors.Throttled),
 ]
 
 
 @pytest.mark.parametrize(("says", "error"), FAILURES, ids=range(len(FAILURES)))
 async def test_a_search_that_fails_is_never_an_empty_answer(
-    clock: SteppedClock, says: Says, error: type[errors.MarketError]
+    clock: SteppedClock, says: Says, error: type[market_errors.MarketError]
 ) -> None:
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.MarketError) as caught:
+        with pytest.raises(market_errors.MarketError) as caught:
             await vast.offers(asked())
     assert type(caught.value) is error

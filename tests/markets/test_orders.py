@@ -8,8 +8,8 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.port import Terms
 from agent.markets.vast.market import VastMarket
 from tests.markets.scene import ASK, BID, LABEL, OFFER, vast_at, vast_saying
@@ -87,7 +87,7 @@ async def test_a_command_is_sent_as_words(clock: SteppedClock) -> None:
 )
 async def test_what_would_be_misread_is_not_sent(clock: SteppedClock, terms: Terms, label: str, reason: str) -> None:
     async with vast_saying(Says({"success": True, "new_contract": 5}), clock) as (vast, wire):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await vast.rent(OFFER, terms, label)
     assert (caught.value.reason, wire.seen) == (reason, [])
 
@@ -102,61 +102,61 @@ async def test_a_rent_returns_the_instance(clock: SteppedClock, contract: object
 @pytest.mark.parametrize("contract", [None, True, 0, -5, 1.5, "", "5x", "-5", [5], "²", "1" * 30], ids=repr)
 async def test_a_rent_that_names_no_instance_is_in_doubt(clock: SteppedClock, contract: object) -> None:
     async with vast_saying(Says({"success": True, "new_contract": contract}), clock) as (vast, _):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await vast.rent(OFFER, BID, LABEL)
 
 
 async def test_a_bid_under_the_floor_leaves_a_stopped_instance(clock: SteppedClock) -> None:
     says = Says({"success": False, "new_contract": 45756033, "error": None, "msg": None})
     async with vast_saying(says, clock) as (vast, _):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await vast.rent(OFFER, BID, LABEL)
     assert (caught.value.reason, caught.value.leftover_id) == ("bid_too_low", "45756033")
     assert "45756033" in str(caught.value)
 
 
 PROOFS = [
-    ("rent", 400, "invalid_args", errors.Rejected),
-    ("rent", 403, "invalid_args", errors.Rejected),
-    ("rent", 400, "invalid_price", errors.Rejected),
-    ("rent", 400, "no_ssh_key_for_vm", errors.Rejected),
-    ("rent", 400, "no_such_ask", errors.Rejected),
-    ("rent", 404, "no_such_ask", errors.Rejected),
-    ("rent", 410, "no_such_ask", errors.Rejected),
-    ("rent", 404, "invalid_args", errors.Rejected),
-    ("rent", 200, "no_such_ask", errors.Rejected),
-    ("rent", 400, "spend_rate_limit", errors.Rejected),
-    ("rent", 400, "insufficient_credit", errors.OutOfFunds),
-    ("rent", 200, "insufficient_credit", errors.OutOfFunds),
-    ("rent", 403, "auth_error", errors.Unauthorized),
-    ("rent", 404, "auth_error", errors.Unauthorized),
-    ("rent", 401, "auth_error", errors.Unauthorized),
-    ("rebid", 400, "invalid_args", errors.Rejected),
-    ("rebid", 200, "invalid_args", errors.Rejected),
-    ("rebid", 404, "no_such_instance", errors.NotFound),
-    ("rebid", 404, "auth_error", errors.Unauthorized),
-    ("resume", 400, "missing_billing", errors.Rejected),
-    ("resume", 400, "insufficient_credit", errors.OutOfFunds),
-    ("resume", 400, "no_such_instance", errors.NotFound),
-    ("resume", 404, "no_such_instance", errors.NotFound),
-    ("resume", 401, "auth_error", errors.Unauthorized),
-    ("pause", 404, "no_such_instance", errors.NotFound),
-    ("pause", 403, "auth_error", errors.Unauthorized),
-    ("release", 404, "auth_error", errors.Unauthorized),
-    ("release", 403, "auth_error", errors.Unauthorized),
+    ("rent", 400, "invalid_args", market_errors.Rejected),
+    ("rent", 403, "invalid_args", market_errors.Rejected),
+    ("rent", 400, "invalid_price", market_errors.Rejected),
+    ("rent", 400, "no_ssh_key_for_vm", market_errors.Rejected),
+    ("rent", 400, "no_such_ask", market_errors.Rejected),
+    ("rent", 404, "no_such_ask", market_errors.Rejected),
+    ("rent", 410, "no_such_ask", market_errors.Rejected),
+    ("rent", 404, "invalid_args", market_errors.Rejected),
+    ("rent", 200, "no_such_ask", market_errors.Rejected),
+    ("rent", 400, "spend_rate_limit", market_errors.Rejected),
+    ("rent", 400, "insufficient_credit", market_errors.OutOfFunds),
+    ("rent", 200, "insufficient_credit", market_errors.OutOfFunds),
+    ("rent", 403, "auth_error", market_errors.Unauthorized),
+    ("rent", 404, "auth_error", market_errors.Unauthorized),
+    ("rent", 401, "auth_error", market_errors.Unauthorized),
+    ("rebid", 400, "invalid_args", market_errors.Rejected),
+    ("rebid", 200, "invalid_args", market_errors.Rejected),
+    ("rebid", 404, "no_such_instance", market_errors.NotFound),
+    ("rebid", 404, "auth_error", market_errors.Unauthorized),
+    ("resume", 400, "missing_billing", market_errors.Rejected),
+    ("resume", 400, "insufficient_credit", market_errors.OutOfFunds),
+    ("resume", 400, "no_such_instance", market_errors.NotFound),
+    ("resume", 404, "no_such_instance", market_errors.NotFound),
+    ("resume", 401, "auth_error", market_errors.Unauthorized),
+    ("pause", 404, "no_such_instance", market_errors.NotFound),
+    ("pause", 403, "auth_error", market_errors.Unauthorized),
+    ("release", 404, "auth_error", market_errors.Unauthorized),
+    ("release", 403, "auth_error", market_errors.Unauthorized),
 ]
 
 
 @pytest.mark.parametrize(("order", "status", "code", "proof"), PROOFS)
 async def test_a_known_code_is_proof(
-    clock: SteppedClock, order: str, status: int, code: str, proof: type[errors.MarketError]
+    clock: SteppedClock, order: str, status: int, code: str, proof: type[market_errors.MarketError]
 ) -> None:
     async with vast_saying(refused(code, status), clock) as (vast, wire):
-        with pytest.raises(errors.MarketError) as caught:
+        with pytest.raises(market_errors.MarketError) as caught:
             await ORDERS[order](vast)
     assert type(caught.value) is proof
     assert len(wire.seen) == 1
-    if isinstance(caught.value, errors.Rejected):
+    if isinstance(caught.value, market_errors.Rejected):
         assert (caught.value.reason, caught.value.leftover_id) == (code, "")
 
 
@@ -164,7 +164,7 @@ async def test_a_known_code_is_proof(
 async def test_an_offer_that_is_gone_may_be_called_a_bad_argument(clock: SteppedClock, status: int) -> None:
     said = f"error {status}/3603: no_such_ask Instance type by id 31000001 is not available."
     async with vast_saying(refused("invalid_args", status, msg=said, ask_id=31000001), clock) as (vast, _):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await vast.rent(OFFER, BID, LABEL)
     assert caught.value.reason == "no_such_ask"
 
@@ -184,7 +184,7 @@ ENDED = {
 @pytest.mark.parametrize("says", ENDED.values(), ids=ENDED)
 async def test_an_ended_session_refuses_the_key(clock: SteppedClock, order: Order, says: Says) -> None:
     async with vast_saying(says, clock) as (vast, wire):
-        with pytest.raises(errors.Unauthorized):
+        with pytest.raises(market_errors.Unauthorized):
             await order(vast)
     assert len(wire.seen) == 1
 
@@ -192,7 +192,7 @@ async def test_an_ended_session_refuses_the_key(clock: SteppedClock, order: Orde
 @pytest.mark.parametrize("said", [{"success": True, "new_contract": 5}, {"success": False, "new_contract": 5}])
 async def test_a_401_that_names_an_instance_proves_nothing(clock: SteppedClock, said: dict[str, Any]) -> None:
     async with vast_saying(Says(said, 401), clock) as (vast, _):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await vast.rent(OFFER, BID, LABEL)
 
 
@@ -236,7 +236,7 @@ DOUBTS = {
 @pytest.mark.parametrize("says", DOUBTS.values(), ids=DOUBTS)
 async def test_anything_else_is_in_doubt_and_sent_once(clock: SteppedClock, order: Order, says: Says) -> None:
     async with vast_saying(says, clock) as (vast, wire):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await order(vast)
     assert len(wire.seen) == 1
 
@@ -246,7 +246,7 @@ async def test_a_code_of_another_route_proves_nothing(clock: SteppedClock, order
     foreign = {"rent": "no_such_instance", "rebid": "no_such_ask", "resume": "not_found", "pause": "not_found"}
     name = next(name for name, known in ORDERS.items() if known is order)
     async with vast_saying(refused(foreign.get(name, "no_such_ask"), 404), clock) as (vast, _):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await order(vast)
 
 
@@ -275,14 +275,14 @@ async def test_called_too_often_proves_that_nothing_was_done(
 ) -> None:
     began = clock.now()
     async with vast_saying(says, clock) as (vast, wire):
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await order(vast)
         assert caught.value.until is not None
         assert caught.value.until > began
         if seconds is not None:
             assert caught.value.until == began + timedelta(seconds=seconds)
             # The lane stays closed: the next order does not even leave.
-            with pytest.raises(errors.Throttled):
+            with pytest.raises(market_errors.Throttled):
                 await order(vast)
     assert len(wire.seen) == 1
 
@@ -290,7 +290,7 @@ async def test_called_too_often_proves_that_nothing_was_done(
 async def test_a_create_refused_for_haste_stays_away_for_its_penalty(clock: SteppedClock) -> None:
     began = clock.now()
     async with vast_saying(Says(b"API requests too frequent", 429), clock) as (vast, _):
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await vast.rent(OFFER, BID, LABEL)
     assert caught.value.until == began + timedelta(seconds=12)
 
@@ -328,7 +328,7 @@ async def test_a_start_whose_gpu_is_taken_is_queued(clock: SteppedClock) -> None
 
 async def test_a_queued_answer_to_a_stop_is_in_doubt(clock: SteppedClock) -> None:
     async with vast_saying(QUEUED, clock) as (vast, _):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await vast.pause("52000001")
 
 
@@ -337,15 +337,15 @@ async def test_a_release_that_found_no_connection_is_in_doubt(clock: SteppedCloc
     async with serving(Says()) as wire:
         url = wire.url
     async with vast_at(url, clock) as vast:
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await vast.release("52000001")
-        with pytest.raises(errors.Unreachable):
+        with pytest.raises(market_errors.Unreachable):
             await vast.pause("52000001")
 
 
 async def test_what_the_market_says_is_shown_short_and_printable(clock: SteppedClock) -> None:
     async with vast_saying(refused("invalid_args", 400, msg="\x1b[31m" + "x" * 5000), clock) as (vast, _):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await vast.rent(OFFER, BID, LABEL)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 500

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.pace import LONGEST_PENALTY, Lane, Pace, RowBudget
 
 START = datetime(2026, 11, 5, 22, 0, tzinfo=UTC)
@@ -83,7 +83,7 @@ async def test_a_cancelled_call_gives_its_place_away(clock: SteppedClock) -> Non
 async def test_a_lane_closed_for_long_is_throttled_until_then(clock: SteppedClock) -> None:
     pace = Pace(clock, {"create": Lane(4.5)})
     until = pace.close("create", START + timedelta(seconds=60))
-    with pytest.raises(errors.Throttled) as caught:
+    with pytest.raises(market_errors.Throttled) as caught:
         await pace.turn("create")
     assert caught.value.until == until == START + timedelta(seconds=60)
     assert pace.seconds_closed("create") == 60.0
@@ -105,7 +105,7 @@ async def test_a_lane_closed_while_calls_wait_sends_them_away(clock: SteppedCloc
     waiting = asyncio.ensure_future(pace.turn("state"))
     await asyncio.sleep(0)
     pace.close("state", START + timedelta(minutes=5))
-    with pytest.raises(errors.Throttled):
+    with pytest.raises(market_errors.Throttled):
         await waiting
 
 
@@ -133,7 +133,7 @@ async def test_an_urgent_call_heeds_its_own_refusal_alone(clock: SteppedClock) -
     pace.close("v2", START + timedelta(hours=1))
     await pace.turn("v2", door="stop 1")
     pace.close("v2", START + timedelta(hours=1), door="stop 1")
-    with pytest.raises(errors.Throttled):
+    with pytest.raises(market_errors.Throttled):
         await pace.turn("v2", door="stop 1")
     await pace.turn("v2", door="stop 2")
     assert clock.monotonic() == 0.0
@@ -172,7 +172,7 @@ def test_rows_are_granted_up_to_the_budget_of_the_day(clock: SteppedClock) -> No
     rows.count(64)
     assert (rows.rows_today, rows.grant(64)) == (64, 36)
     rows.count(36)
-    with pytest.raises(errors.Throttled) as caught:
+    with pytest.raises(market_errors.Throttled) as caught:
         rows.grant(1)
     assert caught.value.until == MIDNIGHT
 
@@ -181,7 +181,7 @@ def test_a_question_that_needs_more_rows_than_are_left_is_not_asked(clock: Stepp
     rows = RowBudget(clock, budget=100)
     rows.count(99)
     assert rows.grant(8) == 1
-    with pytest.raises(errors.Throttled):
+    with pytest.raises(market_errors.Throttled):
         rows.grant(8, least=2)
 
 
@@ -197,7 +197,7 @@ def test_a_new_day_begins_at_midnight_utc(clock: SteppedClock) -> None:
 def test_the_markets_word_ends_the_day_for_us(clock: SteppedClock) -> None:
     rows = RowBudget(clock, budget=100)
     rows.spend_all(MIDNIGHT)
-    with pytest.raises(errors.Throttled) as caught:
+    with pytest.raises(market_errors.Throttled) as caught:
         rows.grant(1)
     assert caught.value.until == MIDNIGHT
     clock.advance(2 * 3600)

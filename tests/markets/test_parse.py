@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.vast import parse
 from tests.markets.wire import PAYLOADS, payload
 
@@ -96,7 +96,7 @@ def test_in_a_bid_search_the_ask_is_unknown() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"offers":null}', b'{"offers":[', b'{"x":1}', b"[" * 99_999])
 def test_what_is_no_search_is_malformed(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.harvest(body, NOW)
 
 
@@ -160,7 +160,7 @@ def test_a_message_is_one_printable_line() -> None:
 
 @pytest.mark.parametrize("number", [..., None, "x", -0.5, {}, [1]], ids=str)
 def test_a_row_without_a_readable_id_refuses_the_listing(number: Any) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.page(listing(id=number))
 
 
@@ -219,7 +219,7 @@ def test_traffic_is_counted_once_its_price_can_be_read() -> None:
 
 @pytest.mark.parametrize("token", [5, True, ["more"], {}], ids=str)
 def test_a_token_that_cannot_be_read_ends_no_listing(token: Any) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.page(json.dumps({**json.loads(listing()), "next_token": token}).encode())
 
 
@@ -236,12 +236,12 @@ def test_a_token_that_cannot_be_read_ends_no_listing(token: Any) -> None:
     ],
 )
 def test_what_is_no_page_is_malformed(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.page(body)
 
 
 def test_null_for_an_id_means_that_there_is_none() -> None:
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(market_errors.NotFound):
         parse.one(b'{"instances": null}', "5")
 
 
@@ -249,12 +249,12 @@ def test_null_for_an_id_means_that_there_is_none() -> None:
     "body", [b"{}", b'{"success":true}', b'{"instances":[]}', b'{"instances":{}}', b"", b'{"instance":null}']
 )
 def test_anything_less_than_null_does_not(body: bytes) -> None:
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.one(body, "5")
 
 
 def test_the_record_of_another_instance_is_refused() -> None:
     body = json.dumps({"instances": payload("instances")["instances"][0]}).encode()
     assert parse.one(body, "52000001").instance_id == "52000001"
-    with pytest.raises(errors.Malformed):
+    with pytest.raises(market_errors.Malformed):
         parse.one(body, "52000009")

@@ -9,9 +9,9 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.port import Capability
 from tests.markets import pods
 from tests.markets.scene import LABEL, asked
@@ -116,7 +116,7 @@ async def test_a_stopped_pod_comes_back_at_its_bid_or_at_another_and_one_that_ru
         wire.answers = pods.listing(pods.pod(cost=0.80), told=[told()])
         await runpod.instances()
         before = len(wire.seen)
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await runpod.rebid(pods.POD, money.per_hour("1.00"))
         assert (caught.value.reason, len(wire.seen)) == ("no_rebid", before)
 
@@ -143,7 +143,7 @@ def refusing(says: Says) -> Any:
 )
 async def test_a_refused_bid_is_proven_by_code_or_words(clock: SteppedClock, says: Says, reason: str) -> None:
     async with pods.runpod_saying(refusing(says), clock) as (runpod, wire):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await runpod.rent(PAIR, BID, LABEL)
         assert (caught.value.reason, len(wire.seen)) == (reason, 1)
         is_off = reason == "not_sold"
@@ -166,7 +166,7 @@ async def test_a_refused_bid_is_proven_by_code_or_words(clock: SteppedClock, say
 )
 async def test_a_bid_whose_answer_proves_nothing_is_doubt_and_left_once(clock: SteppedClock, says: Says) -> None:
     async with pods.runpod_saying(refusing(says), clock) as (runpod, wire):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await runpod.rent(PAIR, BID, LABEL)
         assert len(wire.seen) == 1
 
@@ -176,7 +176,7 @@ async def test_what_is_not_sold_is_offered_no_more_and_asked_for_again_seldom(cl
         runpod,
         wire,
     ):
-        with pytest.raises(errors.Rejected):
+        with pytest.raises(market_errors.Rejected):
             await runpod.rent(PAIR, BID, LABEL)
         before = len(wire.seen)
         assert {offer.floor for offer in await runpod.offers(asked(gpus=2))} == {None}
@@ -189,7 +189,7 @@ async def test_what_is_not_sold_is_offered_no_more_and_asked_for_again_seldom(cl
 async def test_bids_that_never_find_capacity_end_the_offer_of_them(clock: SteppedClock) -> None:
     async with pods.runpod_saying(refusing(pods.graph_error(GONE)), clock) as (runpod, _):
         for wanted in (False, False, True):
-            with pytest.raises(errors.Rejected):
+            with pytest.raises(market_errors.Rejected):
                 await runpod.rent(PAIR, BID, LABEL)
             assert (Tenure.INTERRUPTIBLE in runpod.not_sold()) is wanted
 
@@ -210,7 +210,7 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
     broken = Says(b"<html>", 503)
     async with pods.runpod_saying(pods.without_graphql(broken), clock) as (runpod, wire):
         # Nothing is known of these pods yet: one at a bid would pass for on demand.
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
         wire.answers = pods.account
         assert len(await runpod.instances()) == 3
@@ -219,7 +219,7 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         wire.answers = pods.listing(pods.pod(), told=[told()])
         await runpod.instances()
         wire.answers = pods.without_graphql(broken)
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
         # Once GraphQL is gone for good, pods are kept with what is known of them.
         wire.answers = pods.without_graphql(Says(b"gone", 410))
@@ -229,14 +229,14 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
 async def test_one_404_in_place_of_graphql_makes_no_pod_one_on_demand(clock: SteppedClock) -> None:
     lost = refusing(Says(drop=True))
     async with pods.runpod_saying(lost, clock) as (runpod, wire):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await runpod.rent(PAIR, BID, LABEL)
         clock.advance(200.0)
         row = pods.pod(createdAt=clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), cost=0.80)
         clock.advance(200.0)
         page = Says(b"<html>404</html>", 404)
         wire.answers = lambda seen: page if seen.path == "/graphql" else pods.listing(row)(seen)
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
         wire.answers = pods.listing(row, told=[told()])
         assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
@@ -245,12 +245,12 @@ async def test_one_404_in_place_of_graphql_makes_no_pod_one_on_demand(clock: Ste
 async def test_a_fresh_pod_of_ours_that_graphql_does_not_show_yet_may_be_at_a_bid(clock: SteppedClock) -> None:
     lost = refusing(Says(drop=True))
     async with pods.runpod_saying(lost, clock) as (runpod, wire):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await runpod.rent(PAIR, BID, LABEL)
         stamp = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         row = pods.pod(createdAt=stamp, cost=0.80)
         wire.answers = pods.listing(row)
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
         wire.answers = pods.listing(row, told=[told()])
         assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from agent.domain import gpu
+from agent.domain.market import gpu
 from agent.markets.runpod import figures, names
 
 FOLDER = os.environ.get("GPUBID_RECORDED", "")

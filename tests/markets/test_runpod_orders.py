@@ -9,9 +9,9 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Runtype
-from agent.markets import errors
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Runtype
+from agent.markets import market_errors
 from agent.markets.port import Login
 from agent.markets.runpod.market import RunPodMarket
 from tests.markets import pods
@@ -73,9 +73,9 @@ async def test_a_shell_runs_the_script_and_lets_keys_in(clock: SteppedClock) -> 
 )
 async def test_what_cannot_be_carried_out_as_meant_never_leaves(clock: SteppedClock, terms: Any) -> None:
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
-        with pytest.raises(errors.Rejected):
+        with pytest.raises(market_errors.Rejected):
             await runpod.rent(pods.OFFERED, terms, LABEL)
-        with pytest.raises(errors.Rejected):
+        with pytest.raises(market_errors.Rejected):
             await runpod.rebid(pods.POD, money.per_hour("1"))
     assert wire.seen == []
 
@@ -95,14 +95,14 @@ async def test_what_cannot_be_carried_out_as_meant_never_leaves(clock: SteppedCl
 )
 async def test_a_refused_rent_is_proven_by_its_document(clock: SteppedClock, says: Says, reason: str) -> None:
     async with pods.runpod_saying(says, clock) as (runpod, wire):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await runpod.rent(pods.OFFERED, pods.ASK, LABEL)
     assert (caught.value.reason, len(wire.seen)) == (reason, 1)
 
 
 async def test_a_full_host_refuses_a_start_by_name(clock: SteppedClock) -> None:
     async with pods.runpod_saying(pods.problem(400, HOST_FULL), clock) as (runpod, _):
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             await runpod.resume(pods.POD)
     assert caught.value.reason == "host_full"
 
@@ -125,14 +125,14 @@ async def test_an_answer_that_proves_nothing_is_doubt_and_the_order_left_once(
     clock: SteppedClock, says: Says, name: str
 ) -> None:
     async with pods.runpod_saying(says, clock) as (runpod, wire):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await ORDERS[name](runpod)
     assert len(wire.seen) == 1
 
 
 async def test_a_rent_that_names_no_pod_is_doubt(clock: SteppedClock) -> None:
     async with pods.runpod_saying(Says({"id": ""}, 201), clock) as (runpod, _):
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await runpod.rent(pods.OFFERED, pods.ASK, LABEL)
 
 
@@ -140,17 +140,17 @@ async def test_a_rent_that_names_no_pod_is_doubt(clock: SteppedClock) -> None:
 async def test_called_too_often_says_until_when_and_closes_the_lane(clock: SteppedClock, name: str) -> None:
     says = pods.problem(429, "rate limit exceeded", RateLimit='"minute";r=0;t=12, "hour";r=2800;t=1812')
     async with pods.runpod_saying(says, clock) as (runpod, wire):
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await ORDERS[name](runpod)
         assert caught.value.until == clock.now() + timedelta(seconds=12)
-        with pytest.raises(errors.Throttled):
+        with pytest.raises(market_errors.Throttled):
             await runpod.instances()
         assert len(wire.seen) == 1
         wire.answers = lambda _: pods.problem(
             429, "too fast", **{"Retry-After": "40", "RateLimit": '"minute";r=0;t=12'}
         )
         clock.advance(13.0)
-        with pytest.raises(errors.Throttled) as caught:
+        with pytest.raises(market_errors.Throttled) as caught:
             await ORDERS[name](runpod)
         assert caught.value.until == clock.now() + timedelta(seconds=40)
 
@@ -159,7 +159,7 @@ async def test_orders_on_a_pod_that_is_gone(clock: SteppedClock) -> None:
     async with pods.runpod_saying(pods.problem(404, "pod not found"), clock) as (runpod, _):
         await runpod.release(pods.POD)
         for name in ("resume", "pause"):
-            with pytest.raises(errors.NotFound):
+            with pytest.raises(market_errors.NotFound):
                 await ORDERS[name](runpod)
 
 
@@ -170,7 +170,7 @@ async def test_a_pause_of_what_is_stopped_is_done_and_of_what_is_not_is_refused(
             if status == "EXITED":
                 await runpod.pause(pods.POD)
             else:
-                with pytest.raises(errors.Rejected):
+                with pytest.raises(market_errors.Rejected):
                     await runpod.pause(pods.POD)
 
 
@@ -190,7 +190,7 @@ async def test_actions_by_their_names(clock: SteppedClock) -> None:
 async def test_an_unknown_key_is_told_apart(clock: SteppedClock, says: Says) -> None:
     async with pods.runpod_saying(says, clock) as (runpod, _):
         for order in ORDERS.values():
-            with pytest.raises(errors.Unauthorized):
+            with pytest.raises(market_errors.Unauthorized):
                 await order(runpod)
-        with pytest.raises(errors.Unauthorized):
+        with pytest.raises(market_errors.Unauthorized):
             await runpod.instances()

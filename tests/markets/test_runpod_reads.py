@@ -9,9 +9,9 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.domain import money
-from agent.domain.instance import InstanceState
-from agent.domain.tenure import Tenure
-from agent.markets import errors
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.port import Capability
 from agent.markets.runpod import listing, names
 from tests.markets import pods
@@ -185,7 +185,7 @@ async def test_a_pod_that_falls_silent_runs_on_for_a_while_and_is_offline_then(
 async def test_a_listing_that_cannot_be_whole_is_refused(clock: SteppedClock, body: Any) -> None:
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
         wire.answers = lambda seen: Says(body) if seen.path == "/v2/pods" else pods.account(seen)
-        with pytest.raises(errors.Malformed):
+        with pytest.raises(market_errors.Malformed):
             await runpod.instances()
 
 
@@ -213,7 +213,7 @@ async def test_a_page_that_fails_is_a_failed_listing(clock: SteppedClock) -> Non
         return pods.problem(400, "no such cursor") if seen.query else paged([pods.pod()], [])(seen)
 
     async with pods.runpod_saying(answers, clock) as (runpod, _):
-        with pytest.raises(errors.MarketError):
+        with pytest.raises(market_errors.MarketError):
             await runpod.instances()
 
 
@@ -225,7 +225,7 @@ async def test_a_pod_that_comes_twice_the_same_is_one(clock: SteppedClock) -> No
 async def test_pages_without_end_are_given_up(clock: SteppedClock) -> None:
     rows = [[pods.pod(id=f"pod{number}")] for number in range(200)]
     async with pods.runpod_saying(paged(*rows), clock) as (runpod, wire):
-        with pytest.raises(errors.Malformed, match="pages"):
+        with pytest.raises(market_errors.Malformed, match="pages"):
             await runpod.instances()
     assert len(wire.seen) == listing.MOST_PAGES
 
@@ -318,12 +318,12 @@ async def test_the_account_comes_from_graphql_and_credit_is_unknown_once_that_is
 @pytest.mark.parametrize(
     ("says", "error"),
     [
-        (pods.problem(401, "missing bearer token"), errors.Unauthorized),
-        (Says({"data": {"myself": None}, "errors": [{"message": "Unauthorized"}]}), errors.Unauthorized),
-        (Says({"data": {"myself": None}}), errors.Unauthorized),
-        (Says({"errors": [{"message": "Something went wrong."}], "data": None}), errors.Unavailable),
-        (Says(b"<html>", 502), errors.Unavailable),
-        (Says(b"", 429, {"Retry-After": "7"}), errors.Throttled),
+        (pods.problem(401, "missing bearer token"), market_errors.Unauthorized),
+        (Says({"data": {"myself": None}, "errors": [{"message": "Unauthorized"}]}), market_errors.Unauthorized),
+        (Says({"data": {"myself": None}}), market_errors.Unauthorized),
+        (Says({"errors": [{"message": "Something went wrong."}], "data": None}), market_errors.Unavailable),
+        (Says(b"<html>", 502), market_errors.Unavailable),
+        (Says(b"", 429, {"Retry-After": "7"}), market_errors.Throttled),
     ],
     ids=range(6),
 )
@@ -360,11 +360,11 @@ async def test_the_last_lines_of_a_stream_that_goes_on(clock: SteppedClock) -> N
 async def test_a_pod_that_is_gone_is_told_by_a_problem_document_alone(clock: SteppedClock) -> None:
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
         assert (await runpod.instance(pods.POD)).instance_id == pods.POD
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await runpod.instance("nobody")
         wire.answers = lambda _: Says(pods.pod(status="TERMINATED"))
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(market_errors.NotFound):
             await runpod.instance(pods.POD)
         wire.answers = lambda _: Says(b"<html>404</html>", 404)
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(market_errors.Unavailable):
             await runpod.instance("nobody")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.domain import money
-from agent.markets import errors, transport
+from agent.markets import market_errors, transport
 from agent.markets.runpod import graph, history, names, refusals
 
 _FOLDER = os.environ.get("GPUBID_RECORDED", "")
@@ -28,18 +28,18 @@ def shape(when: str) -> transport.Reply:
 
 
 def test_recorded_refusals_prove_what_they_say() -> None:
-    with pytest.raises(errors.Rejected) as caught:
+    with pytest.raises(market_errors.Rejected) as caught:
         graph.done(shape("no capacity (create)"))
     assert caught.value.reason == "no_capacity"
     with pytest.raises(graph.Retired):
         graph.done(shape("schema validation"))
-    with pytest.raises(errors.Ambiguous):
+    with pytest.raises(market_errors.Ambiguous):
         graph.done(shape("server failure"))
-    with pytest.raises(errors.Unauthorized):
+    with pytest.raises(market_errors.Unauthorized):
         graph.answer(shape("pod-scoped key"))
     v2 = [one for one in read("error_shapes.json") if one["api"] == "rest-v2"]
     for one in v2:
-        with pytest.raises(errors.Rejected) as caught:
+        with pytest.raises(market_errors.Rejected) as caught:
             refusals.check_write(
                 refusals.Route.CREATE, transport.Reply(one["http"], {}, json.dumps(one["body"]).encode())
             )

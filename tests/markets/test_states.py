@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.instance import InstanceState
+from agent.domain.market.instance import InstanceState
 from agent.markets.vast import states
 
 RAN = "success, running docker.io/x_latest/ssh"

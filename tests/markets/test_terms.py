@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.domain import money
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Runtype
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Runtype
 from agent.markets.port import Login, Terms
 from agent.markets.vast import orders, reach
 

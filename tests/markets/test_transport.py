@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.clock import SteppedClock
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.transport import Call, Transport
 from tests.markets.wire import Says, Seen, in_turn, serving
 
@@ -37,7 +37,7 @@ def clock() -> SteppedClock:
 @pytest.mark.parametrize("call", [RENT, RELEASE], ids=lambda call: call.method)
 async def test_a_write_whose_reply_is_dropped_is_seen_once(clock: SteppedClock, call: Call) -> None:
     async with serving(Says(drop=True)) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await link.write(call)
     assert [(seen.method, seen.body) for seen in server.seen] == [(call.method, call.body)]
 
@@ -48,7 +48,7 @@ async def test_a_write_after_others_on_the_same_server_is_seen_once(clock: Stepp
     async with serving(answers) as server, linked(server.url, clock) as link:
         await link.write(RENT)
         await link.read(READ)
-        with pytest.raises(errors.Ambiguous):
+        with pytest.raises(market_errors.Ambiguous):
             await link.write(RENT)
     assert [seen.method for seen in server.seen] == ["PUT", "GET", "PUT"]
 
@@ -72,7 +72,7 @@ async def test_a_write_is_not_redirected(clock: SteppedClock) -> None:
 
 async def test_a_truncated_answer_to_a_write_is_ambiguous(clock: SteppedClock) -> None:
     async with serving(Says({"success": True}, cut=5)) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Ambiguous, match="broke"):
+        with pytest.raises(market_errors.Ambiguous, match="broke"):
             await link.write(RENT)
     assert len(server.seen) == 1
 
@@ -81,9 +81,9 @@ async def test_a_write_that_found_nobody_never_left(clock: SteppedClock) -> None
     async with serving(Says()) as server:
         url = server.url
     async with linked(url, clock) as link:
-        with pytest.raises(errors.Unreachable) as caught:
+        with pytest.raises(market_errors.Unreachable) as caught:
             await link.write(RENT)
-    assert isinstance(caught.value, errors.Rejected)
+    assert isinstance(caught.value, market_errors.Rejected)
     assert (caught.value.reason, caught.value.leftover_id) == ("unreachable", "")
 
 
@@ -116,7 +116,7 @@ async def test_jitter_stretches_the_wait(clock: SteppedClock) -> None:
 
 async def test_a_read_that_keeps_failing_is_unavailable(clock: SteppedClock) -> None:
     async with serving(Says(status=502)) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Unavailable, match="502"):
+        with pytest.raises(market_errors.Unavailable, match="502"):
             await link.read(READ)
     assert len(server.seen) == transport.ATTEMPTS
 
@@ -133,25 +133,25 @@ async def test_the_deadline_holds_on_the_stepped_clock(clock: SteppedClock) -> N
         return Says({"success": True})
 
     async with serving(answers) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Ambiguous, match="no answer within 30 s"):
+        with pytest.raises(market_errors.Ambiguous, match="no answer within 30 s"):
             await link.write(RENT)
         assert len(server.seen) == 1
-        with pytest.raises(errors.Unavailable, match="no answer within 30 s"):
+        with pytest.raises(market_errors.Unavailable, match="no answer within 30 s"):
             await link.read(READ)
 
 
 async def test_the_deadline_holds_on_the_wall(clock: SteppedClock) -> None:
     async with serving(Says(hang=True)) as server, linked(server.url, clock, deadline=0.02) as link:
-        with pytest.raises(errors.Ambiguous, match=r"no answer within 0\.02 s"):
+        with pytest.raises(market_errors.Ambiguous, match=r"no answer within 0\.02 s"):
             await link.write(RENT)
     assert len(server.seen) == 1
 
 
 async def test_an_endless_answer_is_cut_off(clock: SteppedClock) -> None:
     async with serving(Says(b"[" * 5000)) as server, linked(server.url, clock, max_bytes=1000) as link:
-        with pytest.raises(errors.Malformed, match="longer than 1000"):
+        with pytest.raises(market_errors.Malformed, match="longer than 1000"):
             await link.read(READ)
-        with pytest.raises(errors.Ambiguous, match="longer than 1000"):
+        with pytest.raises(market_errors.Ambiguous, match="longer than 1000"):
             await link.write(RENT)
 
 
@@ -160,7 +160,7 @@ async def test_the_key_travels_in_its_header_and_nowhere_else(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with serving(Says(status=500)) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Unavailable) as caught:
+        with pytest.raises(market_errors.Unavailable) as caught:
             await link.read(READ)
         assert KEY not in repr(link) + repr(vars(link)) + str(caught.value) + caplog.text
     assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
@@ -170,7 +170,7 @@ async def test_the_key_travels_in_its_header_and_nowhere_else(
 async def test_a_key_that_is_none_is_not_sent(clock: SteppedClock, key: str) -> None:
     async with serving(Says({})) as server:
         link = Transport(server.url, lambda: key, clock, pace.Pace(clock, {}), lambda: 0.5)
-        with pytest.raises(errors.Unauthorized) as caught:
+        with pytest.raises(market_errors.Unauthorized) as caught:
             await link.write(RENT)
         await link.close()
     assert server.seen == []
@@ -184,6 +184,6 @@ def test_a_body_with_secrets_is_in_no_repr() -> None:
 async def test_an_ambiguous_write_names_no_query_and_no_body(clock: SteppedClock) -> None:
     call = Call("create", "PUT", "/api/v0/asks/5/?api_key=leak", b'{"env":"leak"}')
     async with serving(Says(drop=True)) as server, linked(server.url, clock) as link:
-        with pytest.raises(errors.Ambiguous) as caught:
+        with pytest.raises(market_errors.Ambiguous) as caught:
             await link.write(call)
     assert "leak" not in str(caught.value)

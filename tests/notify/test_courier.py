@@ -17,11 +17,11 @@ from aiohttp import web
 
 from agent.clock import SteppedClock
 from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
-from agent.domain.event import Event
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.record.event import Event
 from agent.ledger.store import Ledger
 from agent.notify import channels
-from agent.notify.courier import Courier
+from agent.notify.dispatcher import Courier
 from tests.support import programs
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)

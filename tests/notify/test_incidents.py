@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agent.config.notify import Hook, Notify, Rule, Severity, Webhook, severity_of
-from agent.domain.event import Event
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.record.event import Event
 from agent.notify.incidents import MOST_LINES, Incidents
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)

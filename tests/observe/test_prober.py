@@ -11,9 +11,9 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.decide.reconcile.probing import Target
-from agent.domain.deadline import Deadline, ProgressSign
-from agent.domain.readiness import Readiness, ReadySign
-from agent.markets import errors
+from agent.domain.work.deadline import Deadline, ProgressSign
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.markets import market_errors
 from agent.observe import prober
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
@@ -30,7 +30,7 @@ class Logs:
     async def logs(self, _: str, __: int) -> Sequence[str]:
         self.reads += 1
         if self.fails:
-            raise errors.Unavailable("dark")
+            raise market_errors.Unavailable("dark")
         return self.lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import EndCause
 from tests.support.world import Rehearsed, play
 

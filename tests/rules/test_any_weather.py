@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract, EndCause
 from tests.support.scene import Scene, work
 from tests.support.world import Rehearsed

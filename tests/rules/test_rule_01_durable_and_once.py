@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.intent import IntentKind, IntentState
+from agent.domain.record.intent import IntentKind, IntentState
 from agent.ledger.ledger_errors import LedgerError
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work

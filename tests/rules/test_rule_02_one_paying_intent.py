@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.intent import IntentState
+from agent.domain.record.intent import IntentState
 from tests.support.losses import AFTER, BEFORE, seeds
 from tests.support.world import Rehearsed, play
 

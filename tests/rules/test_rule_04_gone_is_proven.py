@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.ledger.ledger_errors import LedgerError
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work

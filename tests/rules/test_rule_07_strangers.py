@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.domain.intent import IntentKind
+from agent.domain.record.intent import IntentKind
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.losses import seeds

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.moves.recovery import COOL_OFF
-from agent.domain.intent import IntentKind
-from agent.domain.workload import WorkloadKind
+from agent.domain.record.intent import IntentKind
+from agent.domain.work.workload import WorkloadKind
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

@@ -10,8 +10,8 @@ from agent.config.settings import Config
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
 from agent.domain import money
-from agent.domain.lease import LeaseState
-from agent.domain.workload import OnChange, Workload
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import OnChange, Workload
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, strategies, work
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.limits import limits
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 

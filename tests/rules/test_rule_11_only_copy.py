@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.simulator.market_model import Contract
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work

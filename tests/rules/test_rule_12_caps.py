@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

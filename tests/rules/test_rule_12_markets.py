@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
-from agent.domain import budget, money
-from agent.domain.budget import EVERYTHING, Budget, Kind, Scope, Thresholds
-from agent.domain.intent import Intent
-from agent.domain.label import Label
+from agent.domain import money
+from agent.domain.market.label import Label
+from agent.domain.record import budget
+from agent.domain.record.budget import EVERYTHING, Budget, Kind, Scope, Thresholds
+from agent.domain.record.intent import Intent
 from agent.markets import labels
 from agent.simulator.market_model import Charge
 from tests.support.both import OF_THE_PAST, Both, both

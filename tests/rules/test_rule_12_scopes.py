@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
-from agent.domain import budget, money
-from agent.domain.budget import EVERYTHING, Budget, Scope, Thresholds
+from agent.domain import money
+from agent.domain.record import budget
+from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
 from agent.simulator.market_model import Contract
 from tests.support.losses import AFTER, BEFORE, ORDERS, seeds
 from tests.support.world import Rehearsed, play, work

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.act.orders import Order
+from agent.act.orders.operator_orders import Order
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, Tuned, View
-from agent.domain.decision import Reason
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Reason
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
 from tests.support.losses import seeds

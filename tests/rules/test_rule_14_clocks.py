@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.clock import SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

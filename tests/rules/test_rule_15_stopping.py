@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.domain import money
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from tests.support.losses import losses, seeds
 from tests.support.world import FLEET, Rehearsed, play, work
 

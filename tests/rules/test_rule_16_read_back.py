@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.intent import IntentKind
+from agent.domain.record.intent import IntentKind
 from agent.simulator.market_model import Contract
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Params, Proposal, Tuned, View
-from agent.domain.decision import Reason
-from agent.domain.intent import IntentKind
+from agent.domain.record.intent import IntentKind
+from agent.domain.work.decision import Reason
 from agent.simulator import climate
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, rehearsed, strategies, work

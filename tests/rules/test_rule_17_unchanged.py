@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain import money
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 

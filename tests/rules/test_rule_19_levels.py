@@ -7,8 +7,8 @@ the program dies; here an instance of ours without a lease meets each of these i
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.domain.label import Label
-from agent.domain.workload import Slot
+from agent.domain.market.label import Label
+from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.markets import labels
 from tests.support.losses import seeds

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
 from tests.support import builders

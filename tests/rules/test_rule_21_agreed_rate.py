@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from agent.decide.reconcile import agreed_rate
 from agent.domain import money
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
 from agent.domain.money import UsdPerHour
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, rehearsed, work

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.act import billing
+from agent.act import bill_check
 from agent.decide.operators import bill_drift
 from agent.domain.money import Usd
-from agent.markets import errors
+from agent.markets import market_errors
 from tests.support.both import both
 from tests.support.world import Rehearsed, play, rehearsed, work
 
@@ -23,7 +23,7 @@ def test_a_day_is_within_half_a_per_cent_a_poll_a_transition_or_a_cent(seed: int
     async def story(world: Rehearsed) -> None:
         await world.cycle(minutes=110)
         now = world.clock.now() + LATER
-        found = await billing.reconcile(world.app.ledger, world.app.markets, now)
+        found = await bill_check.reconcile(world.app.ledger, world.app.markets, now)
         assert [drift.day for drift in found] == [EVE.date()]
         [drift] = found
         reader = await world.app.ledger.reader()
@@ -34,7 +34,7 @@ def test_a_day_is_within_half_a_per_cent_a_poll_a_transition_or_a_cent(seed: int
         assert abs(drift.amount.dollars) <= allowed, (drift, allowed)
         assert drift.charged.micros > 0
         # A day is compared once, and what was estimated before its bill was read stands.
-        assert await billing.reconcile(world.app.ledger, world.app.markets, now) == ()
+        assert await bill_check.reconcile(world.app.ledger, world.app.markets, now) == ()
         lines = await reader.bills(EVE.date(), EVE.date() + dt.timedelta(days=1))
         assert sum(line.estimate.micros for line in lines) == drift.estimate.micros
 
@@ -48,7 +48,7 @@ async def test_a_day_on_runpod_agrees_with_its_bill(tmp_path: Path, strategy: st
         await world.cycle(minutes=110)
         now = world.clock.now() + LATER
         world.clock.advance(LATER.total_seconds())
-        [drift] = await billing.reconcile(world.app.ledger, world.app.markets, now)
+        [drift] = await bill_check.reconcile(world.app.ledger, world.app.markets, now)
         assert (drift.market, drift.day) == ("runpod", EVE.date())
         reader = await world.app.ledger.reader()
         turns = sum(event.kind.startswith("lease.") for event in await reader.events(limit=10_000))
@@ -71,7 +71,7 @@ class Dearer:
 
     async def charges(self, since: dt.datetime, until: dt.datetime) -> list[Any]:
         if self.is_down:
-            raise errors.Unavailable("down")
+            raise market_errors.Unavailable("down")
         told = await self._market.charges(since, until)
         return [type(one)(one.instance_id, Usd(one.amount.micros * 11 // 10), one.day) for one in told]
 
@@ -81,13 +81,13 @@ async def test_a_bill_that_drifts_is_told_and_one_that_cannot_be_read_is_tried_a
         await world.cycle(minutes=110)
         now = world.clock.now() + LATER
         market: Any = Dearer(world.app.markets["vast"])
-        assert await billing.reconcile(world.app.ledger, {"vast": market}, now) == ()
+        assert await bill_check.reconcile(world.app.ledger, {"vast": market}, now) == ()
         reader = await world.app.ledger.reader()
         kept = await reader.bills(EVE.date(), EVE.date() + dt.timedelta(days=1))
         assert kept
         assert all(line.charged is None for line in kept)
         market.is_down = False
-        [drift] = await billing.reconcile(world.app.ledger, {"vast": market}, now + dt.timedelta(hours=1))
+        [drift] = await bill_check.reconcile(world.app.ledger, {"vast": market}, now + dt.timedelta(hours=1))
         assert drift.share > bill_drift.MOST_DRIFT
         [event] = await reader.events(kinds=["bill.drifted"])
         assert event.amount == drift.amount

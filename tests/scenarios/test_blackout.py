@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from tests.support.scene import heavy
 from tests.support.world import Rehearsed, rehearsed, work
 

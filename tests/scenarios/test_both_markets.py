@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import LeaseState
 from agent.simulator.runpod.modes import Mode
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, both

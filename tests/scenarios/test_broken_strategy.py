@@ -10,8 +10,8 @@ import pytest
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain import money
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from strategies.patient import Patient, PatientParams
 from tests.support.world import rehearsed
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from agent.domain.workload import ImageLogin
+from agent.domain.work.workload import ImageLogin
 from tests.support.world import rehearsed, work
 
 SECRETS = {"hf_token": "hf-0123456789-secret", "ghcr_token": "ghcr-9876543210-secret"}

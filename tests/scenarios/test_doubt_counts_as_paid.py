@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.act import billing
+from agent.act import bill_check
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.simulator.climate import Runpod
 from tests.support import builders
 from tests.support.both import Both, both
@@ -55,7 +55,7 @@ async def test_a_pod_whose_host_falls_silent_is_never_counted_short(tmp_path: Pa
         world.clock.advance((EVE + dt.timedelta(hours=7) - world.clock.now()).total_seconds())
         await world.cycle(minutes=1)
         before = await world.spend()
-        [drift] = await billing.reconcile(world.app.ledger, world.app.markets, world.clock.now())
+        [drift] = await bill_check.reconcile(world.app.ledger, world.app.markets, world.clock.now())
         # The bill stands beside the estimate: what it says less is told, and is given back to no budget.
         assert await world.spend() == before
         assert drift.amount.dollars == pytest.approx(-dark, abs=2 * CENT)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.intent import IntentState
+from agent.domain.record.intent import IntentState
 from tests.support.world import rehearsed
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.decide.limits.limits import Limits
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support.world import Rehearsed, rehearsed
 
 ENDS_AFTER = 130

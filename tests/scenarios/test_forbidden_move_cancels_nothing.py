@@ -6,8 +6,8 @@ import pytest
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support.world import rehearsed
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders import Order, OrderError
-from agent.domain.lease import LeaseState
+from agent.act.orders.operator_orders import Order, OrderError
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 from tests.support.both import both
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.world import rehearsed, work
 
 KEPT_ON_DISK = Checkpoint(place=CheckpointPlace.DISK)

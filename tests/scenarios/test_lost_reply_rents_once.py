@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
 from tests.support.world import rehearsed
 
 LOSSES: list[dict[str, Any]] = [

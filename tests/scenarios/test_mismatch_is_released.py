@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.intent import IntentKind
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
 from agent.simulator.market_model import Contract
 from tests.support.world import rehearsed
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.support.world import Rehearsed, rehearsed, work

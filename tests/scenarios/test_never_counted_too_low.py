@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from tests.support.world import Rehearsed, rehearsed
 
 CENT = 0.01

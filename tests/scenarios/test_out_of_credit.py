@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import LeaseState
 from tests.support.world import rehearsed
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent.cli import explain
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
-from agent.web import views
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import LeaseState
+from agent.web.reading import views
 from tests.support.world import rehearsed
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from agent.domain import money
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support.scene import heavy
 from tests.support.world import rehearsed
 

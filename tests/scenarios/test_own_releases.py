@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.domain.intent import IntentKind, IntentState
+from agent.domain.record.intent import IntentKind, IntentState
 from tests.support.world import rehearsed, work
 
 

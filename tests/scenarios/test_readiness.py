@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.domain.lease import LeaseState
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import Workload, WorkloadKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Workload, WorkloadKind
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.support.world import Rehearsed, rehearsed, work
 

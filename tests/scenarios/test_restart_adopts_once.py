@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from tests.support.world import rehearsed, work
 
 

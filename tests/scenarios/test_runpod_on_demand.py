@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.decision import Pause, Reason
-from agent.domain.lease import LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Pause, Reason
 from tests.support import builders
 from tests.support.both import both
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agent.domain.decision import Reason, Release
-from agent.domain.intent import IntentState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentState
+from agent.domain.work.decision import Reason, Release
 from tests.support import builders
 from tests.support.both import both
 from tests.support.world import rehearsed

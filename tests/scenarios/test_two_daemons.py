@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.label import Label
-from agent.domain.workload import Slot
+from agent.domain.market.label import Label
+from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets import labels
 from tests.support.world import FLEET, Rehearsed, rehearsed

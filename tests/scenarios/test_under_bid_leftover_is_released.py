@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import EndCause
 from tests.support.world import Rehearsed, rehearsed
 

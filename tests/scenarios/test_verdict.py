@@ -4,9 +4,9 @@ import pytest
 
 from agent.cli import session
 from agent.cli.rehearsal import Rehearsal
-from agent.domain.decision import SPARE, WAITS
-from agent.domain.event import Event
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.record.event import Event
+from agent.domain.work.decision import SPARE, WAITS
 from tests.soak.__main__ import CONFIG
 from tests.support import builders, verdict
 

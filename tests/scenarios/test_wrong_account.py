@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.world import rehearsed
 

@@ -16,9 +16,10 @@ from agent import tuning
 from agent.cli import session
 from agent.cli.rehearsal import START, Scene, rehearse
 from agent.config.settings import Config, MarketSettings
-from agent.domain import gpu, money
-from agent.domain.deadline import Deadline
-from agent.domain.workload import WorkloadKind
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.work.deadline import Deadline
+from agent.domain.work.workload import WorkloadKind
 from tests.support import verdict
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"

@@ -20,7 +20,7 @@ from typing import Any
 
 from agent.cli import session
 from agent.cli.rehearsal import Scene, rehearse
-from agent.lab.bids import baselines
+from agent.lab.bids import bid_baselines
 from tests.support import intervals
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"
@@ -44,7 +44,7 @@ def live(day: Day) -> dict[str, Any]:
     """Rehearse one day and return its figures."""
     session.log_quietly()
     config, shipped = session.read(CONFIG)
-    tuned = {**shipped, "floor": baselines.tuned()["floor_reckoned"]}
+    tuned = {**shipped, "floor": bid_baselines.tuned()["floor_reckoned"]}
     if day.numbers:
         chosen = tuned[day.strategy]
         params = chosen.params.model_validate({**chosen.params.model_dump(), **dict(day.numbers)})

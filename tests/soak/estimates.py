@@ -21,7 +21,7 @@ from typing import Any
 from agent.baselines.catalogue import Catalogue
 from agent.cli import estimating, session
 from agent.cli.rehearsal import START, Rehearsal, Scene, rehearse
-from agent.config import job as jobs
+from agent.config import job_table as jobs
 from agent.decide.estimate import option
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from agent.decide import plan
 from agent.decide.deadline import hazards
 from agent.decide.limits import limits
-from agent.domain import gpu
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Deadline as By
-from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.decision import Decision, Hold, Pause, Release, Rent
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market import gpu
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Deadline as By
+from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.deadline import Deadline, DeadlineParams
 from tests.support import builders
 

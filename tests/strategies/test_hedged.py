@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.strategy import NEVER
-from agent.domain.decision import Decision, Hold, Pause, Rent
 from agent.domain.fleet import Fleet
-from agent.domain.interruption import Cause, Loss
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market.interruption import Cause, Loss
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Pause, Rent
+from agent.domain.work.workload import Workload
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 

@@ -13,18 +13,18 @@ from agent.decide.deadline import availability_by_market, regimes
 from agent.decide.limits import limits
 from agent.decide.moves import voluntary_move
 from agent.decide.pricing import cooldowns
-from agent.domain import gpu
-from agent.domain.capacity import Capacity
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Deadline
-from agent.domain.decision import Decision, Hold, Release, Rent, Resume
 from agent.domain.fleet import Fleet
-from agent.domain.host import POOL
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from agent.domain.market import gpu
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.host import POOL
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Deadline
+from agent.domain.work.decision import Decision, Hold, Release, Rent, Resume
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 

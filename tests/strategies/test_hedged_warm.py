@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.pricing import loss_rate
-from agent.domain.decision import Decision, Hold, Release, Rent
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostRecord
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.offer import Offer
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.tenure import Tenure
-from agent.domain.workload import WorkloadKind
+from agent.domain.market.host import HostRecord
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Release, Rent
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import WorkloadKind
 from strategies.hedged import Hedged, HedgedParams
 from tests.support import builders
 

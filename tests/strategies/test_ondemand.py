@@ -7,11 +7,11 @@ import pytest
 from agent.decide.pricing import ranking
 from agent.decide.pricing.match import Book, Taken
 from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import LeaseState
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from strategies.ondemand import OnDemand, OnDemandParams
 from tests.support import builders
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from agent.decide.pricing import bidding, ranking
 from agent.decide.pricing.match import Book, Taken
 from agent.decide.strategy import NEVER, Candidate, Down, Params, Pricing, Proposal, SlotView, View
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 

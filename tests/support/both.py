@@ -19,9 +19,9 @@ from agent.decide.accounting import meter
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
-from agent.domain.event import Event
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Workload
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Runpod

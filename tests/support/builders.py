@@ -8,17 +8,18 @@ from typing import Any
 from agent.decide.limits import limits
 from agent.decide.pricing.useful_hour import Reckoning, Way
 from agent.decide.strategy import Candidate, Params, Strategy, Tuned
-from agent.domain import gpu, money
+from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.interruption import MarketEvent
-from agent.domain.label import Label
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market import gpu
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.label import Label
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FLEET_ID = "f1ee7f1ee7f1"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.markets import labels
 from agent.simulator import recorded_figures

@@ -8,9 +8,9 @@ from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.reconcile import Reconciliation
 from agent.domain.fleet import Fleet
-from agent.domain.instance import Instance
-from agent.domain.lease import ALLOWED, Lease, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace
+from agent.domain.market.instance import Instance
+from agent.domain.record.lease import ALLOWED, Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 NOW = builders.NOW

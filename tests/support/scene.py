@@ -7,8 +7,9 @@ from typing import Any
 
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.simulator.call_gate import Gate
 from agent.simulator.climate import Climate, Demand
 from strategies.ondemand import OnDemand, OnDemandParams

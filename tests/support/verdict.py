@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from agent.cli.rehearsal import Rehearsal
-from agent.domain.decision import SPARE, WAITS
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.work.decision import SPARE, WAITS
 from agent.markets.runpod.market import SILENCE_SECONDS
 
 SPEND_SHARE = 0.005

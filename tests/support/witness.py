@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from agent.domain.intent import IntentKind
+from agent.domain.record.intent import IntentKind
 from agent.markets import labels
 from agent.simulator.market_model import Contract
 from agent.simulator.vast.world import World

@@ -29,9 +29,9 @@ from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
 from agent.decide.plan import Plan
-from agent.domain.event import Event
-from agent.domain.intent import Intent, IntentKind
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.lease import Lease, LeaseState
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
 from agent.simulator.market_model import Contract

@@ -12,16 +12,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent.decide.limits import limits
 from agent.decide.pricing import protections
-from agent.domain import decision, money
-from agent.domain.cooldown import Cooldown
+from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView, Spend
-from agent.domain.gpu import model
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements, Slot, Workload
-from agent.markets import errors
+from agent.domain.market.gpu import model
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work import decision
+from agent.domain.work.workload import Requirements, Slot, Workload
+from agent.markets import market_errors
 from agent.telemetry import families, metrics
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -86,7 +87,7 @@ def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegis
 
 
 def test_every_outcome_of_a_call_is_known_at_the_start() -> None:
-    kinds = [errors.MarketError]
+    kinds = [market_errors.MarketError]
     for kind in kinds:
         kinds += kind.__subclasses__()
     assert {kind.code for kind in kinds} - {"market_error"} <= set(families.OUTCOMES)

@@ -9,11 +9,11 @@ from prometheus_client.openmetrics import exposition
 
 from agent.decide.pricing import match
 from agent.domain import money
-from agent.domain.decision import Hold, Reason, Rebid
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.interruption import Cause, Loss
-from agent.domain.lease import Bills, LeaseState
-from agent.telemetry import metrics, recovery
+from agent.domain.market.interruption import Cause, Loss
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Hold, Reason, Rebid
+from agent.telemetry import metrics, recovery_figures
 from tests.support import builders
 from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
 
@@ -26,21 +26,21 @@ BACK = dataclasses.replace(LEASE, state=LeaseState.RUNNING, run_since=NOW + 5 * 
 
 
 def test_a_loss_is_followed_until_its_slot_is_useful_again() -> None:
-    seen = recovery.Recoveries()
+    seen = recovery_figures.Recoveries()
     at_first = seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [Hold(SLOT, Reason("wait", "why"))], [])
     acting = seen.see(fleet(now=NOW + 2 * SOON, leases=(LOST,)), [], [RAISED], [SENT])
     again = seen.see(fleet(now=NOW + 3 * SOON, leases=(LOST,)), [], [RAISED], [])
     back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
     after = seen.see(fleet(now=NOW + 7 * SOON, leases=(BACK,)), [], [], [])
-    assert at_first == [recovery.Reached("detected", 10.0)]
-    assert acting == [recovery.Reached("decided", 20.0, "i9"), recovery.Reached("sent", 20.0, "i9")]
+    assert at_first == [recovery_figures.Reached("detected", 10.0)]
+    assert acting == [recovery_figures.Reached("decided", 20.0, "i9"), recovery_figures.Reached("sent", 20.0, "i9")]
     assert again == []
-    assert back == [recovery.Reached("running", 50.0, "i9"), recovery.Reached("useful", 50.0, "i9")]
+    assert back == [recovery_figures.Reached("running", 50.0, "i9"), recovery_figures.Reached("useful", 50.0, "i9")]
     assert after == []
 
 
 def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
-    seen = recovery.Recoveries()
+    seen = recovery_figures.Recoveries()
     seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [], [])
     back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
     assert [each.phase for each in back] == ["running", "useful"]
@@ -49,12 +49,12 @@ def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
 
 def test_a_lease_that_still_shows_its_old_run_is_not_back() -> None:
     stale = dataclasses.replace(LEASE, run_since=NOW - SOON)
-    seen = recovery.Recoveries()
+    seen = recovery_figures.Recoveries()
     assert [each.phase for each in seen.see(fleet(leases=(stale,)), [LOST], [], [])] == ["detected"]
 
 
 def test_a_workload_that_left_is_forgotten() -> None:
-    seen = recovery.Recoveries()
+    seen = recovery_figures.Recoveries()
     seen.see(fleet(leases=(LOST,)), [LOST], [], [])
     seen.see(fleet(leases=(LOST,), workloads=()), [], [], [])
     assert seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], []) == []
@@ -63,7 +63,7 @@ def test_a_workload_that_left_is_forgotten() -> None:
 def test_the_exemplar_names_the_intent() -> None:
     registry = CollectorRegistry()
     figures = metrics.Metrics(registry, ["vast"], ["train"])
-    figures.see_recovery([recovery.Reached("running", 42.0, "i9"), recovery.Reached("useful", 43.0)])
+    figures.see_recovery([recovery_figures.Reached("running", 42.0, "i9"), recovery_figures.Reached("useful", 43.0)])
     page = exposition.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     assert '# {intent_id="i9"} 42.0' in page
     assert registry.get_sample_value("gpubid_recovery_seconds_count", {"phase": "useful"}) == 1

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from agent.domain.decision import SPARE, Hold, Reason
+from agent.domain.work.decision import SPARE, Hold, Reason
 from agent.telemetry.metrics import Metrics
 from tests.support import builders
 

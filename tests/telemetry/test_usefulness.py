@@ -4,8 +4,8 @@ import datetime as dt
 
 from prometheus_client import CollectorRegistry
 
-from agent.domain.cooldown import Cooldown
-from agent.domain.readiness import Readiness, ReadySign
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.telemetry.metrics import Metrics
 from tests.support import builders
 from tests.support.builders import NOW, ago, slot

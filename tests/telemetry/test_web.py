@@ -8,8 +8,8 @@ import pytest
 
 from agent.telemetry import families, metrics
 from agent.telemetry.health import Health
-from agent.web.refusals import Refusals
-from agent.web.server import ListenError, Server
+from agent.web.guards.refusal_log import Refusals
+from agent.web.web_server import ListenError, Server
 
 
 class Seconds:

@@ -12,7 +12,7 @@ import aiohttp
 from agent.config.settings import Listen
 from agent.telemetry import families
 from agent.telemetry.health import Health
-from agent.web import operator
+from agent.web import operator_socket
 from agent.web.site import site
 from tests.support.world import Rehearsed, rehearsed
 
@@ -68,8 +68,8 @@ async def served(
             token=(lambda: token) if token is not None else None,
             webhook_secret=lambda: SECRET,
         )
-        place = operator.path_of(world.app.ledger.path)
-        socket = operator.OperatorSocket(place, world.app, lambda: None)
+        place = operator_socket.path_of(world.app.ledger.path)
+        socket = operator_socket.OperatorSocket(place, world.app, lambda: None)
         host, port = await server.start()
         await socket.start()
         try:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agent.web.server import MOST_BODY
+from agent.web.web_server import MOST_BODY
 from tests.support import odd
 from tests.support.raw import Answer, Surfaces, surfaces
 from tests.web.page import TOKEN

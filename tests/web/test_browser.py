@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
-from agent.domain.event import Event
+from agent.domain.record.event import Event
 from tests.web.page import TOKEN, Served, served
 
 CHROMIUM = shutil.which("chromium")

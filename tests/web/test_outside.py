@@ -14,14 +14,14 @@ import yarl
 
 from agent.act import endpoints
 from agent.clock import SteppedClock
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.systemd import CredentialError
 from agent.telemetry import families
 from agent.telemetry.health import Health
-from agent.web import deliveries, discovery
-from agent.web.deliveries import Deliveries
-from agent.web.refusals import Refusals
-from agent.web.server import MOST_CONNECTIONS, Server
+from agent.web import discovery, webhook_deliveries
+from agent.web.guards.refusal_log import Refusals
+from agent.web.web_server import MOST_CONNECTIONS, Server
+from agent.web.webhook_deliveries import Deliveries
 from tests.support import builders
 from tests.support.scene import work
 from tests.support.world import rehearsed
@@ -66,24 +66,24 @@ async def woken() -> AsyncIterator[Woken]:
     taker = Deliveries(lambda: SECRET, made.clock, made.wake)
     server = serving(made.clock, taker)
     host, port = await server.start()
-    made.url = f"http://{host}:{port}{deliveries.PATH}"
+    made.url = f"http://{host}:{port}{webhook_deliveries.PATH}"
     yield made
     await server.close()
 
 
 async def test_a_signed_delivery_wakes_once_however_often_it_comes(woken: Woken) -> None:
     raw = json.dumps(OUTBID).encode()
-    answers = [await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) for _ in range(3)]
+    answers = [await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) for _ in range(3)]
     assert answers == [204, 204, 204]
     assert woken.times == 1
 
 
 async def test_what_is_forged_changed_or_old_wakes_nobody(woken: Woken) -> None:
     raw = json.dumps(OUTBID).encode()
-    good = deliveries.signed(raw, NOW, SECRET)
+    good = webhook_deliveries.signed(raw, NOW, SECRET)
     answers = [
         await woken.post(raw, {}),
-        await woken.post(raw, deliveries.signed(raw, NOW, "another secret")),
+        await woken.post(raw, webhook_deliveries.signed(raw, NOW, "another secret")),
         await woken.post(raw + b" ", good),
         await woken.post(raw, good | {"X-Vast-Timestamp": "1"}),
     ]
@@ -103,15 +103,15 @@ async def test_a_secret_that_went_missing_asks_the_sender_to_come_again() -> Non
     host, port = await server.start()
     raw = json.dumps(OUTBID).encode()
     async with aiohttp.ClientSession() as client:
-        address = f"http://{host}:{port}{deliveries.PATH}"
-        async with client.post(address, data=raw, headers=deliveries.signed(raw, NOW, SECRET)) as answer:
+        address = f"http://{host}:{port}{webhook_deliveries.PATH}"
+        async with client.post(address, data=raw, headers=webhook_deliveries.signed(raw, NOW, SECRET)) as answer:
             assert answer.status == 503
     await server.close()
 
 
 async def test_a_delivery_as_large_as_a_flood_is_refused(woken: Woken) -> None:
     raw = b"x" * 100_000
-    assert await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) == 413
+    assert await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) == 413
 
 
 async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken) -> None:
@@ -120,7 +120,7 @@ async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken
     for _, writer in idle:
         writer.write(b"POST /webhooks/vast HTTP/1.1\r\nHost: 127.0.0.1\r\n")
     raw = json.dumps(OUTBID).encode()
-    assert await woken.post(raw, deliveries.signed(raw, NOW, SECRET)) == 204
+    assert await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) == 204
     ended = [await asyncio.wait_for(reader.read(), 10) for reader, _ in idle[:MOST_CONNECTIONS]]
     assert ended == [b""] * MOST_CONNECTIONS, "the oldest are not cut"
     assert not idle[-1][0].at_eof()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.domain.event import Event
-from agent.domain.shadow import ShadowDecision
-from agent.domain.workload import Slot
-from agent.web import board
+from agent.domain.record.event import Event
+from agent.domain.record.shadow_account import ShadowDecision
+from agent.domain.work.workload import Slot
+from agent.web.page import dashboard
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
 
@@ -198,9 +198,9 @@ async def test_a_large_fleet_is_shown_a_screen_at_a_time(tmp_path: Path) -> None
         page.world.app.rules = dataclasses.replace(page.world.app.rules, workloads=(work(slots=120),))
         first, second = (await page.get("/"))[1], (await page.get("/?page=3"))[1]
         odd = await page.get("/?page=" + "9" * 40)
-    assert first.count('<th scope="row">train/') == board.ROWS + 1  # the last plan names its one slot too
+    assert first.count('<th scope="row">train/') == dashboard.ROWS + 1  # the last plan names its one slot too
     assert "page 1 of 3" in first
-    assert second.count('<th scope="row">train/') == 120 - 2 * board.ROWS + 1
+    assert second.count('<th scope="row">train/') == 120 - 2 * dashboard.ROWS + 1
     assert odd[0] == 200
 
 

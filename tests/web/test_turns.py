@@ -7,7 +7,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from agent.web import guard
+from agent.web.guards import guard
 from tests.web.page import served
 
 ASKERS = 20

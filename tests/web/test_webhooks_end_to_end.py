@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent.clock import SteppedClock
-from agent.domain.interruption import MarketEvent
-from agent.markets import errors
+from agent.domain.market.interruption import MarketEvent
+from agent.markets import market_errors
 from agent.markets.vast import events, webhooks
 from agent.telemetry import families
 from agent.telemetry.health import Health
-from agent.web import deliveries
-from agent.web.deliveries import Deliveries
-from agent.web.server import Server
+from agent.web import webhook_deliveries
+from agent.web.web_server import Server
+from agent.web.webhook_deliveries import Deliveries
 from tests.support.contracts import evicted
 from tests.support.market import START, Market, running_market
 from tests.support.scene import KEY
 
-URL = f"https://hooks.example.com{deliveries.PATH}"
+URL = f"https://hooks.example.com{webhook_deliveries.PATH}"
 
 
 def _utc(at: float) -> dt.datetime:
@@ -107,6 +107,6 @@ async def test_a_rotated_secret_is_refused_until_ours_is_the_new_one(way: Way) -
 
 
 async def test_the_same_address_is_registered_once(way: Way) -> None:
-    with pytest.raises(errors.Rejected) as refused:
+    with pytest.raises(market_errors.Rejected) as refused:
         await way.register()
     assert refused.value.reason == "already_registered"

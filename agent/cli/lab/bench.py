@@ -14,7 +14,7 @@ from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from agent.lab.table import Table
+    from agent.lab.bench.result_table import Table
 
 
 @taking
@@ -40,9 +40,9 @@ def bench(  # noqa: PLR0913 - one parameter per option
 
 
 def _write(path: Path, made: "Sequence[Table]") -> None:
-    from agent.lab.page import html, saved
+    from agent.lab.page import html, saved_table
 
-    running.write(path, html.page([saved.table(each.document()) for each in made]))
+    running.write(path, html.page([saved_table.table(each.document()) for each in made]))
 
 
 def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
@@ -53,9 +53,9 @@ def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
         session.print_json(documents[0] if len(made) == 1 else {"problem": name, "tables": documents})
         return
     if as_csv:
-        from agent.lab import table
+        from agent.lab.bench import result_table
 
-        sys.stdout.write(table.csv_text(made))
+        sys.stdout.write(result_table.csv_text(made))
         return
     for each in made:
         _show(each)

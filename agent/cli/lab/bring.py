@@ -13,7 +13,7 @@ from agent.cli import exits, session
 from agent.cli.lab import running
 
 if TYPE_CHECKING:
-    from agent.lab.traces import Trace
+    from agent.lab.traces.trace_files import Trace
 
 
 class Kind(StrEnum):
@@ -67,7 +67,7 @@ def _instant(text: str | None) -> datetime | None:
 
 def _write(found: "list[Trace]", out: Path) -> None:
     """Write every trace, or none where one is there already."""
-    from agent.lab import traces
+    from agent.lab.traces import trace_files
 
     named = {out / f"{_stem(each.pool)}.json": each for each in found}
     if len(named) < len(found):
@@ -78,7 +78,7 @@ def _write(found: "list[Trace]", out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file, each in named.items():
-            file.write_text(json.dumps(traces.document(each)) + "\n", encoding="ascii")
+            file.write_text(json.dumps(trace_files.document(each)) + "\n", encoding="ascii")
     except OSError as error:
         exits.stop(exits.BAD_INPUT, [f"--out {out}: cannot be written ({error.strerror}); name another folder"])
     for file, each in named.items():

@@ -9,7 +9,7 @@ from agent.cli import exits, session
 from agent.cli.lab import running
 
 if TYPE_CHECKING:
-    from agent.lab.lookahead import Verdict
+    from agent.lab.engine.lookahead_check import Verdict
 
 
 def check(
@@ -22,17 +22,19 @@ def check(
 ) -> None:
     """Replace the future of a market by noise and demand the same decisions before it; exit 1 where one differs."""
     from agent import tuning
-    from agent.lab import course, lookahead
-    from agent.lab import traces as trace_files
+    from agent.lab.engine import lookahead_check
+    from agent.lab.traces import course, trace_files
 
     with running.honest():
         known = tuning.load(directory)
-        over = lookahead.drawn()
+        over = lookahead_check.drawn()
         if traces is not None:
-            over = {each.pool: course.of_trace(each, hours=lookahead.HOURS) for each in trace_files.folder(traces)}
+            over = {
+                each.pool: course.of_trace(each, hours=lookahead_check.HOURS) for each in trace_files.folder(traces)
+            }
     if strategy not in known:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(known))}"])
-    verdict = lookahead.check(known[strategy], over)
+    verdict = lookahead_check.check(known[strategy], over)
     if as_json:
         session.print_json(_document(verdict))
     else:

@@ -14,8 +14,8 @@ from agent.config import problems
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent.lab.lifetimes import Pool, Rivals
-    from agent.lab.lomax import Fitted, Goodness
+    from agent.lab.traces.lifetimes import Pool, Rivals
+    from agent.lab.traces.lomax import Fitted, Goodness
 
 MOST_EVENTS = 1_000_000
 CAVEAT = (
@@ -66,7 +66,7 @@ def fit(
 
 
 def _read(places: "list[Path]", cap_hours: float | None) -> "list[Pool]":
-    from agent.lab import lifetimes
+    from agent.lab.traces import lifetimes
 
     found: list[Pool] = []
     for place in places:
@@ -78,7 +78,7 @@ def _read(places: "list[Path]", cap_hours: float | None) -> "list[Pool]":
 
 
 async def _ledger(file: Path) -> "tuple[list[Pool], Rivals | None]":
-    from agent.lab import lifetimes
+    from agent.lab.traces import lifetimes
     from agent.ledger.reader import open_reader
 
     reader = await open_reader(file)
@@ -91,7 +91,7 @@ async def _ledger(file: Path) -> "tuple[list[Pool], Rivals | None]":
 
 
 def _fitted(pools: "Sequence[Pool]") -> "list[tuple[Pool, Fitted]]":
-    from agent.lab import lifetimes, lomax
+    from agent.lab.traces import lifetimes, lomax
 
     found = []
     kinds = [of for of in (lifetimes.LOSS, lifetimes.RETURN) if any(pool.of == of for pool in pools)]

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 from agent.cli.lab.options import Options, span
 
 if TYPE_CHECKING:
-    from agent.lab.bench import Problem
+    from agent.lab.bench.comparison import Problem
 
 DEADLINE_WINDOW_HOURS = 70.0
 AVAILABILITY_WINDOW_HOURS = 24.0
 
 
 def _deadline(options: Options) -> "Problem":
-    from agent.lab.deadline import problem as deadline_problem
-    from agent.lab.deadline import ticks, window
+    from agent.lab.deadline import deadline_problem, deadline_ticks, window
 
     return deadline_problem.DeadlineProblem(
         folder=options.folder(),
         hours=options.window_hours or DEADLINE_WINDOW_HOURS,
         stride_hours=options.stride_hours,
         settings=tuple(
-            ticks.Setting.of_hours(options.job_hours, allowed, overhead)
+            deadline_ticks.Setting.of_hours(options.job_hours, allowed, overhead)
             for allowed in options.deadline_hours
             for overhead in options.overhead_hours
         ),
@@ -31,8 +30,7 @@ def _deadline(options: Options) -> "Problem":
 
 
 def _deadline_pools(options: Options) -> "Problem":
-    from agent.lab.pools import cut
-    from agent.lab.pools import problem as pools_problem
+    from agent.lab.pools import cut, pools_problem
 
     return pools_problem.PoolsProblem(
         folder=options.folder(),
@@ -60,8 +58,7 @@ def _deadline_pools(options: Options) -> "Problem":
 
 def _availability(options: Options) -> "Problem":
     from agent.cli.lab import extra
-    from agent.lab.availability import problem as availability_problem
-    from agent.lab.availability import span
+    from agent.lab.availability import availability_problem, span
 
     extra.need("scipy")
     setting = span.Setting(
@@ -78,7 +75,7 @@ def _availability(options: Options) -> "Problem":
 
 def _bids(options: Options) -> "Problem":
     from agent.cli import exits
-    from agent.lab.bids import problem as bids_problem
+    from agent.lab.bids import bids_problem
     from agent.simulator import climate
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))

@@ -12,7 +12,7 @@ import typer
 from agent.cli import exits, session
 
 if TYPE_CHECKING:
-    from agent.lab.export import Names
+    from agent.lab.traces.ledger_export import Names
 
 DAY = "%Y-%m-%d"
 SALT = ".export-salt"
@@ -27,12 +27,12 @@ def record(
     until: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only up to this UTC day, left out.")] = None,
 ) -> None:
     """Export prices, searches, and what became of our own leases; hosts and owners are hashed."""
-    from agent.lab import export
+    from agent.lab.traces import ledger_export
 
     if out is not None and out.exists():
         exits.stop(exits.BAD_INPUT, [f"--out {out}: exists already; name a file that does not"])
     span = [None if day is None else day.replace(tzinfo=UTC) for day in (since, until)]
-    told = asyncio.run(_lines(ledger, export.Names(None if plain else _salt(ledger)), span[0], span[1]))
+    told = asyncio.run(_lines(ledger, ledger_export.Names(None if plain else _salt(ledger)), span[0], span[1]))
     text = "\n".join(told) + "\n"
     if out is None:
         sys.stdout.write(text)
@@ -45,15 +45,15 @@ def record(
 
 
 async def _lines(path: Path, names: "Names", since: datetime | None, until: datetime | None) -> list[str]:
-    from agent.lab import export, history
+    from agent.lab.traces import ledger_export, ledger_history
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     try:
         reader = await open_reader(path)
         try:
-            known = await history.read(reader, since, until)
-            return list(export.lines(export.of_span(known, since, until), names))
+            known = await ledger_history.read(reader, since, until)
+            return list(ledger_export.lines(ledger_export.of_span(known, since, until), names))
         finally:
             await reader.close()
     except LedgerError as error:

@@ -15,7 +15,7 @@ from agent.cli.lab.tune import STORAGE
 
 if TYPE_CHECKING:
     from agent.lab.page.html import Plot
-    from agent.lab.page.saved import Table
+    from agent.lab.page.saved_table import Table
 
 
 @taking
@@ -58,10 +58,10 @@ def report(  # noqa: PLR0913 - one parameter per option
 
 def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
     """Return the tables of a file and what they show."""
-    from agent.lab.page import plots, saved
+    from agent.lab.page import plots, saved_table
 
     with running.honest():
-        tables = saved.read(path)
+        tables = saved_table.read(path)
     return tables, [*plots.of_saved(tables), "one run, settings side by side, survival: a saved table holds no runs"]
 
 
@@ -69,8 +69,8 @@ def _run(
     name: str, options: Options, how: tuple[str | None, str | None, int, int], case: str | None
 ) -> "tuple[list[Table], list[Plot | str]]":
     """Return the tables of a problem that is run now, and what they and it show."""
-    from agent.lab.bench import Divided
-    from agent.lab.page import plots, saved
+    from agent.lab.bench.comparison import Divided
+    from agent.lab.page import plots, saved_table
 
     built = running.built(name, options)
     if case is not None:
@@ -78,7 +78,7 @@ def _run(
         with running.honest():
             plots.must_have(built, case)
     made = running.compared(built, *how)
-    tables = [saved.table(each.document()) for each in made]
+    tables = [saved_table.table(each.document()) for each in made]
     parts = built.parts() if isinstance(built, Divided) else [built]
     drawn = [*plots.of_saved(tables)]
     with running.honest():
@@ -90,23 +90,25 @@ def _run(
 
 def _lasting(options: Options | None) -> "Iterator[Plot | str]":
     """Yield how long capacity lasts in the traces; a problem without options for them runs on none."""
-    from agent.lab import traces
     from agent.lab.page import foreseen
+    from agent.lab.traces import trace_files
 
     if options is None:
         yield "how long capacity lasts: this problem runs on no traces"
         return
-    yield foreseen.plot(traces.folder(options.folder()), "lasting") or "how long capacity lasts: it never changed"
+    yield foreseen.plot(trace_files.folder(options.folder()), "lasting") or "how long capacity lasts: it never changed"
 
 
 def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
     """Yield how the numbers of a study were searched."""
-    from agent.lab import study
-    from agent.lab.page import history
+    from agent.lab.page import search_trials
+    from agent.lab.tuning import study
 
     try:
         found = study.past(storage, name)
     except study.StorageError as error:
         exits.stop(exits.FAILED, [str(error)])
     for place, (each, trials) in enumerate(found.items()):
-        yield history.plot(each, trials, f"history-{place}") or f"the search {each}: no trial of it has a score yet"
+        yield (
+            search_trials.plot(each, trials, f"history-{place}") or f"the search {each}: no trial of it has a score yet"
+        )

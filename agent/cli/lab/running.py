@@ -11,15 +11,15 @@ from agent.cli.lab.options import Options
 from agent.cli.lab.problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from agent.lab.bench import Problem
-    from agent.lab.table import Table
+    from agent.lab.bench.comparison import Problem
+    from agent.lab.bench.result_table import Table
 
 
 @contextlib.contextmanager
 def honest() -> Iterator[None]:
     """End with 2 and every sentence where what was given cannot be run."""
     from agent.config.problems import ConfigError
-    from agent.lab.bench import NotComparable
+    from agent.lab.bench.comparison import NotComparable
 
     try:
         yield
@@ -31,7 +31,7 @@ def honest() -> Iterator[None]:
 
 def built(name: str, options: Options) -> "Problem":
     """Return a problem by its name, or end with those there are or with what does not fit."""
-    from agent.lab import bench
+    from agent.lab.bench import comparison
 
     if name not in PROBLEMS:
         exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; there is {', '.join(PROBLEMS)}"])
@@ -41,7 +41,7 @@ def built(name: str, options: Options) -> "Problem":
             # A problem reads its data when it is first asked for its cases; a number that does not fit shows then.
             made.cases()
         except ValueError as error:
-            raise bench.NotComparable("no_problem", str(error)) from error
+            raise comparison.NotComparable("no_problem", str(error)) from error
         return made
 
 
@@ -49,15 +49,15 @@ def compared(
     problem: "Problem", strategies: str | None, baseline: str | None, workers: int, seed: int
 ) -> "list[Table]":
     """Return the tables of strategies, written with commas between (None: all there are); one for each part."""
-    from agent.lab import bench
+    from agent.lab.bench import comparison
 
     given = [name.strip() for name in (strategies or "").split(",")]
     named = [name for name in given if name] or problem.strategies()
-    parts = problem.parts() if isinstance(problem, bench.Divided) else [problem]
+    parts = problem.parts() if isinstance(problem, comparison.Divided) else [problem]
     made = []
     for part in parts:
         with honest(), _progress(part.name) as told:
-            made.append(bench.run(part, named, baseline=baseline, workers=workers, seed=seed, told=told))
+            made.append(comparison.run(part, named, baseline=baseline, workers=workers, seed=seed, told=told))
     return made
 
 

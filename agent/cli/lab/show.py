@@ -10,7 +10,7 @@ from agent.cli import session
 from agent.cli.lab import running
 
 if TYPE_CHECKING:
-    from agent.lab.summary import Range, Summary
+    from agent.lab.traces.trace_summary import Range, Summary
 
 NONE = "-"
 
@@ -20,11 +20,11 @@ def show(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show what traces hold: span, tick, how often capacity was there and how long it stayed, and prices."""
-    from agent.lab import summary
-    from agent.lab import traces as files
+    from agent.lab.traces import trace_files as files
+    from agent.lab.traces import trace_summary
 
     with running.honest():
-        found = [summary.of(trace) for trace in files.folder(traces)]
+        found = [trace_summary.of(trace) for trace in files.folder(traces)]
     if as_json:
         session.print_json({"pools": [_document(each) for each in found]})
         return

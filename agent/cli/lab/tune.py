@@ -12,8 +12,8 @@ from agent.cli.lab.problems import PROBLEMS
 from agent.config import problems
 
 if TYPE_CHECKING:
-    from agent.lab.bench import Tunable
-    from agent.lab.tune import Compared, Order, Part, Tuning
+    from agent.lab.bench.comparison import Tunable
+    from agent.lab.tuning.search import Compared, Order, Part, Tuning
 
 STORAGE = "sqlite:///gpubid-lab.sqlite3"
 
@@ -40,8 +40,8 @@ def tune(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Search for a strategy's numbers within the bounds they declare; stopped, it goes on when it is started again."""
     extra.need(*extra.of_study(storage), "scipy", "tomlkit")
-    from agent.lab import study as studies
-    from agent.lab import tune as search
+    from agent.lab.tuning import search
+    from agent.lab.tuning import study as studies
 
     if out is not None and out.exists() and not write:
         exits.stop(exits.BAD_INPUT, [f"{out} is there; name another, or let --write change it"])
@@ -63,8 +63,8 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
     """Return what the search comes to, written down where it is to be; or end with what is wrong."""
-    from agent.lab import tune as search
-    from agent.lab.study import StorageError
+    from agent.lab.tuning import search
+    from agent.lab.tuning.study import StorageError
 
     built = _tunable(problem, options)
     with running.honest():
@@ -80,7 +80,7 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
 
 
 def _tunable(problem: str, options: Options) -> "Tunable":
-    from agent.lab.bench import Tunable
+    from agent.lab.bench.comparison import Tunable
 
     built = running.built(problem, options)
     if not isinstance(built, Tunable):
@@ -103,7 +103,7 @@ def _started(built: "Tunable", strategy: str, out: Path | None) -> "Tunable":
 
 def _write(made: "Tuning", out: Path) -> None:
     from agent import tuning
-    from agent.lab import tuned_file
+    from agent.lab.tuning import tuned_file
 
     if out.exists():
         base: str | None = out.read_text()
@@ -143,7 +143,7 @@ def _plain(numbers: Any) -> dict[str, Any]:  # noqa: ANN401 - a mapping of numbe
 
 
 def _compared(one: "Compared | None") -> dict[str, Any] | None:
-    from agent.lab import interval
+    from agent.lab.bench import interval
 
     if one is None:
         return None
@@ -171,7 +171,7 @@ def _part(one: "Part") -> dict[str, Any]:
 
 
 def _show(made: "Tuning", storage: str, out: Path | None) -> None:
-    from agent.lab import interval
+    from agent.lab.bench import interval
 
     table = session.table("numbers of", "on", "runs", "shipped $", "tuned $", "late", "difference", "95 %")
     for part in (*made.parts, made.whole):
@@ -195,7 +195,7 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
 
 
 def _add(table: Any, name: str, where: str, one: "Compared") -> None:  # noqa: ANN401 - a table of rich
-    from agent.lab import interval
+    from agent.lab.bench import interval
 
     late = f"{one.tuned.late} (before {one.shipped.late})" if one.tuned.late or one.shipped.late else "0"
     means = f"{one.shipped.mean:.3f}", f"{one.tuned.mean:.3f}"

@@ -9,7 +9,7 @@ from agent.cli import exits, session
 from agent.cli.lab import running
 
 if TYPE_CHECKING:
-    from agent.lab.recording import Difference
+    from agent.lab.engine.recorded_frames import Difference
 
 
 def verify(
@@ -22,14 +22,14 @@ def verify(
     from itertools import chain
 
     from agent import tuning
-    from agent.lab import recording
+    from agent.lab.engine import recorded_frames
 
     with running.honest():
         try:
-            files = recording.files(recordings)
-            frames = chain.from_iterable(recording.frames(file) for file in files)
-            count, difference = recording.verify(frames, recording.by_code(tuning.installed()))
-        except recording.RecordingError as error:
+            files = recorded_frames.files(recordings)
+            frames = chain.from_iterable(recorded_frames.frames(file) for file in files)
+            count, difference = recorded_frames.verify(frames, recorded_frames.by_code(tuning.installed()))
+        except recorded_frames.RecordingError as error:
             exits.stop(exits.BAD_INPUT, [str(error)])
     if as_json:
         shown = [] if difference is None else [{"plan": difference.number, "at": difference.at.isoformat()}]

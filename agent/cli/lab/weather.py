@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 from agent.cli import session
 
 if TYPE_CHECKING:
-    from agent.lab.pools.fitting import Fitted, Foretold
+    from agent.lab.pools.regime_fitting import Fitted, Foretold
 
 STATES = ("young, there", "old, there", "young, away", "old, away")
 
 
 def fitted(places: Sequence[Path], instances: int) -> "Fitted | None":
     """Return the regimes of these traces, or None where too little changes for any."""
-    from agent.lab.pools import fitting
+    from agent.lab.pools import regime_fitting
 
     folders = [place for place in places if place.suffix != ".csv"]
     try:
-        return fitting.fitted(fitting.sights(folders, instances)) if folders else None
+        return regime_fitting.fitted(regime_fitting.sights(folders, instances)) if folders else None
     except ValueError:
         return None
 

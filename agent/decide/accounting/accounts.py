@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.domain.account import HOUR, Line, Taken
 from agent.domain.money import MICROS
+from agent.domain.record.account import HOUR, Line, Taken
 
 PHASES = ("loading", "restoring", "lost", "useful")
 NONE = "none"

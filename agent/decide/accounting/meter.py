@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime, timedelta
 
 from agent.decide.pricing import loss_rate
 from agent.domain import money
-from agent.domain.lease import Bills, Lease
-from agent.domain.phases import Phases
-from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.record.lease import Bills, Lease
+from agent.domain.record.paid_time import Phases
+from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 
 _HOUR = timedelta(hours=1)
 Turn = tuple[datetime, Bills]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from agent.decide.accounting import meter
-from agent.domain.lease import Bills, Lease
-from agent.domain.phases import Phases
-from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.record.lease import Bills, Lease
+from agent.domain.record.paid_time import Phases
+from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from agent.domain.account import HOUR, Line
-from agent.domain.price import PriceHour, PriceSample
+from agent.domain.market.price import PriceHour, PriceSample
+from agent.domain.record.account import HOUR, Line
 
 KNOWN_FOR = timedelta(hours=24)
 """A host that was not seen for longer may have left the market."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from agent.decide.accounting import meter
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.workload import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ import numpy as np
 
 from agent.decide.deadline import hazards
 from agent.decide.pricing import match
-from agent.domain.capacity import Capacity, Counts
 from agent.domain.fleet import Fleet
-from agent.domain.lease import LeaseState
+from agent.domain.market.capacity import Capacity, Counts
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Requirements, Workload
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Requirements, Workload
 
 UNWATCHED = timedelta(hours=2)
 """Without a look for so long what happened in between is not known: surveys come once an hour."""

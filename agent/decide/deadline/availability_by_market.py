@@ -16,10 +16,10 @@ from datetime import timedelta
 import numpy as np
 
 from agent.decide.deadline import availability, regimes
-from agent.domain.capacity import Capacity
 from agent.domain.fleet import Fleet
+from agent.domain.market.capacity import Capacity
 from agent.domain.money import UsdPerHour
-from agent.domain.workload import Workload
+from agent.domain.work.workload import Workload
 
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = regimes.FIRST_AGE * _HOUR

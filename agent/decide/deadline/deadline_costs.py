@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agent.decide.deadline import hazards, single_pool_policy
 from agent.decide.deadline.slack import Outlook
-from agent.domain.decision import Option
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
+from agent.domain.work.decision import Option
 
 ASSUMED_RATIO = 0.6
 """Interruptible over on-demand while neither was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an hour

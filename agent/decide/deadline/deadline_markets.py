@@ -9,9 +9,9 @@ import numpy as np
 from agent.decide.deadline import deadline_costs, multi_pool_policy, on_demand_fallback, regimes, slack
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.strategy import Candidate, Proposal, SlotView, View
-from agent.domain.decision import Option
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Option
 
 LEAST_GAP = 1 / 60
 COARSE = 0.25

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.decide.deadline import progress_facts
-from agent.domain.deadline import Deadline, Speed, Start
 from agent.domain.fleet import Fleet
-from agent.domain.gpu import GpuModel
-from agent.domain.lease import Lease
+from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
-from agent.domain.workload import CheckpointPlace, Workload
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Deadline, Speed, Start
+from agent.domain.work.workload import CheckpointPlace, Workload
 
 PRIOR_HOURS = 0.5
 """Weight of the DLPerf ratio against measured hours. Assumed: half an hour of one's own says more than a benchmark."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from agent.decide.deadline import multi_pool_dp, regimes
 from agent.decide.deadline.regimes import Array
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
 FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
 """A stage of the programme in hours, how many there are at most, how finely slack is told apart (coarser beyond that),

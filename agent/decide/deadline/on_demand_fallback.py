@@ -7,7 +7,7 @@ from datetime import timedelta
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.deadline import slack
 from agent.decide.strategy import Candidate, View
-from agent.domain.lease import Lease
+from agent.domain.record.lease import Lease
 
 _HOUR = timedelta(hours=1)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from agent.decide.reconcile.facts import ProgressTold
-from agent.domain.deadline import Progress, Speed, is_hours
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Workload
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Progress, Speed, is_hours
+from agent.domain.work.workload import Workload
 
 LEAST_SPAN = timedelta(minutes=1)
 """Two reports closer than this measure no speed: clocks and polls are coarser."""

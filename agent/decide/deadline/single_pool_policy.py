@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.decide.deadline import hazards as pools
 from agent.decide.deadline import single_pool_dp, sized_cache
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
 STEP_HOURS = 1 / 6
 """How far apart the programme decides: finer changes no choice, coarser than the looks themselves is of no use."""

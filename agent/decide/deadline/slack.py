@@ -13,7 +13,7 @@ Invariants:
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.domain.tenure import Tenure
+from agent.domain.market.tenure import Tenure
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 from agent.decide.estimate.outcome_spread import NINE_IN_TEN
-from agent.domain.gpu import GpuModel
-from agent.domain.workload import CheckpointPlace
+from agent.domain.market.gpu import GpuModel
+from agent.domain.work.workload import CheckpointPlace
 
 
 @dataclass(frozen=True, slots=True)

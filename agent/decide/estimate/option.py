@@ -14,10 +14,10 @@ from agent.decide.estimate import checkpoints, outcome_spread
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.run import NOTHING, Losses, Run, losses
 from agent.decide.pricing.gamma_distribution import Gamma
-from agent.domain.baseline import Baseline
+from agent.domain.market.baseline import Baseline
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import CheckpointPlace
+from agent.domain.work.workload import CheckpointPlace
 
 CELLS = 16
 """Cases of an uncertain hazard. On 36 jobs and records twice as many moved dollars and hours by less than 1 %,

@@ -8,9 +8,9 @@ day. All of them are sorted and cut into cells of equal length; a case is a cell
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from agent.domain.lease import Lease
+from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import UsdPerHour
-from agent.domain.price import PriceHour, PriceSample
+from agent.domain.record.lease import Lease
 
 CASES = 5
 

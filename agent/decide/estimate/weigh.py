@@ -7,10 +7,10 @@ from agent.decide.estimate.job import Job
 from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
 from agent.decide.pricing import bidding, rival_bids, useful_hour
 from agent.decide.pricing.gamma_distribution import Gamma
-from agent.domain.host import HostRecord
+from agent.domain.market.host import HostRecord
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import CheckpointPlace
+from agent.domain.work.workload import CheckpointPlace
 
 REACTION_HOURS = 1.0 / 60
 """From an interruption to the order that mends it: a poll and a second look. Assumed."""

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from agent.decide.limits import limits
 from agent.decide.reconcile.facts import Alert, Marked
-from agent.domain import budget
-from agent.domain.budget import SUMS, Kind, Scope, Thresholds, Window
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
+from agent.domain.record import budget
+from agent.domain.record.budget import SUMS, Kind, Scope, Thresholds, Window
+from agent.domain.record.cooldown import Cooldown
 
 CROSSED = "crossed"
 """The scope of the rests that remember what was told; they keep nothing from anybody."""

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide.accounting import meter
-from agent.domain import budget, money
-from agent.domain.budget import EVERYTHING, Scope, Window
-from agent.domain.decision import Decision, Pause, Rebid, Rent, Resume
+from agent.domain import money
 from agent.domain.fleet import Fleet, Spend
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record import budget
+from agent.domain.record.budget import EVERYTHING, Scope, Window
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from agent.decide.limits import limits
 from agent.decide.moves.recovery import may_leave
 from agent.decide.operators import operator_holds
 from agent.domain import money
-from agent.domain.budget import EVERYTHING, Kind, Scope
-from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.record.budget import EVERYTHING, Kind, Scope
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Pause, Reason, Release
 
 
 def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:

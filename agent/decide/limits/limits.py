@@ -11,12 +11,13 @@ from datetime import timedelta
 
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits.committed_spend import Standing, standing
-from agent.domain import budget, money
-from agent.domain.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Thresholds, Window
-from agent.domain.decision import Decision, Rebid, Rent, Resume, raises_spend
+from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.workload import Workload
+from agent.domain.record import budget
+from agent.domain.record.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Thresholds, Window
+from agent.domain.work.decision import Decision, Rebid, Rent, Resume, raises_spend
+from agent.domain.work.workload import Workload
 
 __all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
 

@@ -12,13 +12,14 @@ from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.limits import limits
 from agent.decide.pricing import match
 from agent.decide.reconcile.facts import Alert
-from agent.domain import budget, money
-from agent.domain.budget import Kind, Scope, Window
+from agent.domain import money
 from agent.domain.fleet import Fleet
-from agent.domain.lease import LeaseState
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record import budget
+from agent.domain.record.budget import Kind, Scope, Window
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Workload
 
 CODE = "deadline_at_risk"
 START_HOURS = 20 / 60

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from agent.decide.pricing import bidding
 from agent.decide.strategy import Proposal, SlotView
-from agent.domain.decision import Reason
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Reason
 
 
 @dataclass(frozen=True, slots=True)

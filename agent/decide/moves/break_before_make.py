@@ -12,11 +12,11 @@ from agent.decide.limits import limits
 from agent.decide.moves import recovery
 from agent.decide.operators import reload
 from agent.decide.strategy import Proposal
-from agent.domain.decision import Decision, Hold, Reason, Release, Rent
 from agent.domain.fleet import Fleet
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Reason, Release, Rent
+from agent.domain.work.workload import Workload
 
 LAST_MINUTES = timedelta(minutes=10)
 """A lease whose host leaves the market is held on to until so long before: what runs is worth more than what may."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from agent.decide.deadline import hazards
 from agent.decide.estimate import checkpoints
 from agent.decide.pricing import host_record, useful_hour
-from agent.domain.decision import Advice
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import CheckpointPlace, Workload
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import Advice
+from agent.domain.work.workload import CheckpointPlace, Workload
 
 SECONDS = "GPUBID_CHECKPOINT_SECONDS"
 BY_AGE = "GPUBID_CHECKPOINT_BY_AGE"

@@ -12,8 +12,8 @@ from agent.decide.limits import hard_caps, limits
 from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import ownership
-from agent.domain.decision import Pause, Release
 from agent.domain.fleet import Fleet
+from agent.domain.work.decision import Pause, Release
 
 
 def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:

@@ -17,14 +17,14 @@ from agent.decide.pricing import bidding, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.decide.strategy import Candidate, Proposal, SlotView
-from agent.domain.decision import Option, Reason, Term
-from agent.domain.host import is_pool
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.host import is_pool
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import CheckpointPlace, Workload
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Option, Reason, Term
+from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
 """How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""

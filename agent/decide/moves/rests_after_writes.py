@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from agent.decide.moves.recovery import may_leave
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
 from agent.domain.fleet import Fleet
-from agent.domain.workload import Slot, Workload
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
+from agent.domain.work.workload import Slot, Workload
 
 SLOT_REST = timedelta(seconds=60)
 """After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""

@@ -5,9 +5,9 @@ from agent.decide.limits import hard_caps, limits
 from agent.decide.moves import due_endings
 from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.pricing import cooldowns
-from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Bills, LeaseState
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.decision import Pause, Reason, Release
 
 
 def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:

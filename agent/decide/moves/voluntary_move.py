@@ -5,11 +5,11 @@ from datetime import timedelta
 from agent.decide.moves import recovery
 from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Candidate, Proposal, SlotView
-from agent.domain.decision import Option, Reason, Term
-from agent.domain.intent import IntentKind
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import Option, Reason, Term
+from agent.domain.work.workload import Workload
 
 RETURN_HOURS = 6.0
 """How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""

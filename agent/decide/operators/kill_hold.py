@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from agent.decide.operators import operator_holds
-from agent.domain.cooldown import Cooldown
-from agent.domain.decision import Pause, Reason, Release
 from agent.domain.fleet import Fleet
-from agent.domain.lease import LeaseState
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Pause, Reason, Release
 
 EVERYTHING = ("fleet", "all")
 """The rest under which nothing is rented, raised or started."""

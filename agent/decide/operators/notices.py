@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.limits.limits import MOST_SKEW_SECONDS
 from agent.domain.fleet import MarketView
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 
 
 @dataclass(frozen=True, slots=True)

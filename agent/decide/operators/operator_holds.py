@@ -11,13 +11,13 @@ Invariants:
 
 from collections.abc import Iterator, Mapping
 
-from agent.domain import cooldown
-from agent.domain.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey, OwnerKey
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.market.host import HostKey, OwnerKey
+from agent.domain.market.tenure import Tenure
+from agent.domain.record import cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
+from agent.domain.work.workload import Slot
 
 LOCK, DRAIN, PAUSE, DONE, KILL = "lock", "drain", "pause", "done", "kill"
 HELD = cooldown.HELD

@@ -15,12 +15,12 @@ from typing import Protocol
 
 from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.operators.notices import Notice
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import MarketView
-from agent.domain.instance import Instance
-from agent.domain.intent import Intent
-from agent.domain.lease import Bills, Lease
+from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour, total_rate
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Bills, Lease
 
 LISTINGS = 3
 """An instance of ours that so many complete listings in a row show without a lease is told to a person."""

@@ -14,12 +14,12 @@ from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
 from agent.decide.moves.recovery import may_leave
 from agent.decide.operators import operator_holds
-from agent.domain.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Spend
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import OnChange, Slot, Workload
+from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import OnChange, Slot, Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from agent.decide.moves import recovery
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outbid_evidence
 from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked, ProgressTold
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.host import HostKey, HostRecord, exposed
-from agent.domain.interruption import Loss
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Slot
+from agent.domain.market.host import HostKey, HostRecord, exposed
+from agent.domain.market.interruption import Loss
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.workload import Slot
 
 
 @dataclass(slots=True)

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from agent.decide.pricing import useful_hour
-from agent.domain.decision import Rent
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.gpu import GpuModel
-from agent.domain.host import HostKey, is_pool
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
-from agent.domain.lease import Lease, LeaseState
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostKey, is_pool
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Workload
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Workload
 
 RULES = (
     "nothing was rented: these are figures of a paper position on offers that were really seen",

@@ -23,15 +23,15 @@ from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Progress
-from agent.domain.decision import Decision, Hold, Pause, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.fleet import Fleet, MarketView, Spend
-from agent.domain.host import is_pool
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.readiness import Sighting
-from agent.domain.workload import Slot, Workload
+from agent.domain.market.host import is_pool
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.deadline import Progress
+from agent.domain.work.decision import Decision, Hold, Pause, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.workload import Slot, Workload
 
 ROUNDS = 3
 """A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""

@@ -7,7 +7,9 @@ Invariants:
 
 from collections.abc import Iterable
 
-from agent.domain import lease, money, tenure
+from agent.domain import money
+from agent.domain.market import tenure
+from agent.domain.record import lease
 
 BID_PLACES = 4
 """Markets keep a standing bid to four decimals of a dollar; a bid is rounded up to that."""

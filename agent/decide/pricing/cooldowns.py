@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from agent.decide.operators import operator_holds
-from agent.domain.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown
 
 OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that an offer was just taken: long enough for its listing to notice."""

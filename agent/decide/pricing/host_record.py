@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from agent.decide.pricing import useful_hour
-from agent.domain import offer
-from agent.domain.host import HostKey, HostRecord, OwnerKey, decayed
+from agent.domain.market import offer
+from agent.domain.market.host import HostKey, HostRecord, OwnerKey, decayed
 
 OWNER_WEIGHT = 0.25
 """How much an hour on another host of the same owner counts. Assumed: owners run like hosts in like places."""

@@ -15,7 +15,7 @@ Invariants:
 import math
 
 from agent.decide.pricing import useful_hour
-from agent.domain.host import HostRecord
+from agent.domain.market.host import HostRecord
 
 KAPPA = 0.8
 S_HOURS = 0.5

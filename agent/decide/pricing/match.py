@@ -16,7 +16,9 @@ from functools import lru_cache
 import msgspec
 
 from agent.decide.pricing import useful_hour
-from agent.domain import host, money, offer, workload
+from agent.domain import money
+from agent.domain.market import host, offer
+from agent.domain.work import workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
 """What a workload that says nothing asks of a host's time on the market."""

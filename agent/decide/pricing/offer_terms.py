@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agent.decide.pricing import bidding, useful_hour
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
 
 
 def speed(dlperf: float, fastest: float) -> float:

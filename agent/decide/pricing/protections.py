@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.domain.cooldown import Cooldown
-from agent.domain.host import OwnerKey
-from agent.domain.interruption import Cause
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.market.host import OwnerKey
+from agent.domain.market.interruption import Cause
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
 
 STORM, STARTS, REJECTED, OWNER = "storm", "starts", "rejected", "owner"
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from agent.decide.pricing import host_record, match, protections, useful_hour
 from agent.decide.strategy import Candidate, Pricing
-from agent.domain import offer, workload
-from agent.domain.host import HostKey, HostRecord
+from agent.domain.market import offer
+from agent.domain.market.host import HostKey, HostRecord
+from agent.domain.work import workload
 
 
 def ranking(

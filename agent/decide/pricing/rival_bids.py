@@ -18,8 +18,8 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from agent.domain.host import HostRecord
-from agent.domain.outbids import STEPS, Outbids
+from agent.domain.market.host import HostRecord
+from agent.domain.market.outbids import STEPS, Outbids
 
 RIVAL_BID = (2.76, 0.46)
 """Rivals' bids over the floor before any was seen, log-normal, as (median, log deviation). The median is the recorded

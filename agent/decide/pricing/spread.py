@@ -3,8 +3,8 @@
 from collections import Counter
 
 from agent.domain.fleet import Fleet
-from agent.domain.host import OwnerKey
-from agent.domain.workload import Workload
+from agent.domain.market.host import OwnerKey
+from agent.domain.work.workload import Workload
 
 
 def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:

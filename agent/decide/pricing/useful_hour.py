@@ -21,9 +21,11 @@ from datetime import timedelta
 import numpy as np
 
 from agent.decide.pricing.gamma_distribution import Gamma
-from agent.domain import money, offer, tenure, workload
-from agent.domain.decision import Term
-from agent.domain.host import HostRecord
+from agent.domain import money
+from agent.domain.market import offer, tenure
+from agent.domain.market.host import HostRecord
+from agent.domain.work import workload
+from agent.domain.work.decision import Term
 
 HORIZON_HOURS = 24.0
 """How far a stay is reckoned: a day. Shorter favours hosts that load fast over those that stay cheap."""

@@ -15,8 +15,8 @@ from agent.decide.reconcile import cause, losses, ownership, turns
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.intent import Intent, IntentKind
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.lease import Bills, Lease, LeaseState
 
 GONE_AFTER = 120.0
 """Seconds between the two complete listings that must lack an instance."""

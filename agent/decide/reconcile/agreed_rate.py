@@ -20,10 +20,10 @@ from agent.decide.accounting import meter
 from agent.decide.reconcile import readback
 from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance
-from agent.domain.intent import IntentKind, IntentState
-from agent.domain.lease import Bills, Lease
+from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour
+from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.lease import Bills, Lease
 
 MOST_RISE = 1.5
 """A rate up to so many times the agreed one is metered as listed; a higher one is doubted."""

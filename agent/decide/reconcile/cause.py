@@ -9,12 +9,12 @@ from datetime import datetime
 
 from agent.decide.pricing import bidding
 from agent.domain.fleet import MarketView
-from agent.domain.instance import InstanceState
-from agent.domain.interruption import Cause, Evidence, MarketEvent
-from agent.domain.lease import Lease
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause, Evidence, MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import per_hour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
+from agent.domain.record.lease import Lease
 
 _PLAIN = {
     "bid_lost": (Cause.OUTBID, "outbid"),

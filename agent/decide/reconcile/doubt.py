@@ -9,9 +9,9 @@ from agent.decide.reconcile import absence, orphans, ownership
 from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import Intent, IntentKind, IntentState
-from agent.domain.lease import Lease
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Lease
 
 GRACE_SECONDS = 600.0
 GRACE_LISTINGS = 3

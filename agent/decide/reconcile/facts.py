@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from agent.decide.accounting.meter import Charge
-from agent.domain.cooldown import Cooldown
-from agent.domain.deadline import Progress, Speed
-from agent.domain.instance import Instance
-from agent.domain.intent import Intent, IntentState
-from agent.domain.interruption import Cause, Evidence
-from agent.domain.lease import Lease
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import Cause, Evidence
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed
 
 
 @dataclass(frozen=True, slots=True)

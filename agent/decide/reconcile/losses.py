@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from agent.decide.pricing import cooldowns
-from agent.domain.cooldown import Cooldown
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease
+from agent.domain.market.interruption import Cause
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease
 
 
 def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:

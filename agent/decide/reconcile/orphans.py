@@ -15,12 +15,12 @@ from agent.decide.reconcile import ownership, readback
 from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import Intent, IntentKind
-from agent.domain.label import Label
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.label import Label
 from agent.domain.money import FREE, UsdPerHour
-from agent.domain.workload import Slot
+from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.workload import Slot
 
 UNSEEN = Label("", Slot("", 0), "")
 """Stands for an instance that nobody looked at by its id in this cycle."""

@@ -2,10 +2,10 @@
 
 from agent.decide.reconcile import cause
 from agent.decide.reconcile.facts import LeaseChanged
-from agent.domain.interruption import Cause
+from agent.domain.market.interruption import Cause
+from agent.domain.market.outbids import NONE_TOLD, Outbids
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
-from agent.domain.outbids import NONE_TOLD, Outbids
-from agent.domain.tenure import Tenure
 
 
 def is_displaced(fact: LeaseChanged) -> bool:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from agent.decide.accounting import meter, phases
 from agent.decide.reconcile import turns
-from agent.domain.decision import Decision, Pause, Rebid, Release, Rent, Resume
-from agent.domain.intent import Intent
-from agent.domain.lease import Bills, Lease, LeaseState
-from agent.domain.readiness import Readiness
-from agent.domain.workload import Checkpoint
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.workload import Checkpoint
 
 _STOPPED = frozenset({LeaseState.PAUSED, LeaseState.RELEASING})
 

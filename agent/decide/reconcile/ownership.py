@@ -15,8 +15,8 @@ from agent.decide.accounting import meter
 from agent.decide.reconcile.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.label import Label
-from agent.domain.lease import Lease
+from agent.domain.market.label import Label
+from agent.domain.record.lease import Lease
 
 NEVER_OURS = "never_ours"
 """The end reason of a lease whose instance was named by a reply and turned out to be somebody else's."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent.domain.lease import LeaseState
+from agent.domain.record.lease import LeaseState
 
 
 @dataclass(frozen=True, slots=True)

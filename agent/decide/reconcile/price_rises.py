@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from agent.decide.pricing import bidding
 from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import Fleet
-from agent.domain.instance import Instance
-from agent.domain.lease import Lease
+from agent.domain.market.instance import Instance
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
+from agent.domain.record.lease import Lease
 
 REPRICED = "lease.repriced"
 

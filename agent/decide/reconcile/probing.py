@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.domain.deadline import Deadline, ProgressSign
 from agent.domain.fleet import Fleet
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.readiness import Readiness, ReadySign
-from agent.domain.workload import WorkloadKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.deadline import Deadline, ProgressSign
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import WorkloadKind
 
 
 @dataclass(frozen=True, slots=True)

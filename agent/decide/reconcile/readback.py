@@ -6,12 +6,13 @@ A price that gets lost on the way rents on demand at full price; only the instan
 from dataclasses import dataclass
 
 from agent.decide.reconcile import unread_rows
-from agent.domain import host, money
-from agent.domain.instance import Instance
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
+from agent.domain import money
+from agent.domain.market import host
+from agent.domain.market.instance import Instance
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
 
 PREFIX = "mismatch: "
 """How the end reason of a lease begins that is not what was asked for."""

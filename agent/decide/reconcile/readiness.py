@@ -11,12 +11,12 @@ from dataclasses import replace
 from agent.decide.accounting import phases
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.facts import Alert, LeaseChanged
-from agent.domain import usefulness
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Workload
+from agent.domain.market.instance import Instance
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import usefulness
+from agent.domain.work.workload import Workload
 
 IDLE_BELOW = 5.0
 """Per cent of GPU use below which a card does nothing: a display or a stray process takes a few. Assumed."""

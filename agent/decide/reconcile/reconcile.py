@@ -32,12 +32,12 @@ from agent.decide.reconcile.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.intent import IntentKind
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
 """How much unmetered cost a crash may have to reckon again from the listing."""

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from agent.decide.accounting import meter
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.record.lease import Bills, Lease, LeaseState
 
 BILLED_AFTER = {
     "outbid": Bills.DISK,

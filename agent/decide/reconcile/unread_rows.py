@@ -12,9 +12,9 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.fleet import MarketView
-from agent.domain.instance import Instance
-from agent.domain.intent import Intent
-from agent.domain.lease import Lease
+from agent.domain.market.instance import Instance
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
 
 TERMS = frozenset({"gpu_rate", "disk_rate", "disk_gb", "tenure", "host_id", "gpus"})
 """What a rent is read back by; the same names in a lease."""

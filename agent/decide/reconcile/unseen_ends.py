@@ -15,9 +15,9 @@ import msgspec
 from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.decide.reconcile.turns import BILLED_AFTER
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
-from agent.domain.lease import Bills, Lease, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.record.lease import Bills, Lease, LeaseState
 
 Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
 """Makes the change of a lease that is in another state now; the span is that of the two looks around the change."""

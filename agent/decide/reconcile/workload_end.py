@@ -15,13 +15,13 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import probing
 from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked
-from agent.domain.cooldown import Cooldown
 from agent.domain.fleet import Fleet
-from agent.domain.host import HostKey
-from agent.domain.instance import Instance
-from agent.domain.interruption import Cause
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Workload, WorkloadKind
+from agent.domain.market.host import HostKey
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import Cause
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload, WorkloadKind
 
 FOR_GOOD = timedelta(days=3650)
 FAST = timedelta(minutes=3)

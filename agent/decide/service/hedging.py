@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.strategy import Candidate, View
-from agent.domain.host import HostKey
-from agent.domain.lease import LeaseState
-from agent.domain.workload import Slot
+from agent.domain.market.host import HostKey
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import Slot
 
 
 @dataclass(frozen=True, slots=True)

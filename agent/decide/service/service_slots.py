@@ -13,11 +13,11 @@ from agent.decide.moves import recovery
 from agent.decide.pricing import host_record, loss_rate
 from agent.decide.service import capacity_choice
 from agent.decide.strategy import Candidate, View
-from agent.domain import usefulness
-from agent.domain.decision import Option, Reason
-from agent.domain.host import HostKey, OwnerKey
-from agent.domain.lease import Lease
-from agent.domain.tenure import Tenure
+from agent.domain.market.host import HostKey, OwnerKey
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease
+from agent.domain.work import usefulness
+from agent.domain.work.decision import Option, Reason
 
 LOOK_AT = 12
 """So many offers beside what is held are weighed; `warm` looks at the best of them."""

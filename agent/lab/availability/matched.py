@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.lab.availability.span import Span
-from agent.lab.bench import Score
+from agent.lab.bench.comparison import Score
 
 OFF = "nothing"
 """The dial at which nothing is held: it costs nothing and is available never."""

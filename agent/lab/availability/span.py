@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from agent.lab import blocks
-from agent.lab.traces import Trace
+from agent.lab.bench import blocks
+from agent.lab.traces.trace_files import Trace
 
 LOOK_SECONDS = 30
 ANY_NUMBER = 1_000_000

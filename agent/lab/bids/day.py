@@ -12,12 +12,13 @@ from datetime import UTC, datetime, timedelta
 from agent.clock import SteadyClock, SteppedClock
 from agent.decide.reconcile import reconcile
 from agent.decide.strategy import Tuned
-from agent.domain import gpu, money
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.lab.bids import waste
-from agent.lab.bids.market import WorldMarket
-from agent.lab.engine import Engine
+from agent.lab.bids.bid_market import WorldMarket
+from agent.lab.engine.engine import Engine
 from agent.markets import port
 from agent.observe import poller
 from agent.simulator import climate

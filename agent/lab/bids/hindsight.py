@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.lab.bids import market
+from agent.lab.bids import bid_market
 from agent.markets import port
 from agent.simulator.market_model import Slice
 from agent.simulator.vast.world import World
@@ -53,7 +53,7 @@ class Bound:
 
 def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -> Bound:
     """Return the bound of a day, by letting time pass in `world`, in which nobody of ours rents anything."""
-    slices = [slice_ for slice_ in world.slices.values() if market.fits(slice_, query)]
+    slices = [slice_ for slice_ in world.slices.values() if bid_market.fits(slice_, query)]
     seconds = step.total_seconds()
     found: list[Span] = []
     before = _prices(world, slices, query.disk_gb)
@@ -76,7 +76,7 @@ def _prices(world: World, slices: Iterable[Slice], disk_gb: float) -> list[tuple
     for slice_ in slices:
         if not world.is_listed(slice_) or world.resident_until(slice_) > world.now:
             continue
-        disk = slice_.host.storage_price * disk_gb / market.HOURS_A_MONTH
+        disk = slice_.host.storage_price * disk_gb / bid_market.HOURS_A_MONTH
         rate = min(world.host_floor(slice_), world.ask(slice_)) + disk
         dlperf = slice_.host.dlperf_per_gpu * slice_.num_gpus
         found.append((rate / dlperf, dlperf))

@@ -8,12 +8,13 @@ Invariants:
 import math
 from datetime import UTC, datetime
 
-from agent.domain import gpu, money
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import MICROS, UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
 from agent.simulator.instances import program
 from agent.simulator.market_model import Container, Contract, Notice, NoticeKind, Slice
 from agent.simulator.vast.world import World

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.domain.workload import Checkpoint
+from agent.domain.work.workload import Checkpoint
 from agent.simulator.instances.billing import Rates, Turn
 
 HOUR = 3600.0

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from agent.config.problems import ConfigError, Problem
-from agent.lab.bench import NotComparable
-from agent.lab.deadline.ticks import Setting
+from agent.lab.bench.comparison import NotComparable
+from agent.lab.deadline.deadline_ticks import Setting
 from agent.lab.deadline.window import Prices
-from agent.lab.traces import Trace
+from agent.lab.traces.trace_files import Trace
 
 
 def check_settings(settings: Iterable[Setting], hours: float) -> None:

@@ -1,8 +1,8 @@
 """`deadline` over a window: the kernel that decides live, tick by tick, with what it has seen of the window so far."""
 
 from agent.decide.deadline import hazards, single_pool_policy
-from agent.domain.tenure import Tenure
-from agent.lab.deadline.ticks import Rule, Standing
+from agent.domain.market.tenure import Tenure
+from agent.lab.deadline.deadline_ticks import Rule, Standing
 
 
 def rule(pool: hazards.Hazards) -> Rule:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from agent.lab import blocks
-from agent.lab.traces import Trace
+from agent.lab.bench import blocks
+from agent.lab.traces.trace_files import Trace
 
 
 @dataclass(frozen=True, slots=True)

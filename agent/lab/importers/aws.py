@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
-from agent.lab.traces import Trace
+from agent.lab.traces.trace_files import Trace
 
 LIST = "SpotPriceHistory"
 NEEDED = ("AvailabilityZone", "InstanceType", "SpotPrice", "Timestamp")

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent.lab.export import KIND, VERSION
 from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
-from agent.lab.traces import Trace
+from agent.lab.traces.ledger_export import KIND, VERSION
+from agent.lab.traces.trace_files import Trace
 
 Slice = tuple[str, str, int]
 STEP_SECONDS = 300

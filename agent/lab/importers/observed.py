@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from agent.config.problems import ConfigError, Problem
-from agent.lab.traces import MAX_GAP_SECONDS, Trace
+from agent.lab.traces.trace_files import MAX_GAP_SECONDS, Trace
 
 MAX_TICKS = 1_000_000
 STALE_GAPS = 12

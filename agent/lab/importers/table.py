@@ -8,7 +8,7 @@ import csv
 from pathlib import Path
 
 from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
-from agent.lab.traces import Trace
+from agent.lab.traces.trace_files import Trace
 
 NEEDED = ("time", "available")
 KNOWN = (*NEEDED, "spot_price", "on_demand_price", "pool", "gpu", "gpus")

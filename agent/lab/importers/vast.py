@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent.domain import gpu as gpus
+from agent.domain.market import gpu as gpus
 from agent.lab.importers.observed import Pool, Seen, price, trace, wrong
-from agent.lab.traces import Trace
+from agent.lab.traces.trace_files import Trace
 
 _IN_NAME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:h]?(\d\d)(?:[-:m]?(\d\d))?")
 

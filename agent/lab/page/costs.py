@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
-from agent.lab.page.saved import Strategy, Table
+from agent.lab.page.saved_table import Strategy, Table
 
 NEEDED = {"0", "5", "25", "50", "75", "95", "100"}
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.decide.deadline.hazards import Hazards
-from agent.lab import survival
-from agent.lab.deadline import folds
+from agent.lab.deadline import deadline_folds
 from agent.lab.deadline.cross_fit import CrossFit
 from agent.lab.page import lasting
 from agent.lab.page.html import Plot
-from agent.lab.traces import Trace
+from agent.lab.traces import survival
+from agent.lab.traces.trace_files import Trace
 
 SIDES = {True: "capacity that is there", False: "capacity that is away"}
 AGES = np.append(0.0, np.geomspace(0.05, lasting.HOURS, 120))
@@ -55,9 +55,11 @@ def _mean_hours(hazards: Hazards, rates: survival.Array) -> survival.Array:
 
 def _fitted(traces: Sequence[Trace]) -> dict[str, Hazards]:
     """Return the hazards for each zone, fitted on all others; nothing where there is one zone, or nothing to fit on."""
-    zones = sorted({folds.zone(trace.pool) for trace in traces})
+    zones = sorted({deadline_folds.zone(trace.pool) for trace in traces})
     try:
-        return {zone: folds.fitted(traces, folds.Fold(zone=zone), CrossFit.POOL, 0.0) for zone in zones}
+        return {
+            zone: deadline_folds.fitted(traces, deadline_folds.Fold(zone=zone), CrossFit.POOL, 0.0) for zone in zones
+        }
     except ValueError:
         return {}
 
@@ -67,7 +69,7 @@ def _predicted(
 ) -> list[float]:
     """Return the predicted shares, each pool's as often as it has spells."""
     counts = [len(each) for each in spells.values()]
-    drawn = [shares(fitted[folds.zone(pool)], AGES, of_capacity=of_capacity) for pool in spells]
+    drawn = [shares(fitted[deadline_folds.zone(pool)], AGES, of_capacity=of_capacity) for pool in spells]
     return [float(share) for share in np.average(drawn, axis=0, weights=counts)]
 
 

@@ -9,8 +9,8 @@ import jinja2
 from markupsafe import Markup
 
 from agent import __version__
-from agent.lab import interval
-from agent.lab.page.saved import Strategy, Table
+from agent.lab.bench import interval
+from agent.lab.page.saved_table import Strategy, Table
 
 NONE = "\u2013"
 """A dash where there is no figure."""

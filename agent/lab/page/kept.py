@@ -3,9 +3,9 @@
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from agent.lab.page import ink, run
+from agent.lab.engine.run_timeline import Kept, Shelf
+from agent.lab.page import ink, run_page
 from agent.lab.page.html import Plot
-from agent.lab.timeline import Kept, Shelf
 
 SPOT, ON_DEMAND, SHORT = ink.SERIES[0], ink.SERIES[1], ink.INK
 
@@ -36,7 +36,7 @@ def plot(told: Kept, name: str) -> Plot:
 
 def _bands(axes: Axes, told: Kept) -> None:
     for place, band in enumerate(told.bands):
-        there = run.spans(band.is_up, told.gap).get(True, [])
+        there = run_page.spans(band.is_up, told.gap).get(True, [])
         axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
     axes.set_yticks(range(len(told.bands)), [band.pool for band in told.bands])
     axes.invert_yaxis()
@@ -45,10 +45,12 @@ def _bands(axes: Axes, told: Kept) -> None:
 
 def _shelf(axes: Axes, told: Kept, shelf: Shelf) -> None:
     held = tuple(zip(shelf.interruptible, shelf.on_demand, strict=True))
-    for (spots, on_demand), found in run.spans(held, told.gap).items():
+    for (spots, on_demand), found in run_page.spans(held, told.gap).items():
         axes.broken_barh(found, (0, spots), color=SPOT, linewidth=0)
         axes.broken_barh(found, (spots, on_demand), color=ON_DEMAND, linewidth=0)
-    axes.broken_barh(run.spans(_short(told, shelf), told.gap).get(True, []), (-0.75, 0.5), color=SHORT, linewidth=0.8)
+    axes.broken_barh(
+        run_page.spans(_short(told, shelf), told.gap).get(True, []), (-0.75, 0.5), color=SHORT, linewidth=0.8
+    )
     axes.axhline(told.slots, color=ink.INK, linewidth=1.0, linestyle="--", label=f"{told.slots} asked for")
     for colour, word in ((SPOT, "interruptible"), (ON_DEMAND, "on demand"), (SHORT, "too few warm")):
         axes.barh(0, 0, color=colour, label=word)

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from agent.lab import survival
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
+from agent.lab.traces import survival
 
 HOURS = 24.0
 """So far it is drawn."""

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent.lab import timeline
-from agent.lab.bench import Case, NotComparable, Problem
-from agent.lab.page import auction, costs, groups, kept, run, saved, trade
+from agent.lab.bench.comparison import Case, NotComparable, Problem
+from agent.lab.bench.result_table import Table
+from agent.lab.engine import run_timeline
+from agent.lab.page import bidding_day, costs, groups, kept, run_page, saved_table, trade
 from agent.lab.page.html import Plot
-from agent.lab.table import Table
 
 NOTHING = "settings side by side: there is one setting alone, or one strategy, or too many settings to read"
 
 
-def of_saved(tables: Sequence[saved.Table]) -> Iterator[Plot | str]:
+def of_saved(tables: Sequence[saved_table.Table]) -> Iterator[Plot | str]:
     """Yield what tables alone can show, and a sentence for what they cannot."""
     for place, table in enumerate(tables):
         of = f": {table.about.get('climate', place + 1)}" if len(tables) > 1 else ""
@@ -40,7 +40,7 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     names = [getattr(each, "group", "") for each in cases]
     if against in by_strategy:
         yield groups.plot(names, by_strategy, against, f"groups-{name}") or NOTHING
-    if not isinstance(problem, timeline.Told):
+    if not isinstance(problem, run_timeline.Told):
         yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
         return
     chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)
@@ -51,10 +51,10 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     yield _drawn(told, f"run-{name}")
 
 
-def _drawn(told: timeline.Timeline | timeline.Kept | timeline.Auction, name: str) -> Plot:
-    if isinstance(told, timeline.Auction):
-        return auction.plot(told, name)
-    return kept.plot(told, name) if isinstance(told, timeline.Kept) else run.plot(told, name)
+def _drawn(told: run_timeline.Timeline | run_timeline.Kept | run_timeline.Auction, name: str) -> Plot:
+    if isinstance(told, run_timeline.Auction):
+        return bidding_day.plot(told, name)
+    return kept.plot(told, name) if isinstance(told, run_timeline.Kept) else run_page.plot(told, name)
 
 
 def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:

@@ -4,7 +4,7 @@ import math
 
 from agent.lab.page import ink
 from agent.lab.page.html import Plot
-from agent.lab.page.saved import Strategy, Table
+from agent.lab.page.saved_table import Strategy, Table
 
 TICKS = (0, 0.1, 0.3, 1, 3, 10, 30, 100)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from agent.config.problems import ConfigError, Problem
-from agent.lab import blocks, traces
-from agent.lab.pools import place
-from agent.lab.pools.terms import HOUR, Course, Grid, PoolsCase, Terms
+from agent.lab.bench import blocks
+from agent.lab.pools import pool_place
+from agent.lab.pools.pool_terms import HOUR, Course, Grid, PoolsCase, Terms
+from agent.lab.traces import trace_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ class Windows:
     on_demand_price: float | None = None
 
 
-def chosen(folder: Path, names: Sequence[str]) -> tuple[traces.Trace, ...]:
+def chosen(folder: Path, names: Sequence[str]) -> tuple[trace_files.Trace, ...]:
     """Return the traces of the pools named, all where none is; a zone stands for every pool in it.
 
     Raises:
         ConfigError: a file is none, a name is of no pool, or the traces do not share their ticks.
     """
-    found = traces.folder(folder)
+    found = trace_files.folder(folder)
     for name in names:
         if not any(_is_of(trace, name) for trace in found):
             raise _wrong(folder, name, "no_pool", f"is no pool of these; there is {', '.join(t.pool for t in found)}")
@@ -51,11 +52,11 @@ def chosen(folder: Path, names: Sequence[str]) -> tuple[traces.Trace, ...]:
     return some
 
 
-def _is_of(trace: traces.Trace, name: str) -> bool:
+def _is_of(trace: trace_files.Trace, name: str) -> bool:
     return name in (trace.pool, trace.pool.split("_")[0])
 
 
-def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[PoolsCase]:
+def windows(pools: Sequence[trace_files.Trace], job: Job, cut: Windows) -> list[PoolsCase]:
     """Return the cases of one set of pools under one job.
 
     Raises:
@@ -69,7 +70,7 @@ def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[Pools
         work=round(job.work * HOUR),
         deadline=round(job.allowed * HOUR),
         overhead=round(job.overhead * HOUR),
-        egress=place.egress([trace.pool for trace in pools], job.gigabytes, job.egress_price),
+        egress=pool_place.egress([trace.pool for trace in pools], job.gigabytes, job.egress_price),
     )
     if job.allowed > cut.hours:
         raise ValueError(f"a deadline of {job.allowed:g} h is longer than --window-hours {cut.hours:g}")
@@ -93,12 +94,12 @@ def windows(pools: Sequence[traces.Trace], job: Job, cut: Windows) -> list[Pools
     ]
 
 
-def _cluster(pools: Sequence[traces.Trace], first: int) -> str:
+def _cluster(pools: Sequence[trace_files.Trace], first: int) -> str:
     hours = timedelta(seconds=first * pools[0].gap_seconds) / timedelta(hours=1)
     return f"{pools[0].start:%Y-%m-%d}+{blocks.of(hours)}"
 
 
-def _course(pools: Sequence[traces.Trace], instances: int, cut: Windows) -> Course:
+def _course(pools: Sequence[trace_files.Trace], instances: int, cut: Windows) -> Course:
     ticks = min(trace.ticks for trace in pools)
     up = np.stack([trace.available[:ticks] >= instances for trace in pools], axis=1)
     spot = _prices([trace.spot_prices[:ticks] for trace in pools], cut.spot_price, "--spot-price")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from agent.lab.pools.terms import HOUR, Flags, Grid, PoolsCase, Terms
+from agent.lab.pools.pool_terms import HOUR, Flags, Grid, PoolsCase, Terms
 
 
 class Mode(enum.IntEnum):

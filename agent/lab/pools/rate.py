@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from agent.lab.pools import uniform
 from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
-from agent.lab.pools.terms import HOUR, Terms
+from agent.lab.pools.pool_terms import HOUR, Terms
 
 MARGIN, MARGIN_OF_VALUE = 0.5, 0.05
 RISK_KEPT = 8.0

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.decide.deadline import multi_pool_policy
-from agent.domain.tenure import Tenure
-from agent.lab.pools import ours
-from agent.lab.pools.place import region
+from agent.domain.market.tenure import Tenure
+from agent.lab.pools import own_kernel
 from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
-from agent.lab.pools.terms import Terms
+from agent.lab.pools.pool_place import region
+from agent.lab.pools.pool_terms import Terms
 
 
 def last_resort(sight: Sight, terms: Terms) -> Choice | None:
     """Return what must run in this tick for the deadline's sake, or None where there is a choice."""
-    forced = multi_pool_policy.must(ours.standing(sight, terms))
+    forced = multi_pool_policy.must(own_kernel.standing(sight, terms))
     if forced is None:
         return None
     return sight.runs if forced[0] is Tenure.INTERRUPTIBLE else on_demand(sight)

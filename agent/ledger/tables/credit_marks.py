@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from agent.domain.credit import Credit
+from agent.domain.market.credit import Credit
 from agent.domain.money import Usd
 
 KEY = "credit/"

@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain import decision as decisions
-from agent.domain.decision import Decision, Option, Reason, Rebid, Rent, Term
 from agent.domain.money import UsdPerHour
-from agent.domain.workload import Slot
+from agent.domain.work import decision as decisions
+from agent.domain.work.decision import Decision, Option, Reason, Rebid, Rent, Term
+from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.event import Event
-from agent.domain.interruption import Loss
-from agent.domain.workload import Slot
+from agent.domain.market.interruption import Loss
+from agent.domain.record.event import Event
+from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -8,10 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from agent.domain import host as hosts_domain
-from agent.domain.cooldown import Cooldown
-from agent.domain.host import HostRecord
-from agent.domain.outbids import NONE_TOLD, STEPS, Outbids
+from agent.domain.market import host as hosts_domain
+from agent.domain.market.host import HostRecord
+from agent.domain.market.outbids import NONE_TOLD, STEPS, Outbids
+from agent.domain.record.cooldown import Cooldown
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain import intent as intents
-from agent.domain.intent import Intent, IntentState
-from agent.domain.workload import Slot
+from agent.domain.record import intent as intents
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query

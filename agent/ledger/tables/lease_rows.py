@@ -6,8 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.lease import Lease, LeaseState
-from agent.domain.workload import Slot
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

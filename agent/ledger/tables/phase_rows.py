@@ -6,9 +6,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from agent.domain.interruption import Cause
-from agent.domain.phases import Phases
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.paid_time import Phases
 from agent.ledger.tables import schema
 
 _ADDENDS = ("paid", "loading", "restoring", "useful", "lost", "paused_disk")

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.capacity import Capacity, Counts
+from agent.domain.market.capacity import Capacity, Counts
 from agent.ledger.tables import schema
 
 POOLS = sa.select(schema.capacity)

@@ -11,9 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.gpu import GpuModel
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from agent.domain.money import UsdPerHour
-from agent.domain.price import PriceHour, PriceSample, PriceSpan
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import CleanText, MicroUsdPerHour, Query, UtcMicros
 

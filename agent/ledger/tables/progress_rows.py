@@ -7,10 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.deadline import Progress, Speed, Start
-from agent.domain.event import Event
-from agent.domain.gpu import GpuModel
-from agent.domain.lease import Lease
+from agent.domain.market.gpu import GpuModel
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Progress, Speed, Start
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

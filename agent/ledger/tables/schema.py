@@ -6,10 +6,10 @@
 
 import sqlalchemy as sa
 
-from agent.domain.intent import OPEN, IntentKind, IntentState
-from agent.domain.interruption import Cause
-from agent.domain.lease import Bills, LeaseState
-from agent.domain.tenure import Tenure
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import OPEN, IntentKind, IntentState
+from agent.domain.record.lease import Bills, LeaseState
 from agent.ledger.tables import columns
 from agent.ledger.tables.types import (
     CleanText,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from agent.domain.offer import Offer
+from agent.domain.market.offer import Offer
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

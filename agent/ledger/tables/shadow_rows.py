@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.shadow import Counted, ShadowAccount, ShadowDecision
-from agent.domain.workload import Slot
+from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.account import Line, Taken
-from agent.domain.shadow import Counted
+from agent.domain.record.account import Line, Taken
+from agent.domain.record.shadow_account import Counted
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 

@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
-from agent.domain.tenure import Tenure
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 

@@ -15,7 +15,7 @@ import msgspec
 from agent import clock as clocks
 from agent.domain import money
 from agent.domain.money import UsdPerHour
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.port import Terms
 from agent.markets.runpod import client, graph, names, orders, parse
 
@@ -89,7 +89,7 @@ class Bids:
         data = await self._write(_RENT, body)
         pod_id = (data.get("podRentInterruptable") or {}).get("id")
         if not isinstance(pod_id, str) or not pod_id:
-            raise errors.Ambiguous("runpod took the bid and named no pod; its listing will tell.")
+            raise market_errors.Ambiguous("runpod took the bid and named no pod; its listing will tell.")
         self._refusals = 0
         return pod_id
 
@@ -97,19 +97,19 @@ class Bids:
         """Start a stopped pod on its own host at a bid. Raises: as the port's `resume`."""
         data = await self._write(_RESUME, {"podId": pod_id, "bidPerGpu": each(bid, gpus), "gpuCount": gpus})
         if not isinstance(data.get("podBidResume"), dict):
-            raise errors.Ambiguous("runpod answered a start with nothing; its listing will tell.")
+            raise market_errors.Ambiguous("runpod answered a start with nothing; its listing will tell.")
 
     async def _write(self, mutation: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
             return await self._client.tell_graph(mutation, {"input": body})
         except graph.Retired as retired:
             self._end(f"the market took the order away ({retired})")
-            raise errors.Rejected("not_sold", f"runpod takes no bids any more ({retired}).") from None
-        except errors.Rejected as error:
+            raise market_errors.Rejected("not_sold", f"runpod takes no bids any more ({retired}).") from None
+        except market_errors.Rejected as error:
             self._count(error)
             raise
 
-    def _count(self, error: errors.Rejected) -> None:
+    def _count(self, error: market_errors.Rejected) -> None:
         self._refusals = self._refusals + 1 if error.reason == "no_capacity" else self._refusals
         if error.reason == "not_sold":
             self._end(f"the market says so: {error}")
@@ -138,7 +138,7 @@ def _usable(data: dict[str, Any]) -> dict[str, UsdPerHour]:
     try:
         types = msgspec.convert(data.get("gpuTypes"), list[_Type], strict=False)
     except msgspec.ValidationError:
-        raise errors.Malformed("The floors are not what runpod documented.") from None
+        raise market_errors.Malformed("The floors are not what runpod documented.") from None
     found = {}
     for row in types:
         price = row.lowestPrice or _Price()
@@ -155,7 +155,7 @@ def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
         Rejected: the terms are none the market can carry out as meant.
     """
     if terms.bid is None:
-        raise errors.Rejected("invalid_price", "an interruptible order needs a bid")
+        raise market_errors.Rejected("invalid_price", "an interruptible order needs a bid")
     body = orders.common(where, gpus, terms, label)
     order: dict[str, Any] = {
         "bidPerGpu": each(terms.bid, gpus),

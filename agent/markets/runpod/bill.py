@@ -6,7 +6,7 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.money import Usd
-from agent.markets import errors, text
+from agent.markets import market_errors, text
 from agent.markets.port import Charge
 
 _MOST = 1e7
@@ -35,7 +35,7 @@ def charges(raw: bytes) -> list[Charge]:
     try:
         records = _BILL.decode(raw).records
     except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The bill is not what runpod documents: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"The bill is not what runpod documents: {text.clean(str(error))}") from None
     return [Charge(text.clean(line.podId, 64), dollars(line.totalAmount), _day(line.startTime)) for line in records]
 
 
@@ -46,7 +46,7 @@ def dollars(amount: float) -> Usd:
         Malformed: it cannot be.
     """
     if not -_MOST <= amount <= _MOST:
-        raise errors.Malformed("runpod names a sum that cannot be; it is refused.")
+        raise market_errors.Malformed("runpod names a sum that cannot be; it is refused.")
     return money.usd(amount)
 
 
@@ -59,5 +59,5 @@ def _day(stamp: str) -> datetime:
     try:
         at = datetime.fromisoformat(stamp)
     except ValueError:
-        raise errors.Malformed("A line of runpod's bill has no time; the bill is refused.") from None
+        raise market_errors.Malformed("A line of runpod's bill has no time; the bill is refused.") from None
     return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

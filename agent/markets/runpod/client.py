@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from agent import clock as clocks
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.runpod import graph, refusals
 from agent.markets.runpod.refusals import Route
 
@@ -120,7 +120,9 @@ class RunPodClient:
         if is_search and named is not None:
             # What a search waits for may be a day away; the lane that it shares with stops and listings opens before.
             until = min(named, self._clock.now() + pace.LONGEST_PENALTY)
-        raise errors.Throttled(f"runpod was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
+        raise market_errors.Throttled(
+            f"runpod was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until
+        )
 
 
 def _part(identifier: str) -> str:

@@ -6,7 +6,7 @@ rented, so that its offers carry the figures below; what our own leases show out
 
 from collections.abc import Mapping
 
-from agent.domain.gpu import GpuModel
+from agent.domain.market.gpu import GpuModel
 from agent.markets.runpod import names
 
 STORAGE_MICROS_PER_GB_MONTH = 200_000

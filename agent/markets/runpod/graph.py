@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets import errors, loose, text, transport
+from agent.markets import loose, market_errors, text, transport
 from agent.markets.runpod import refusals
 
 _VALIDATION = "GRAPHQL_VALIDATION_FAILED"
@@ -57,11 +57,11 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
     if reply.status in _KEY_REFUSED or _says_unauthorized(found):
         raise refusals.unauthorized(refusals.answer(reply))
     if not reply.is_ok:
-        raise errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
+        raise market_errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
     if found is None:
-        raise errors.Malformed("runpod's GraphQL answer is none.")
+        raise market_errors.Malformed("runpod's GraphQL answer is none.")
     if found.errors or found.data is None:
-        raise errors.Unavailable(f"runpod answered a question with an error ({_said(found)}); try again later.")
+        raise market_errors.Unavailable(f"runpod answered a question with an error ({_said(found)}); try again later.")
     return found.data
 
 
@@ -75,31 +75,37 @@ def done(reply: transport.Reply) -> dict[str, Any]:
     if reply.status in _KEY_REFUSED or _says_unauthorized(found):
         raise refusals.unauthorized(refusals.answer(reply))
     if not reply.is_ok or found is None:
-        raise errors.Ambiguous(f"runpod answered HTTP {reply.status} on GraphQL; its listing will tell.")
+        raise market_errors.Ambiguous(f"runpod answered HTTP {reply.status} on GraphQL; its listing will tell.")
     if found.errors:
         raise _refusal(found)
     if found.data is None:
-        raise errors.Ambiguous("runpod answered a write with no data; its listing will tell whether it was done.")
+        raise market_errors.Ambiguous(
+            "runpod answered a write with no data; its listing will tell whether it was done."
+        )
     return found.data
 
 
-def _refusal(found: _Body) -> errors.MarketError:
+def _refusal(found: _Body) -> market_errors.MarketError:
     said = _said(found)
     words = said.casefold()
     if "insufficient balance" in words:
-        return errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
+        return market_errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
     if "pod not found" in words:
-        return errors.NotFound(f"runpod has no such pod ({said}).")
+        return market_errors.NotFound(f"runpod has no such pod ({said}).")
     if "outbid" in words:
-        return errors.Rejected("bid_too_low", f"runpod refused the bid ({said}); a higher one or another offer is due.")
+        return market_errors.Rejected(
+            "bid_too_low", f"runpod refused the bid ({said}); a higher one or another offer is due."
+        )
     if "cannot resume" in words:
-        return errors.Rejected("wrong_state", f"runpod refused ({said}); the listing will tell.")
+        return market_errors.Rejected("wrong_state", f"runpod refused ({said}); the listing will tell.")
     reason = refusals.of_words(said)
     if not reason and _NO_CAPACITY in _codes(found):
         reason = "no_capacity"
     if reason:
-        return errors.Rejected(reason, f"runpod refused ({said}).")
-    return errors.Ambiguous(f"runpod answered with an error ({said}); its listing will tell whether it was done.")
+        return market_errors.Rejected(reason, f"runpod refused ({said}).")
+    return market_errors.Ambiguous(
+        f"runpod answered with an error ({said}); its listing will tell whether it was done."
+    )
 
 
 def _decoded(reply: transport.Reply) -> _Body | None:
@@ -110,7 +116,7 @@ def _decoded(reply: transport.Reply) -> _Body | None:
     try:
         # What is sent as NaN is no JSON; the rest of the answer is as good as ever.
         return msgspec.convert(loose.document(reply.body, "GraphQL's answer"), _Body)
-    except (errors.Malformed, msgspec.ValidationError, RecursionError):
+    except (market_errors.Malformed, msgspec.ValidationError, RecursionError):
         return None
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from agent.domain import money
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.markets import errors, loose, text
+from agent.markets import loose, market_errors, text
 
 QUESTION = """
 query account {
@@ -74,7 +74,7 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
     try:
         rows = list((myself or {}).get("pods") or [])
     except (AttributeError, TypeError):
-        raise errors.Malformed("The account's pods are not what runpod documented.") from None
+        raise market_errors.Malformed("The account's pods are not what runpod documented.") from None
     found = [loose.row(row, Pod, "The account") for row in rows]
     # A pod whose kind cannot be read would pass for one on demand.
     return {pod.id: pod for pod in found if pod.podType is not None}

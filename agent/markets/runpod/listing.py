@@ -5,7 +5,7 @@ The published document of August 2026 has no pages; clients written since Septem
 look lost.
 """
 
-from agent.markets import errors
+from agent.markets import market_errors
 from agent.markets.runpod import client, parse, states
 
 MOST_PAGES = 100
@@ -24,10 +24,10 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
         page = parse.page((await endpoints.pods(cursor)).body)
         for row in page.pods:
             if found.setdefault(row.id, row) != row:
-                raise errors.Malformed("runpod listed a pod twice, each time otherwise; the listing is refused.")
+                raise market_errors.Malformed("runpod listed a pod twice, each time otherwise; the listing is refused.")
         if not page.nextCursor:
             return [row for row in found.values() if row.status != states.GONE]
         if page.nextCursor == cursor or not page.pods:
-            raise errors.Malformed("runpod's listing goes round in circles; it is refused.")
+            raise market_errors.Malformed("runpod's listing goes round in circles; it is refused.")
         cursor = page.nextCursor
-    raise errors.Malformed(f"runpod's listing has more than {MOST_PAGES} pages; it is refused.")
+    raise market_errors.Malformed(f"runpod's listing has more than {MOST_PAGES} pages; it is refused.")

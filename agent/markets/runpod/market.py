@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from agent import clock as clocks
-from agent.domain.instance import Instance, InstanceState
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.markets import errors, exchange, hints, labels, loose, pace, transport
+from agent.markets import hints, http_exchange, labels, loose, market_errors, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import bids, bill, client, graph, history, listing, logs, names, orders, parse, search, states
 
@@ -99,9 +99,9 @@ class RunPodMarket:
         """Return one pod."""
         row = parse.pod(await self._client.pod(instance_id))
         if row.id != instance_id:
-            raise errors.Malformed(f"runpod answered another pod than {instance_id}.")
+            raise market_errors.Malformed(f"runpod answered another pod than {instance_id}.")
         if row.status == states.GONE:
-            raise errors.NotFound(f"runpod says that pod {instance_id} was ended.")
+            raise market_errors.NotFound(f"runpod says that pod {instance_id} was ended.")
         await self._learn_prices([row])
         await self._learn_history([row])
         return self._instance(row)
@@ -110,7 +110,7 @@ class RunPodMarket:
         """Rent and return the pod's id."""
         where = names.pool(offer.host_id)
         if where is None:
-            raise errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of runpod.")
+            raise market_errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of runpod.")
         if terms.tenure is Tenure.INTERRUPTIBLE and terms.bid is not None:
             self._bids_went_out = True
             pod_id = await self._bids.rent(where, offer.gpus, terms, label)
@@ -119,8 +119,8 @@ class RunPodMarket:
         raw = await self._client.create(orders.create(where, offer.gpus, terms, label))
         try:
             made = parse.pod(raw)
-        except errors.Malformed as error:
-            raise errors.Ambiguous(f"runpod accepted the order and named no pod ({error})") from None
+        except market_errors.Malformed as error:
+            raise market_errors.Ambiguous(f"runpod accepted the order and named no pod ({error})") from None
         return made.id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
@@ -130,7 +130,7 @@ class RunPodMarket:
             sentence = (
                 f"runpod changes the bid of a stopped interruptible pod alone; nothing was sent for {instance_id}."
             )
-            raise errors.Rejected("no_rebid", sentence)
+            raise market_errors.Rejected("no_rebid", sentence)
         await self._bids.resume(instance_id, bid, row.gpus)
         self._at_a_bid[instance_id] = bid
 
@@ -147,7 +147,7 @@ class RunPodMarket:
         """Stop and keep the volume; what is stopped already is done."""
         try:
             await self._client.act(instance_id, "stop", is_urgent=True)
-        except errors.Rejected as error:
+        except market_errors.Rejected as error:
             if error.reason != "wrong_state" or not await self._is_stopped(instance_id):
                 raise
 
@@ -155,10 +155,10 @@ class RunPodMarket:
         """End for good; also when the market says that there is no such pod."""
         try:
             await self._client.act(instance_id, "terminate", is_urgent=True)
-        except errors.NotFound:
+        except market_errors.NotFound:
             return
-        except errors.Unreachable as error:
-            raise errors.Ambiguous(str(error)) from None
+        except market_errors.Unreachable as error:
+            raise market_errors.Ambiguous(str(error)) from None
 
     async def account(self) -> Account:
         """Return the account; who it is and what is left is told by GraphQL alone, and unknown once that is gone."""
@@ -217,7 +217,7 @@ class RunPodMarket:
         except graph.NotThere as error:
             self._not_there += 1
             if self._not_there < NOT_THERE_ANSWERS:
-                raise errors.Unavailable(f"{error}; it is asked again before it is taken for gone.") from None
+                raise market_errors.Unavailable(f"{error}; it is asked again before it is taken for gone.") from None
             raise
         self._not_there = 0
         return answered
@@ -232,9 +232,9 @@ class RunPodMarket:
         except graph.Retired:
             self._no_graph_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
             self._told = {}
-        except errors.Unauthorized:
+        except market_errors.Unauthorized:
             raise
-        except errors.MarketError:
+        except market_errors.MarketError:
             is_known = self._told is not None and not any(pod.is_interruptible for pod in self._told.values())
             if not is_known or self._at_a_bid:
                 raise
@@ -257,15 +257,17 @@ class RunPodMarket:
             is_fresh = (at := parse.made_at(row)) is not None and now - at < LAG
             is_ours = labels.parse(row.name or "") is not None
             if is_ours and is_fresh and row.id not in self._at_a_bid and row.id not in (told or {}):
-                raise errors.Unavailable(f"runpod's GraphQL does not show pod {row.id} yet; the next listing will.")
+                raise market_errors.Unavailable(
+                    f"runpod's GraphQL does not show pod {row.id} yet; the next listing will."
+                )
 
     async def _floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
         """Return floors, or none where they cannot be read now: the search for on-demand offers goes on."""
         try:
             return await self._bids.floors(cloud, gpus)
-        except errors.Unauthorized:
+        except market_errors.Unauthorized:
             raise
-        except errors.MarketError:
+        except market_errors.MarketError:
             return {}
 
     async def _catalogue(self, cloud: str, gpus: int) -> list[parse.GpuRow]:
@@ -317,14 +319,14 @@ class RunPodMarket:
     async def _is_stopped(self, instance_id: str) -> bool:
         try:
             row = parse.pod(await self._client.pod(instance_id))
-        except errors.MarketError:
+        except market_errors.MarketError:
             return False
         return row.id == instance_id and row.status == _EXITED
 
 
 def _myself(data: Mapping[str, Any]) -> _Myself:
     if data.get("myself") is None:
-        raise errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
+        raise market_errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
     return loose.row(data["myself"], _Myself, "The account")
 
 
@@ -335,7 +337,7 @@ def connect(
     jitter: Callable[[], float],
     *,
     deadline: float = transport.DEADLINE_SECONDS,
-    through: exchange.Exchange | None = None,
+    through: http_exchange.Exchange | None = None,
 ) -> RunPodMarket:
     """Return the market at `url`, where REST v2 and GraphQL answer; `key` gives the credential when it is needed."""
     lanes = pace.Pace(clock, client.LANES)

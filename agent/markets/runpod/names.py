@@ -8,8 +8,8 @@ Invariants:
 import re
 from dataclasses import dataclass
 
-from agent.domain import gpu, host
-from agent.domain.gpu import GpuModel
+from agent.domain.market import gpu, host
+from agent.domain.market.gpu import GpuModel
 from agent.markets import text
 
 _ALIASES = {

@@ -9,9 +9,9 @@ import math
 import shlex
 from typing import Any
 
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Runtype
-from agent.markets import errors, labels
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Runtype
+from agent.markets import labels, market_errors
 from agent.markets.port import Terms
 from agent.markets.runpod import figures, names
 
@@ -27,7 +27,7 @@ def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
         Rejected: the terms are none the market can carry out as meant.
     """
     if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
-        raise errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
+        raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
     return common(where, gpus, terms, label)
 
 
@@ -38,10 +38,10 @@ def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
         Rejected: as `create`.
     """
     if not label or len(label) > labels.MAX_LABEL:
-        raise errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
+        raise market_errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
     if terms.login is not None:
         sentence = "runpod keeps registry logins itself: store it there and use a template, or a public image"
-        raise errors.Rejected("invalid_args", sentence)
+        raise market_errors.Rejected("invalid_args", sentence)
     size = math.ceil(terms.disk_gb)
     body: dict[str, Any] = {
         "name": label,
@@ -89,7 +89,7 @@ def arguments(terms: Terms) -> str:
             return shlex.join(shlex.split(terms.command))
         except ValueError as error:
             sentence = f"The command cannot be split into words ({error}); mend it."
-            raise errors.Rejected("invalid_args", sentence) from None
+            raise market_errors.Rejected("invalid_args", sentence) from None
     if terms.onstart:
         return shlex.join(["bash", "-c", f"{terms.onstart}\nsleep infinity"])
     return ""

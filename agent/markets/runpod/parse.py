@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from agent.domain import money
-from agent.domain.instance import Instance
+from agent.domain.market.instance import Instance
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.markets import errors, labels, loose, text
+from agent.markets import labels, loose, market_errors, text
 from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"
@@ -209,13 +209,15 @@ def page(raw: bytes) -> Page:
     rows, cursor = told.get("pods"), told.get("nextCursor")
     # A mark that cannot be read would end the listing before its end.
     if not isinstance(rows, list) or not isinstance(cursor, str | None):
-        raise errors.Malformed("The listing is not what runpod documents; it holds no pods or no readable cursor.")
+        raise market_errors.Malformed(
+            "The listing is not what runpod documents; it holds no pods or no readable cursor."
+        )
     return _named(Page([loose.row(row, PodRow, "The listing") for row in rows], cursor))
 
 
 def _named(listed: Page) -> Page:
     if not all(row.id for row in listed.pods):
-        raise errors.Malformed("runpod showed a pod without an id; the answer is refused.")
+        raise market_errors.Malformed("runpod showed a pod without an id; the answer is refused.")
     return listed
 
 

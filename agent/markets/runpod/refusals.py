@@ -17,7 +17,7 @@ from enum import Enum
 
 import msgspec
 
-from agent.markets import errors, hints, text, transport
+from agent.markets import hints, market_errors, text, transport
 
 _CAPACITY = (
     "no longer any instances available",
@@ -106,10 +106,10 @@ def check_read(reply: transport.Reply, *, is_of_pod: bool = False) -> bytes:
     if said.status in {_UNAUTHORIZED, _FORBIDDEN}:
         raise unauthorized(said)
     if is_of_pod and said.is_problem and said.status == _MISSING:
-        raise errors.NotFound(f"runpod has no such pod ({said}).")
+        raise market_errors.NotFound(f"runpod has no such pod ({said}).")
     if said.status in {_BAD, _UNPROCESSABLE}:
-        raise errors.Malformed(f"runpod did not take our question ({said}); report it with this sentence.")
-    raise errors.Unavailable(f"runpod answered {said}; try again later.")
+        raise market_errors.Malformed(f"runpod did not take our question ({said}); report it with this sentence.")
+    raise market_errors.Unavailable(f"runpod answered {said}; try again later.")
 
 
 def check_write(route: Route, reply: transport.Reply) -> bytes:
@@ -123,20 +123,22 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
     if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and said.is_problem and route is Route.ACTION):
         raise unauthorized(said)
     if not said.is_problem:
-        raise errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+        raise market_errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
     if said.status == _MISSING and route is Route.ACTION:
-        raise errors.NotFound(f"runpod has no such pod ({said}).")
+        raise market_errors.NotFound(f"runpod has no such pod ({said}).")
     if said.status == _PAY or "insufficient balance" in said.detail.casefold():
-        raise errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
+        raise market_errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
     reason = _reason(said)
     if not reason:
-        raise errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
-    raise errors.Rejected(reason, f"runpod refused ({said}); {_ADVICE[reason]}.")
+        raise market_errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+    raise market_errors.Rejected(reason, f"runpod refused ({said}); {_ADVICE[reason]}.")
 
 
-def unauthorized(said: Answer) -> errors.Unauthorized:
+def unauthorized(said: Answer) -> market_errors.Unauthorized:
     """Return the error for an answer that refuses the key."""
-    return errors.Unauthorized(f"runpod does not take the key ({said}); check the credential and its permissions.")
+    return market_errors.Unauthorized(
+        f"runpod does not take the key ({said}); check the credential and its permissions."
+    )
 
 
 def of_words(detail: str) -> str:

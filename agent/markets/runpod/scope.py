@@ -7,7 +7,7 @@ and whether a key may order cannot be learned without ordering.
 from collections.abc import Callable
 
 from agent import clock as clocks
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.runpod import client
 
 NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
@@ -23,7 +23,7 @@ async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Cal
     link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
     try:
         reply = await link.read(transport.Call("v2", "GET", "/v2/serverless"))
-    except errors.Malformed:
+    except market_errors.Malformed:
         return None
     finally:
         await link.close()

@@ -1,6 +1,6 @@
 """A question for offers, held against every offer of the catalogue: the market filters next to nothing."""
 
-from agent.domain.offer import Offer
+from agent.domain.market.offer import Offer
 from agent.markets.port import OfferQuery
 
 

@@ -5,7 +5,7 @@ Invariants:
 2. A pod that runs without reporting anything is not running yet: its image is being pulled, or its host is silent.
 """
 
-from agent.domain.instance import InstanceState
+from agent.domain.market.instance import InstanceState
 
 _TABLE = {
     "PROVISIONING": InstanceState.PENDING,

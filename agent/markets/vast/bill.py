@@ -7,7 +7,7 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.money import Usd
-from agent.markets import errors, loose, text
+from agent.markets import loose, market_errors, text
 from agent.markets.port import Charge
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
@@ -55,9 +55,9 @@ def page(raw: bytes) -> ChargePage:
     try:
         decoded = _PAGE.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The bill is not what vast documents: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"The bill is not what vast documents: {text.clean(str(error))}") from None
     if decoded.success is False:
-        raise errors.Malformed("vast answered the bill with success false; it is not taken for an empty one.")
+        raise market_errors.Malformed("vast answered the bill with success false; it is not taken for an empty one.")
     return decoded
 
 
@@ -71,7 +71,7 @@ def charge(line: _Line, since: datetime) -> Charge | None:
     if named is None:
         return None
     if not 0 < line.start < _LATEST_SECONDS:
-        raise errors.Malformed("A line of vast's bill has no time; the bill is refused.")
+        raise market_errors.Malformed("A line of vast's bill has no time; the bill is refused.")
     begin = max(datetime.fromtimestamp(line.start, UTC), since.astimezone(UTC))
     # The line's own amount is rounded to a tenth of a cent, its items are not.
     amounts = [item.amount for item in line.items or ()] or [line.amount]
@@ -92,5 +92,5 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
 
 def _dollars(amount: float) -> Usd:
     if not -_MOST <= amount <= _MOST:
-        raise errors.Malformed("vast names a sum that cannot be; it is refused.")
+        raise market_errors.Malformed("vast names a sum that cannot be; it is refused.")
     return money.usd(amount)

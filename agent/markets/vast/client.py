@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent import clock as clocks
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.vast import refusals
 from agent.markets.vast.refusals import Answer, Route
 
@@ -161,9 +161,11 @@ class VastClient:
         if refusals.answer(reply).code == refusals.QUOTA:
             until = until or self._rows.midnight()
             self._rows.spend_all(until)
-            raise errors.Throttled(f"vast's daily quota of search rows is used up until {until:%H:%M} UTC.", until)
+            raise market_errors.Throttled(
+                f"vast's daily quota of search rows is used up until {until:%H:%M} UTC.", until
+            )
         until = self._pace.close(lane, until, door=door)
-        raise errors.Throttled(f"vast was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
+        raise market_errors.Throttled(f"vast was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until)
 
 
 def _part(identifier: str) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from agent.domain import money
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent
 from agent.domain.money import UsdPerHour
 from agent.markets import loose, text
 

@@ -11,12 +11,12 @@ from datetime import datetime
 import msgspec
 
 from agent import clock as clocks
-from agent.domain.instance import Instance
-from agent.domain.interruption import MarketEvent
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.markets import errors, exchange, hints, pace, text, transport
+from agent.markets import hints, http_exchange, market_errors, pace, text, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, rises, search
 
@@ -81,17 +81,17 @@ class VastMarket:
             page = parse.page(await self._client.page(token))
             fresh = {row.id: parse.instance(row) for row in page.instances}
             if len(fresh) != len(page.instances) or fresh.keys() & found.keys():
-                raise errors.Malformed("vast listed an instance twice; the listing moved while it was read.")
+                raise market_errors.Malformed("vast listed an instance twice; the listing moved while it was read.")
             if page.instances_found is not None and page.instances_found < len(fresh):
-                raise errors.Malformed("vast listed more instances than it says it found.")
+                raise market_errors.Malformed("vast listed more instances than it says it found.")
             found |= fresh
             total = page.total_instances if page.total_instances is not None else total
             if not page.next_token:
                 return _complete(found, total)
             if page.next_token == token or not page.instances:
-                raise errors.Malformed("vast's listing goes round in circles; it is refused.")
+                raise market_errors.Malformed("vast's listing goes round in circles; it is refused.")
             token = page.next_token
-        raise errors.Malformed(f"vast's listing has more than {MOST_PAGES} pages; it is refused.")
+        raise market_errors.Malformed(f"vast's listing has more than {MOST_PAGES} pages; it is refused.")
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one instance."""
@@ -103,7 +103,9 @@ class VastMarket:
         said = await self._client.create(offer.offer_id, body)
         instance_id = refusals.instance_id(said)
         if not instance_id:
-            raise errors.Ambiguous(f"vast accepted the order and named no instance ({said}); its listing will tell.")
+            raise market_errors.Ambiguous(
+                f"vast accepted the order and named no instance ({said}); its listing will tell."
+            )
         return instance_id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
@@ -119,16 +121,16 @@ class VastMarket:
         """Stop, keep the disk, cancel a queued start."""
         said = await self._client.set_state(instance_id, "stopped", is_urgent=True)
         if said.success is not True:
-            raise errors.Ambiguous(f"vast answered a stop with {said}; its listing will tell.")
+            raise market_errors.Ambiguous(f"vast answered a stop with {said}; its listing will tell.")
 
     async def release(self, instance_id: str) -> None:
         """End for good; also when the market says, by its code, that it is already gone."""
         try:
             await self._client.destroy(instance_id)
-        except errors.NotFound:
+        except market_errors.NotFound:
             return
-        except errors.Unreachable as error:
-            raise errors.Ambiguous(str(error)) from None
+        except market_errors.Unreachable as error:
+            raise market_errors.Ambiguous(str(error)) from None
 
     async def account(self) -> Account:
         """Return the account."""
@@ -149,7 +151,7 @@ class VastMarket:
             if page.next_token == token or not page.results:
                 break
             token = page.next_token
-        raise errors.Malformed("vast's bill does not end; it is refused.")
+        raise market_errors.Malformed("vast's bill does not end; it is refused.")
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
         """Return what the inbox says about our instances and which price rises are pending, however old those are.
@@ -181,7 +183,7 @@ class VastMarket:
         try:
             where = msgspec.json.decode(await self._client.request_logs(instance_id, lines), type=_Where).result_url
         except msgspec.DecodeError:
-            raise errors.Malformed("vast answered a request for logs with no address.") from None
+            raise market_errors.Malformed("vast answered a request for logs with no address.") from None
         for attempt in range(LOG_LOOKS):
             if attempt:
                 await self._clock.sleep(LOG_LOOK_SECONDS)
@@ -210,7 +212,7 @@ class VastMarket:
             filters = search.operators(asked, self._names)
             body = search.body(asked, tenure, self._names, rows)
         except query.BadQuery as error:
-            raise errors.Malformed(f"The workload's query cannot be asked: {error}") from None
+            raise market_errors.Malformed(f"The workload's query cannot be asked: {error}") from None
         raw = await self._client.search(body)
         loose = parse.loose_rows(raw) if filters else {}
         harvest = self._harvest(
@@ -243,7 +245,7 @@ class VastMarket:
         self._has_asked_names = True
         try:
             self._names.learn(msgspec.json.decode(await self._client.gpu_names(), type=_Names).gpu_names)
-        except (errors.MarketError, msgspec.DecodeError):
+        except (market_errors.MarketError, msgspec.DecodeError):
             # Most models are spelled as we spell them; the question is asked in that spelling too.
             return
 
@@ -256,7 +258,7 @@ def connect(
     *,
     daily_rows: int = pace.DAILY_ROWS,
     deadline: float = transport.DEADLINE_SECONDS,
-    through: exchange.Exchange | None = None,
+    through: http_exchange.Exchange | None = None,
 ) -> VastMarket:
     """Return the market at `url`; `key` gives the credential when a request needs it."""
     lanes = pace.Pace(clock, client.LANES)
@@ -267,5 +269,5 @@ def connect(
 
 def _complete(found: dict[int, Instance], total: int | None) -> Sequence[Instance]:
     if total is not None and total != len(found):
-        raise errors.Malformed(f"vast listed {len(found)} of {total} instances; the listing is refused.")
+        raise market_errors.Malformed(f"vast listed {len(found)} of {total} instances; the listing is refused.")
     return tuple(found.values())

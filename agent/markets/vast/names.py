@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from agent.domain import gpu
-from agent.domain.gpu import GpuModel
+from agent.domain.market import gpu
+from agent.domain.market.gpu import GpuModel
 from agent.markets import text
 
 # Spellings that upper case, or the loss of a maker's name, would hide; then the plain ones asked for most.

@@ -10,10 +10,10 @@ import shlex
 from typing import Any
 
 from agent.domain import money
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.tenure import Tenure
-from agent.domain.workload import Runtype
-from agent.markets import errors, labels
+from agent.domain.work.workload import Runtype
+from agent.markets import labels, market_errors
 from agent.markets.port import Terms
 
 _RUNTYPES = {
@@ -38,9 +38,9 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         Rejected: the terms are none the market can carry out as meant.
     """
     if not label or len(label) > labels.MAX_LABEL:
-        raise errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
+        raise market_errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
     if terms.disk_gb < LEAST_DISK_GB:
-        raise errors.Rejected("invalid_args", f"vast rents no disk under {LEAST_DISK_GB:g} GB; raise disk_gb.")
+        raise market_errors.Rejected("invalid_args", f"vast rents no disk under {LEAST_DISK_GB:g} GB; raise disk_gb.")
     return {
         "client_id": "me",
         "image": terms.image,
@@ -72,7 +72,7 @@ def bid_dollars(bid: UsdPerHour) -> float:
     """
     rounded = money.rounded_up(bid, BID_PLACES)
     if not LEAST_BID <= rounded <= MOST_BID:
-        raise errors.Rejected("invalid_price", f"vast takes bids from {LEAST_BID} to {MOST_BID}, not {bid}.")
+        raise market_errors.Rejected("invalid_price", f"vast takes bids from {LEAST_BID} to {MOST_BID}, not {bid}.")
     return rounded.dollars
 
 
@@ -81,7 +81,7 @@ def _price(terms: Terms) -> float | None:
         return bid_dollars(terms.bid)
     if terms.tenure is Tenure.ON_DEMAND and terms.bid is None:
         return None
-    raise errors.Rejected("invalid_price", f"vast has no {terms.tenure.value} order at bid {terms.bid}.")
+    raise market_errors.Rejected("invalid_price", f"vast has no {terms.tenure.value} order at bid {terms.bid}.")
 
 
 def _run(terms: Terms) -> dict[str, Any]:
@@ -92,7 +92,9 @@ def _run(terms: Terms) -> dict[str, Any]:
     try:
         return {"runtype": "args", "args": shlex.split(terms.command)}
     except ValueError as error:
-        raise errors.Rejected("invalid_args", f"The command cannot be split into words ({error}); mend it.") from None
+        raise market_errors.Rejected(
+            "invalid_args", f"The command cannot be split into words ({error}); mend it."
+        ) from None
 
 
 def _onstart(terms: Terms) -> str:

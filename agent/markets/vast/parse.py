@@ -17,12 +17,13 @@ from typing import Any
 
 import msgspec
 
-from agent.domain import gpu, money
-from agent.domain.instance import Instance, InstanceState
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
-from agent.markets import errors, labels, loose, text
+from agent.markets import labels, loose, market_errors, text
 from agent.markets.vast import reach, states
 
 MARKET = "vast"
@@ -197,7 +198,7 @@ def page(raw: bytes) -> InstancePage:
     except (msgspec.DecodeError, RecursionError):
         decoded = _loose_page(raw)
     if decoded.success is False:
-        raise errors.Malformed("vast answered the listing with success false; it is not taken for an empty one.")
+        raise market_errors.Malformed("vast answered the listing with success false; it is not taken for an empty one.")
     return decoded
 
 
@@ -210,10 +211,10 @@ def one(raw: bytes, instance_id: str) -> Instance:
     """
     told = loose.document(raw, "The instance")
     if "instances" in told and told["instances"] is None:
-        raise errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
+        raise market_errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
     row = loose.row(told.get("instances"), InstanceRow, "The answer")
     if str(row.id) != instance_id:
-        raise errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
+        raise market_errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
     return instance(row)
 
 
@@ -222,7 +223,9 @@ def _loose_page(raw: bytes) -> InstancePage:
     rows, frame = told.get("instances"), loose.row(told, _Frame, "The listing")
     # A token that cannot be read would end the listing before its end.
     if not isinstance(rows, list) or not isinstance(told.get("next_token"), str | None):
-        raise errors.Malformed("The listing is not what vast documents; it holds no instances or no readable token.")
+        raise market_errors.Malformed(
+            "The listing is not what vast documents; it holds no instances or no readable token."
+        )
     found = [loose.row(row, InstanceRow, "The listing") for row in rows]
     return InstancePage(found, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
 
@@ -298,10 +301,10 @@ def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise errors.Malformed(f"The search's answer is no JSON: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"The search's answer is no JSON: {text.clean(str(error))}") from None
     found = body.get("offers") if isinstance(body, dict) else None
     if not isinstance(found, list):
-        raise errors.Malformed("The search's answer holds no list of offers; try again later.")
+        raise market_errors.Malformed("The search's answer holds no list of offers; try again later.")
     rows = list(_convertible(found))
     return rows, len(found) - len(rows)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets import errors, hints, text, transport
+from agent.markets import hints, market_errors, text, transport
 
 AUTH = "auth_error"
 QUOTA = "search_quota_exceeded"
@@ -140,7 +140,7 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
     if reply.is_ok and said.success is True:
         return said
     if reply.is_ok and said.success is None:
-        raise errors.Ambiguous(
+        raise market_errors.Ambiguous(
             f"vast answered {reply.status} without saying whether it was done; its listing will tell."
         )
     if route is Route.STATE and reply.is_ok and said.code == QUEUED:
@@ -149,8 +149,10 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
         raise _proof(said)
     if route is Route.CREATE and reply.is_ok and instance_id(said):
         left = instance_id(said)
-        raise errors.Rejected(said.code or "bid_too_low", f"vast left {left} stopped, billing its disk ({said}).", left)
-    raise errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
+        raise market_errors.Rejected(
+            said.code or "bid_too_low", f"vast left {left} stopped, billing its disk ({said}).", left
+        )
+    raise market_errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
 
 
 def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes:
@@ -165,26 +167,26 @@ def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes
     if _is_key_refused(said):
         raise unauthorized(said)
     if is_of_instance and said.code in _GONE and reply.status in _MISSING:
-        raise errors.NotFound(f"vast has no such instance ({said}).")
+        raise market_errors.NotFound(f"vast has no such instance ({said}).")
     if reply.status == 400:  # noqa: PLR2004
-        raise errors.Malformed(f"vast did not take our question ({said}); check the workload's query.")
-    raise errors.Unavailable(f"vast answered {said}; try again later.")
+        raise market_errors.Malformed(f"vast did not take our question ({said}); check the workload's query.")
+    raise market_errors.Unavailable(f"vast answered {said}; try again later.")
 
 
-def unauthorized(said: Answer) -> errors.Unauthorized:
+def unauthorized(said: Answer) -> market_errors.Unauthorized:
     """Return the error for an answer that refuses the key."""
-    return errors.Unauthorized(f"vast does not take the key ({said}); check the credential and its permissions.")
+    return market_errors.Unauthorized(f"vast does not take the key ({said}); check the credential and its permissions.")
 
 
-def _proof(said: Answer) -> errors.MarketError:
+def _proof(said: Answer) -> market_errors.MarketError:
     if said.code in _GONE:
-        return errors.NotFound(f"vast has no such instance ({said}).")
+        return market_errors.NotFound(f"vast has no such instance ({said}).")
     leftover = instance_id(said)
     if said.code == "insufficient_credit":
-        return errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
+        return market_errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
     # A stale offer is refused as a bad argument too; the sentence says which.
     reason = _OFFER_GONE if said.code == "invalid_args" and _OFFER_GONE in said.message else said.code
-    return errors.Rejected(reason, f"vast refused ({said}); {_ADVICE[reason]}.", leftover)
+    return market_errors.Rejected(reason, f"vast refused ({said}); {_ADVICE[reason]}.", leftover)
 
 
 def instance_id(said: Answer) -> str:

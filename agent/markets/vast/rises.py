@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from agent.domain import money
-from agent.domain.interruption import PRICE_RISE, MarketEvent
-from agent.markets import errors, text
+from agent.domain.market.interruption import PRICE_RISE, MarketEvent
+from agent.markets import market_errors, text
 
 MARKET = "vast"
 _MOST = 100_000.0
@@ -43,7 +43,7 @@ def rises(raw: bytes, now: datetime) -> Sequence[MarketEvent]:
     try:
         rows = _ENVELOPE.decode(raw).pending_price_increases or []
     except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Malformed(f"The pending rises are no list of vast's: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"The pending rises are no list of vast's: {text.clean(str(error))}") from None
     return sorted(_readable(rows, now), key=lambda event: event.event_id)
 
 

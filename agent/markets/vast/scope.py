@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agent import clock as clocks
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.vast import client
 
 NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
@@ -21,7 +21,7 @@ async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Cal
     link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
     try:
         reply = await link.read(transport.Call("account", "GET", "/api/v0/machines/"))
-    except errors.Malformed:
+    except market_errors.Malformed:
         return None
     finally:
         await link.close()

@@ -9,10 +9,10 @@ Invariants:
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent.domain import gpu
+from agent.domain.market import gpu
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.offer import Offer
-from agent.domain.tenure import Tenure
 from agent.markets.port import OfferQuery
 from agent.markets.vast import names, query
 

@@ -9,7 +9,7 @@ Invariants:
 import re
 from functools import lru_cache
 
-from agent.domain.instance import InstanceState
+from agent.domain.market.instance import InstanceState
 
 _BOOTING = frozenset({"", "created", "loading"})
 _ENDED = frozenset({"exited", "stopped"})

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from agent.clock import Clock
-from agent.markets import errors, pace, transport
+from agent.markets import market_errors, pace, transport
 from agent.markets.vast import client, refusals
 
 EVENTS = (
@@ -53,16 +53,20 @@ async def register(url: str, base: str, secret: Callable[[], str], clock: Clock)
         known = await link.read(transport.Call("account", "GET", PATH))
         if any(hook.webhook_url == url for hook in _decoded(refusals.check_read(known), _Shown).webhooks):
             sentence = f"{url} is registered already, and its secret is told once only; delete it in the console first."
-            raise errors.Rejected("already_registered", sentence)
+            raise market_errors.Rejected("already_registered", sentence)
         body = msgspec.json.encode({"name": "gpubid", "webhook_url": url, "event_types": list(EVENTS)})
         reply = await link.write(transport.Call("account", "POST", PATH, body))
         if not reply.is_ok:
-            raise errors.Rejected("webhook_refused", f"vast does not take the webhook ({refusals.answer(reply)}).")
+            raise market_errors.Rejected(
+                "webhook_refused", f"vast does not take the webhook ({refusals.answer(reply)})."
+            )
         made = _decoded(refusals.check_read(reply), _Added).webhook.webhook_secret
     finally:
         await link.close()
     if not made:
-        raise errors.Rejected("no_secret", "The market registered the webhook and told no secret; delete it there.")
+        raise market_errors.Rejected(
+            "no_secret", "The market registered the webhook and told no secret; delete it there."
+        )
     return made
 
 
@@ -70,4 +74,4 @@ def _decoded(raw: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError as error:
-        raise errors.Malformed(f"The webhooks are not what vast documents: {str(error)[:100]}") from None
+        raise market_errors.Malformed(f"The webhooks are not what vast documents: {str(error)[:100]}") from None

@@ -4,8 +4,9 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 
 from agent.decide.estimate import past_runs
-from agent.domain import gpu, money
-from agent.domain.price import PriceHour, PriceSample, PriceSpan
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from tests.support.builders import lease
 
 NOON = datetime(2026, 7, 27, 12, tzinfo=UTC)

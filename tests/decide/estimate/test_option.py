@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.baselines import loading
+from agent.baselines import baseline_loading
 from agent.decide.deadline import hazards
 from agent.decide.estimate import option
 from agent.decide.estimate.job import Job, Reruns, by_odds
 from agent.decide.estimate.option import Hazard, Option
 from agent.decide.pricing.gamma_distribution import Gamma
-from agent.domain import gpu, money
-from agent.domain.tenure import Tenure
-from agent.domain.workload import CheckpointPlace
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import CheckpointPlace
 
-BASELINES = loading.load()
+BASELINES = baseline_loading.load()
 
 
 def job(gpus: int = 1, work: float = 24.0, model: str = "A100", **more: object) -> Job:

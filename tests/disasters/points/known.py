@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agent.domain.intent import IntentKind
+from agent.domain.record.intent import IntentKind
 from tests.disasters.sight import Broken, Sight
 
 LISTINGS = 3

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.decide.accounting import meter
-from agent.domain.intent import IntentKind
-from agent.domain.lease import LeaseState
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.readings import Readings

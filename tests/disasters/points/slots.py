@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from agent.decide.operators import operator_holds
-from agent.domain.decision import SPARE, WAITS, Hold
-from agent.domain.workload import Slot, Workload
+from agent.domain.work.decision import SPARE, WAITS, Hold
+from agent.domain.work.workload import Slot, Workload
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box
 

@@ -1,0 +1,1 @@
+"""What a person orders, carried out."""

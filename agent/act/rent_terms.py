@@ -1,0 +1,46 @@
+"""A rent and its workload -> the terms that leave; secrets are looked up here and stand nowhere before or after."""
+
+from collections.abc import Callable
+
+from agent.decide.moves import checkpointing
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Workload
+from agent.markets import market_errors, port
+
+Credential = Callable[[str], str]
+"""Gives a credential by its name; raises `market_errors.Rejected` where there is none."""
+
+
+def none(name: str) -> str:
+    """Refuse: nobody has credentials here."""
+    raise market_errors.Rejected("no_credential", f"There is no credential {name!r} here; give it to the daemon.")
+
+
+def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
+    """Return the workload's environment and, where it does not say so itself, how often to make a checkpoint."""
+    own = {name for name, _ in (*work.environment, *work.env_from)}
+    told = checkpointing.environment(decision.advice)
+    return (*work.environment, *((name, value) for name, value in told if name not in own))
+
+
+def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
+    """Return on what terms to rent.
+
+    Raises:
+        Rejected: a credential that the workload names cannot be had; nothing was sent.
+    """
+    login = work.image_login
+    return port.Terms(
+        tenure=decision.tenure,
+        bid=decision.bid,
+        disk_gb=work.disk_gb,
+        image=work.image,
+        command=work.command,
+        onstart=work.onstart,
+        environment=(*_advised(decision, work), *((name, credential(key)) for name, key in work.env_from)),
+        ports=work.ports,
+        runtype=work.runtype,
+        ssh_keys=work.ssh_keys,
+        login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
+        template=work.template,
+    )

@@ -1,0 +1,158 @@
+"""Shadows beside the live strategies: each sees what a cycle saw, decides, and is written down; nothing is ever sent.
+
+Invariants:
+1. There is no market, no journal and no executor here: a shadow ends in the ledger's own tables for it.
+2. What goes wrong with a shadow, its strategy included, is logged once and costs the cycle nothing but that shadow.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent.decide.accounting import meter
+from agent.decide.limits.limits import Limits
+from agent.decide.paper import shadow
+from agent.decide.paper.shadow import Shadow, Tally
+from agent.decide.strategy import Tuned
+from agent.domain.fleet import Fleet
+from agent.domain.money import Usd
+from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.work import decision as decisions
+from agent.domain.work.decision import Decision, Rent, slot_of
+from agent.domain.work.workload import Workload
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.store import Ledger
+
+log = structlog.get_logger("gpubid.shadows")
+
+STALE = timedelta(hours=1)
+"""A position that nobody looked at for so long is given up: what happened to it meanwhile is not known."""
+KEEP_EVERY = timedelta(minutes=5)
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one cycle added to a shadow: money, useful time, losses, and decisions that are news."""
+
+    workload: str
+    strategy: str
+    spent: Usd
+    useful_seconds: float
+    interruptions: int
+    news: tuple[Decision, ...]
+
+
+class Shadows:
+    """All shadows of a daemon, and what the ledger keeps of them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Keep them in `ledger`; what it has of earlier runs is taken up at the first look."""
+        self._ledger = ledger
+        self._known: dict[Key, tuple[Shadow, Counted, datetime]] | None = None
+        self._broken: dict[Key, str] = {}
+
+    async def look(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits) -> tuple[Seen, ...]:
+        """Let every shadow that a workload names see a fleet; return what came of it."""
+        wanted = [(work, tuned[name]) for work in fleet.workloads for name in work.shadow if name in tuned]
+        found = [await self._alone(work, chosen, fleet, caps) for work, chosen in wanted]
+        return tuple(seen for seen in found if seen is not None)
+
+    async def _alone(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
+        """Let one shadow see a fleet; what goes wrong with it is its own."""
+        key = work.name, chosen.name
+        if self._broken.get(key) == chosen.digest:
+            return None
+        try:
+            return await self._one(work, chosen, fleet, caps)
+        except LedgerError as error:
+            log.warning("shadow.unwritten", workload=work.name, strategy=chosen.name, code=error.code.value)
+        except Exception as error:  # noqa: BLE001 - another's strategy may raise anything; the live one goes on
+            self._broken[key] = chosen.digest
+            log.error("shadow.broken", workload=work.name, strategy=chosen.name, error=type(error).__name__)
+        return None
+
+    async def _one(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
+        key = work.name, chosen.name
+        mine, live_before, kept_at = await self._taken_up(work, chosen.name, fleet)
+        before = replace(mine.tally)
+        done = shadow.step(mine, fleet, chosen, caps)
+        if done is None:
+            return None
+        self._all[key] = mine, live_before, kept_at
+        if done.news or done.facts or fleet.now - kept_at >= KEEP_EVERY:
+            await self._keep(mine, live_before, fleet.now, done.news)
+            self._all[key] = mine, live_before, fleet.now
+        return _seen(mine, before, done.news)
+
+    @property
+    def _all(self) -> dict[Key, tuple[Shadow, Counted, datetime]]:
+        self._known = self._known if self._known is not None else {}
+        return self._known
+
+    async def _taken_up(self, work: Workload, strategy: str, fleet: Fleet) -> tuple[Shadow, Counted, datetime]:
+        """Return a shadow as it was left, or one that begins where the live position stands now."""
+        if self._known is None:
+            reader = await self._ledger.reader()
+            for account in await reader.shadows():
+                position = shadow.unpacked(account.position)
+                if position is not None:
+                    self._all[account.workload, account.strategy] = position, account.live_before, account.seen_at
+        known = self._all.get((work.name, strategy))
+        if known is not None and fleet.now - known[2] < STALE:
+            return known
+        log.info("shadow.begun", workload=work.name, strategy=strategy)
+        return shadow.begun(work, strategy, fleet), await live(self._ledger, work.name, fleet), fleet.now - KEEP_EVERY
+
+    async def _keep(self, mine: Shadow, live_before: Counted, now: datetime, news: Iterable[Decision]) -> None:
+        account = ShadowAccount(
+            workload=mine.workload,
+            strategy=mine.strategy,
+            since=mine.since,
+            seen_at=now,
+            counted=counted(mine, now),
+            live_before=live_before,
+            interruptions=mine.tally.interruptions,
+            starts=mine.tally.starts,
+            rents=mine.tally.rents,
+            position=shadow.packed(mine),
+        )
+        async with self._ledger.transaction() as tx:
+            tx.keep_shadow(account, [_told(each, mine.strategy, now) for each in news])
+
+
+async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
+    """Return what a workload has really come to since the ledger began."""
+    written = await (await ledger.reader()).sums(fleet.now.date())
+    mine = (held for held in fleet.leases if held.slot.workload == workload)
+    return written.get(workload, Counted()).owing(meter.outstanding(mine, fleet.now))
+
+
+def counted(mine: Shadow, now: datetime) -> Counted:
+    """Return what a shadow's decisions have come to, with what its paper leases owe since they were metered."""
+    tally, owed = mine.tally, meter.outstanding(mine.book.open(), now)
+    return Counted(Usd(tally.spent) + owed, tally.paid, max(tally.useful, 0), tally.lost)
+
+
+def _seen(mine: Shadow, before: Tally, news: tuple[Decision, ...]) -> Seen:
+    after = mine.tally
+    return Seen(
+        mine.workload,
+        mine.strategy,
+        Usd(after.spent - before.spent),
+        (after.useful - before.useful) / 1e6,
+        after.interruptions - before.interruptions,
+        news,
+    )
+
+
+def _told(made: Decision, strategy: str, now: datetime) -> ShadowDecision:
+    kind = decisions.KIND.get(type(made))
+    lease = getattr(made, "lease", None)
+    host_id = made.offer.host_id if isinstance(made, Rent) else lease.host_id if lease is not None else ""
+    reason = made.reason
+    return ShadowDecision(
+        now, strategy, slot_of(made), kind.value if kind else "hold", reason.code, reason.sentence, host_id
+    )

@@ -1,0 +1,116 @@
+"""A job to estimate: the keys of its file and of `gpubid estimate`, the latter outranking the former."""
+
+import pathlib
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+from pydantic import AfterValidator, Field, model_validator
+
+from agent.config import problems, source, verdict
+from agent.config.kinds import Dollars, Line, Number, Span, Whole, refused
+from agent.config.lines import Lines
+from agent.config.toml_table import Table
+
+COMMAND_LINE = "command line"
+_MOST_HOURS = 1_000_000
+
+
+def _range(value: tuple[float, ...]) -> tuple[float, ...]:
+    if not 1 <= len(value) <= 2 or not 1 <= value[0] <= value[-1] <= 1000:  # noqa: PLR2004 - one factor, or two
+        raise refused("out_of_range", "must be one factor of at least 1, or the least and the most")
+    return value
+
+
+class JobCheckpointTable(Table):
+    """How its checkpoints are made."""
+
+    interval: Annotated[Span, Field(examples=["15m"])] | None = None
+    """Time between two; the best one by default, where it is known how long one takes."""
+    takes: Annotated[Span, Field(examples=["30s"])] | None = None
+    """How long the job stands still to make one."""
+    restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
+    """From the start of the container to useful work."""
+    size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
+    """Fetched on a new host."""
+    at: Literal["disk", "remote", "none"] = "remote"
+    """Where they are kept."""
+
+
+class JobTable(Table):
+    """What is to be estimated."""
+
+    hours: Annotated[Number, Field(gt=0, le=_MOST_HOURS, examples=[24.0])]
+    """Hours of useful work on these GPUs."""
+    gpu: Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16)] = Field(
+        min_length=1, examples=[["RTX 4090"]]
+    )
+    """Models to estimate, each by itself, in any spelling."""
+    gpus: Annotated[Whole, Field(ge=1, le=1024)] = 1
+    """How many of them at a time."""
+    image_gb: Annotated[Number, Field(ge=0, le=10_000)] = 5.0
+    """Size of the image as pulled."""
+    disk_gb: Annotated[Number, Field(ge=0, le=100_000)] = 20.0
+    """Disk that is paid for."""
+    dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
+    """Data fetched on every new host."""
+    deadline: Annotated[Span, Field(examples=["2d"])] | None = None
+    """When it must be done, from its start."""
+    reruns: Annotated[tuple[Number, ...], AfterValidator(_range), Field(examples=[[2, 3]])] = (1.0,)
+    """How many times the cost of one run the whole will cost: a factor, or the least and the most."""
+    odds: Annotated[Number, Field(gt=0, le=1, examples=[0.5])] | None = None
+    """Chance that a run succeeds; then `reruns` follows from it."""
+    price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
+    """On-demand dollars per GPU and hour, instead of the ledger's."""
+    floor: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
+    """Dollars per GPU and hour of the lowest bid that runs, instead of the ledger's."""
+    hazard: Annotated[Number, Field(ge=0, le=100)] | None = None
+    """Interruptions by the market per running hour of a bid at the floor, instead of our own record's."""
+    storage_price: Annotated[Dollars, Field(ge=0, le=100)] | None = None
+    """Dollars per gigabyte and month of disk."""
+    traffic_price: Annotated[Dollars, Field(ge=0, le=100)] | None = None
+    """Dollars per gigabyte fetched."""
+    reliability: Annotated[Number, Field(gt=0, lt=1)] = 0.95
+    """What the hosts advertise at least."""
+    inet_down: Annotated[Number, Field(gt=0, le=1_000_000)] = 100.0
+    """Mb/s they have at least."""
+    down: Annotated[Span, Field(examples=["10m"])] | None = None
+    """From an interruption until it runs again."""
+    max_price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
+    """The most all its GPUs may cost per hour."""
+    checkpoint: JobCheckpointTable = JobCheckpointTable()
+    """Its checkpoints."""
+
+    @model_validator(mode="after")
+    def _says_once(self) -> Self:
+        if self.odds is not None and "reruns" in self.model_fields_set:
+            raise refused("conflict", "odds does not go with reruns; take out one or the other")
+        return self
+
+
+def read(file: pathlib.Path | None, workload: Mapping[str, Any], given: Mapping[str, Any]) -> JobTable:
+    """Return a job: what a workload says, over it a file, over both what was given.
+
+    Raises:
+        ConfigError: with every mistake, by file and line, or by option.
+    """
+    place = source.Source(COMMAND_LINE, {}, Lines(), "") if file is None else source.read(file, parse_float=Decimal)
+    try:
+        return JobTable.model_validate(_over(_over(workload, place.values), given))
+    except pydantic.ValidationError as error:
+        raise problems.ConfigError(verdict.problems_of(error, place, JobTable)) from None
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**below, **above}
+    inner = [part.get("checkpoint") for part in (below, above)]
+    if all(isinstance(one, dict) for one in inner):
+        merged["checkpoint"] = {key: value for one in inner if isinstance(one, dict) for key, value in one.items()}
+    return merged
+
+
+def hours(span: timedelta | None) -> float | None:
+    """Return a span in hours."""
+    return None if span is None else span / timedelta(hours=1)

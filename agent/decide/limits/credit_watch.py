@@ -1,0 +1,123 @@
+"""How long credit lasts at the present rate, and whether it drains faster than our leases explain.
+
+Invariants:
+1. An unknown credit is unknown: nothing is forecast from it, and a floor over it is said to be beyond keeping.
+2. A drain is judged against what was counted on that market since a mark; the mark moves on when credit rises, and
+   once a day.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide.limits import limits
+from agent.decide.limits.committed_spend import Standing
+from agent.decide.reconcile.facts import Alert
+from agent.domain import money
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record import budget
+from agent.domain.record.lease import Lease
+
+SHORT = timedelta(days=1)
+"""Credit that lasts less is told: a card can be charged within a day."""
+MARK_KEPT = timedelta(days=1)
+LEAST_DRAIN = money.usd("0.25")
+"""A drain below this is no news: accounts are rounded, and traffic is billed late."""
+LAG_SECONDS = 3600.0
+"""Markets take what is owed in lumps; one hour of our own rate is no drain."""
+LEAST_SHARE = 0.10
+"""Nor is a tenth of what we count ourselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a market's account can still spend, what our leases cost there now, and what is to be kept."""
+
+    market: str
+    credit: Usd | None
+    rate: UsdPerHour
+    floor: Usd | None
+
+    @property
+    def lasts(self) -> timedelta | None:
+        """How long credit lasts at this rate; None while nothing is billed or credit is unknown."""
+        if self.credit is None or self.rate.micros <= 0:
+            return None
+        hours = max(self.credit.micros, 0) / self.rate.micros
+        return timedelta(hours=min(hours, 24.0 * 36500))
+
+    def sentence(self) -> str:
+        """Return it as a person reads it."""
+        if self.credit is None:
+            kept = "" if self.floor is None else f", so the {self.floor} that should stay there cannot be kept"
+            return f"the credit of {self.market} is unknown{kept}"
+        if self.lasts is None:
+            return f"credit of {self.market} is {self.credit}, and nothing bills there now"
+        return f"credit of {self.market}, {self.credit}, lasts {_span(self.lasts)} at the present rate of {self.rate}"
+
+
+def outlook(market: str, credit: Usd | None, leases: Iterable[Lease], floor: Usd | None) -> Outlook:
+    """Return the outlook of one market from its credit and our leases."""
+    mine = (lease.billing_rate for lease in leases if lease.market == market and lease.is_open)
+    return Outlook(market, credit, money.total_rate(mine), floor)
+
+
+def outlooks(fleet: Fleet, caps: limits.Limits) -> tuple[Outlook, ...]:
+    """Return the outlook of every market whose account was read."""
+    read = [view for name, view in sorted(fleet.markets.items()) if view.account_id]
+    return tuple(outlook(view.market, view.credit, fleet.leases, caps.credit_floor(view.market)) for view in read)
+
+
+def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:
+    """Yield that credit lasts less than a day, or that a floor cannot be kept because the market tells no credit."""
+    for each in outlooks(fleet, caps):
+        if each.credit is None and each.floor is not None:
+            yield Alert("credit_unknown", each.market, f"{each.sentence()}; watch it at the market itself")
+        elif each.lasts is not None and each.lasts < SHORT:
+            yield Alert("credit_short", each.market, f"{each.sentence()}: top it up")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A market's credit, and what we had counted as spent there, at an instant; `last` is the credit seen last."""
+
+    at: datetime
+    credit: Usd
+    counted: Usd
+    last: Usd
+
+
+def watch(marks: Mapping[str, Mark], fleet: Fleet, now: Standing) -> tuple[Mapping[str, Mark], tuple[Alert, ...]]:
+    """Return the marks to keep, and an alert for each market whose credit fell by more than we can explain."""
+    kept = dict(marks)
+    found: list[Alert] = []
+    for name, view in sorted(fleet.markets.items()):
+        if view.credit is None or not view.is_fresh:
+            continue
+        part = now.of(budget.of_market(name))
+        mark = kept.get(name)
+        if mark is None or view.credit > mark.last or fleet.now - mark.at >= MARK_KEPT:
+            kept[name] = Mark(fleet.now, view.credit, part.total, view.credit)
+            continue
+        kept[name] = replace(mark, last=view.credit)
+        found += _drained(mark, view, view.credit, part, fleet.now)
+    return kept, tuple(found)
+
+
+def _drained(mark: Mark, view: MarketView, credit: Usd, part: Standing, now: datetime) -> Iterator[Alert]:
+    fell, counted = mark.credit - credit, part.total - mark.counted
+    slack = max(LEAST_DRAIN, part.rate.over(LAG_SECONDS), Usd(round(counted.micros * LEAST_SHARE)))
+    if fell - counted > slack:
+        sentence = (
+            f"the credit of {view.market} fell by {fell} within {_span(now - mark.at)}, and our leases explain "
+            f"{counted} of it: somebody else spends from this account, or the market bills what it does not show"
+        )
+        yield Alert("credit_drain", f"{view.market}@{mark.at.isoformat()}", sentence)
+
+
+def _span(span: timedelta) -> str:
+    minutes = int(span.total_seconds() // 60)
+    if minutes < 120:  # noqa: PLR2004 - two hours are told in minutes
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 72 * 60 else f"{minutes // 1440} days"

@@ -1,0 +1,1 @@
+"""The nouns of what a market sells: offers, hosts, instances, prices."""

@@ -1,0 +1,149 @@
+"""A host: the physical machine behind offers, as our own record knows it.
+
+Some markets name no machine before it is rented, only a pool of like ones: the pool stands in the host's place, under
+an id that begins with `POOL`. A pool has room for many leases; "pool/a" holds "pool/a/b".
+
+What a host did long ago says little of what it does now, so every count halves in `HALF_LIFE`, by timestamps alone: a
+restart changes nothing, and looking often is the same as looking once.
+
+Markets number their hosts and owners independently: an id says nothing without its market (`HostKey`, `OwnerKey`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from agent.domain.market.outbids import NONE_TOLD, Outbids
+
+HALF_LIFE = timedelta(days=10)
+"""Counts halve in this time: inside the one to two weeks that bidding theory asks for. Assumed."""
+
+
+POOL = "pool/"
+
+
+class HostKey(NamedTuple):
+    """The identity of a host: its market and the id that this market gives it. Written as MARKET/ID."""
+
+    market: str
+    host_id: str
+
+    def __str__(self) -> str:
+        """Return it as orders, rests and explanations write it."""
+        return f"{self.market}/{self.host_id}"
+
+    @property
+    def is_pool(self) -> bool:
+        """Tell whether it names a pool of like hosts instead of one."""
+        return is_pool(self.host_id)
+
+    def is_same_place(self, other: "HostKey") -> bool:
+        """Tell whether both may mean the same host: on one market, equal, or pools of which one holds the other."""
+        return self.market == other.market and is_same_place(self.host_id, other.host_id)
+
+
+class OwnerKey(NamedTuple):
+    """The identity of an owner: its market and the id that this market gives it; the id is empty where unknown."""
+
+    market: str
+    owner_id: str
+
+    def __str__(self) -> str:
+        """Return it as orders and rests write it."""
+        return f"{self.market}/{self.owner_id}"
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether the market names the owner."""
+        return bool(self.owner_id)
+
+
+def is_pool(host_id: str) -> bool:
+    """Tell whether an id names a pool of like hosts instead of one."""
+    return host_id.startswith(POOL)
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Tell whether two ids may mean the same host: they are equal, or both are pools and one holds the other."""
+    if one == other:
+        return True
+    return is_pool(one) and is_pool(other) and (f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/"))
+
+
+@dataclass(frozen=True, slots=True)
+class HostRecord:
+    """What we have seen of a host, decayed as of `updated_at`.
+
+    `running_seconds` is the exposure in which `interruptions` were counted, whatever ended them; of these
+    `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running; `weighed_hours` are the same
+    time, each hour weighed by how often an ordinary stay of its age is lost (decide.losing). A stay that is still going
+    on, or that we ended, is exposure without a loss: censored, not forgotten. `loaded_gb` of images took
+    `loading_seconds`. Of the losses to the market `displaced` were to on-demand renters, `outbids` to bids whose price
+    was told.
+    """
+
+    market: str
+    host_id: str
+    owner_id: str = ""
+    running_seconds: float = 0.0
+    interruptions: float = 0.0
+    starts_ok: float = 0.0
+    starts_failed: float = 0.0
+    updated_at: datetime | None = None
+    market_losses: float = 0.0
+    bid_seconds: float = 0.0
+    loaded_gb: float = 0.0
+    loading_seconds: float = 0.0
+    displaced: float = 0.0
+    outbids: Outbids = NONE_TOLD
+    weighed_hours: float = 0.0
+
+    @property
+    def key(self) -> HostKey:
+        """The host that this is the record of."""
+        return HostKey(self.market, self.host_id)
+
+    @property
+    def owner(self) -> OwnerKey:
+        """Who rents the host out."""
+        return OwnerKey(self.market, self.owner_id)
+
+    def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
+        """Return this record with the counts of another added at a weight."""
+        return HostRecord(
+            self.market,
+            self.host_id,
+            self.owner_id,
+            updated_at=self.updated_at,
+            running_seconds=self.running_seconds + weight * other.running_seconds,
+            interruptions=self.interruptions + weight * other.interruptions,
+            starts_ok=self.starts_ok + weight * other.starts_ok,
+            starts_failed=self.starts_failed + weight * other.starts_failed,
+            market_losses=self.market_losses + weight * other.market_losses,
+            bid_seconds=self.bid_seconds + weight * other.bid_seconds,
+            loaded_gb=self.loaded_gb + weight * other.loaded_gb,
+            loading_seconds=self.loading_seconds + weight * other.loading_seconds,
+            displaced=self.displaced + weight * other.displaced,
+            outbids=self.outbids.plus(other.outbids, weight),
+            weighed_hours=self.weighed_hours + weight * other.weighed_hours,
+        )
+
+
+UNSEEN = HostRecord("", "")
+"""A record of nothing."""
+
+
+def decayed(record: HostRecord, now: datetime) -> HostRecord:
+    """Return the record as it counts at `now`; a clock that went back decays nothing."""
+    if record.updated_at is None or now <= record.updated_at:
+        return record
+    share = math.exp2(-(now - record.updated_at) / HALF_LIFE)
+    nothing = HostRecord(record.market, record.host_id, record.owner_id, updated_at=now)
+    return nothing.plus(record, share)
+
+
+def exposed(record: HostRecord, more: HostRecord, at: datetime) -> HostRecord:
+    """Return the record as it counts at `at` with what was seen since; its market, host and owner stay."""
+    # A clock that went back must not let the next look decay the same days twice.
+    return replace(decayed(record, at).plus(more), updated_at=max(at, record.updated_at or at))

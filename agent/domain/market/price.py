@@ -1,0 +1,42 @@
+"""Prices over time: what a host asked at one instant, and what a model cost in one hour."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.domain.market.gpu import GpuModel
+from agent.domain.money import UsdPerHour
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSample:
+    """Ask and floor of one slice of a host, for all its GPUs together; None where the market did not tell."""
+
+    at: datetime
+    market: str
+    host_id: str
+    gpu: GpuModel
+    gpus: int
+    ask: UsdPerHour | None
+    floor: UsdPerHour | None
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSpan:
+    """The least, the mean and the most of `samples` prices."""
+
+    samples: int
+    least: UsdPerHour
+    mean: UsdPerHour
+    most: UsdPerHour
+
+
+@dataclass(frozen=True, slots=True)
+class PriceHour:
+    """One hour of a model on a market: the mean is over changes seen, not over time."""
+
+    hour: datetime
+    market: str
+    gpu: GpuModel
+    gpus: int
+    ask: PriceSpan | None
+    floor: PriceSpan | None

@@ -1,0 +1,56 @@
+"""Money and paid time of one lease on one UTC day: the lines that every report of spend is summed from."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import ZERO, Usd, UsdPerHour
+
+HOUR = 3_600_000_000
+"""Microseconds in an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one lease cost on one UTC day, and what came of the time that was paid, in microseconds.
+
+    `paused_disk` is the part of `disk` that was paid while it did not run. `opened_at` to `ended_at` is the lease's own
+    life; `ask` the host's price on demand when it was rented. What was charged before the ledger began has no lease.
+    """
+
+    lease_id: str
+    day: date
+    workload: str
+    market: str
+    tenure: Tenure
+    gpu_spend: Usd = ZERO
+    disk: Usd = ZERO
+    traffic: Usd = ZERO
+    paused_disk: Usd = ZERO
+    paid: int = 0
+    loading: int = 0
+    restoring: int = 0
+    useful: int = 0
+    lost: int = 0
+    gpu: str = ""
+    gpus: int = 0
+    dlperf: float = 0.0
+    opened_at: datetime | None = None
+    ended_at: datetime | None = None
+    ask: UsdPerHour | None = None
+
+    @property
+    def amount(self) -> Usd:
+        """All of it."""
+        return self.gpu_spend + self.disk + self.traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one interruption took, in microseconds."""
+
+    lease_id: str
+    at: datetime
+    cause: Cause
+    lost: int

@@ -1,0 +1,1 @@
+"""The nouns of what must run: workloads, deadlines, decisions."""

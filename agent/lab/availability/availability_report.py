@@ -1,0 +1,47 @@
+"""One span told look by look, for a picture: what each rule held and how much of it was warm."""
+
+from collections.abc import Mapping
+
+from agent.lab.availability import availability_ticks
+from agent.lab.availability.availability_ticks import Choice, Maker, Rule, Seen
+from agent.lab.availability.span import Setting, Span
+from agent.lab.engine import run_timeline
+
+
+def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_timeline.Kept:
+    """Return what became of a span under each rule, its last look left out: no rule sees how that one ended."""
+    up = (span.capacity[:, :-1] > 0).tolist()
+    return run_timeline.Kept(
+        case=span.key,
+        gap=span.step_hours,
+        bands=tuple(run_timeline.Band(pool, tuple(is_up)) for pool, is_up in zip(span.pools, up, strict=True)),
+        slots=setting.slots,
+        unjudged=span.cold_steps,
+        shelves=tuple(_shelf(name, maker, span, setting) for name, maker in makers.items()),
+    )
+
+
+class _Told:
+    """A rule that writes down how each look but the last ended: the next one sees it."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.ends: list[Seen] = []
+
+    def choose(self, seen: Seen) -> Choice:
+        self.ends.append(seen)
+        return self._rule.choose(seen)
+
+
+def _shelf(name: str, maker: Maker, span: Span, setting: Setting) -> run_timeline.Shelf:
+    told = _Told(maker(span, setting))
+    lived = availability_ticks.run(lambda *_: told, span, setting)
+    ends = told.ends[1:]
+    return run_timeline.Shelf(
+        strategy=name,
+        interruptible=tuple(sum(seen.held) for seen in ends),
+        on_demand=tuple(seen.on_demand for seen in ends),
+        warm=tuple(sum(seen.warm) + seen.on_demand_warm for seen in ends),
+        dollars=lived.dollars,
+        availability=lived.availability,
+    )

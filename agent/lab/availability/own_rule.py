@@ -1,0 +1,178 @@
+"""Our own rule on a span: what `agent.decide.service.capacity_choice` chooses, carried out as the daemon does, a move at a time.
+
+It sees what the published rules see: what it asked for and what it got.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from agent.decide.pricing import host_record, loss_rate
+from agent.decide.service import capacity_choice
+from agent.domain.market import host
+from agent.domain.market.host import HostKey, HostRecord, OwnerKey
+from agent.lab.availability.availability_ticks import Choice, Seen
+from agent.lab.availability.span import Setting, Span, region
+
+AGAIN_HOURS = 1.0
+"""A pool that refused a start waits its turn to be tried again for so long; then it is like one never tried."""
+ANEW_HOURS = 0.1
+"""While nothing changes the choice is made anew so often: hazards fall slowly."""
+_HOUR = timedelta(hours=1)
+_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+"""Stands for the beginning of a span: records fade by the clock."""
+
+
+class Hedged:
+    """Remembers of each pool the record that the ledger keeps of a host, and when it last refused a start.
+
+    `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
+    the number at most. What is not held yet counts as dearer by the share `least_gain`, as it does live.
+    """
+
+    def __init__(
+        self, span: Span, setting: Setting, worth: float, spare_slots: int = 1, least_gain: float = 0.0
+    ) -> None:
+        self._span = span
+        self._dearer = 1.0 + least_gain
+        self._kin = [region(pool) for pool in span.pools]
+        self._records: dict[HostKey, HostRecord] = {}
+        self._recorded = 0.0
+        self._lost = [0.0] * len(span.pools)
+        self._refused = [-AGAIN_HOURS] * len(span.pools)
+        self._starts: list[list[int]] = [[] for _ in span.pools]
+        self._on_demand: list[int] = []
+        self._terms = capacity_choice.Terms(
+            slots=setting.slots,
+            on_demand_price=span.on_demand_price,
+            short_worth=worth * setting.slots * span.on_demand_price,
+            # A loss is seen at the next look, and a start is warm `cold_steps` later.
+            gap_hours=(span.cold_steps + 1) * span.step_hours,
+            most_extra=spare_slots,
+        )
+        self._last: tuple[Seen, Choice] | None = None
+
+    def choose(self, seen: Seen) -> Choice:
+        """Return what shall be held in this step."""
+        now = seen.step * self._span.step_hours
+        if tuple(seen.wanted) != tuple(map(len, self._starts)) or tuple(seen.held) != tuple(seen.wanted):
+            self._learn(seen, now)
+        if self._last is not None and self._is_settled(*self._last, seen):
+            return self._last[1]
+        made = self._anew(seen, now)
+        self._last = seen, made
+        return made
+
+    def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
+        """Tell whether all that was asked for is there, nothing changed since, and that was not long ago."""
+        is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
+        looked = (seen.step - before.step) * self._span.step_hours
+        return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
+
+    def _learn(self, seen: Seen, now: float) -> None:
+        # What was lost went within the step that ended.
+        self._record(now - self._span.step_hours)
+        for place, (wanted, held, starts) in enumerate(zip(seen.wanted, seen.held, self._starts, strict=True)):
+            had = len(starts)
+            del starts[held:]
+            starts.extend([seen.step - 1] * (held - had))
+            if held < wanted:
+                self._refused[place] = now
+            if held < min(wanted, had):
+                self._expose(place, now, HostRecord("", "", market_losses=1.0))
+                self._lost[place] = now
+
+    def _record(self, now: float) -> None:
+        """Add the time up to now to the records: a place counts once, however many slots it holds."""
+        for place, starts in enumerate(self._starts):
+            begin, end = self._age(place, max(self._recorded, 0.0)), self._age(place, now)
+            if starts and end > begin:
+                weighed = loss_rate.weighed(begin, end)
+                self._expose(place, now, HostRecord("", "", bid_seconds=(end - begin) * 3600, weighed_hours=weighed))
+        self._recorded = max(self._recorded, now)
+
+    def _expose(self, place: int, now: float, more: HostRecord) -> None:
+        pool = self._pool(place)
+        known = self._records.get(pool) or HostRecord(*pool)
+        self._records[pool] = host.exposed(known, more, _BEGIN + now * _HOUR)
+
+    def _pool(self, place: int) -> HostKey:
+        return HostKey(self._kin[place], self._span.pools[place])
+
+    def _age(self, place: int, now: float) -> float:
+        """Return for how many hours a place has held what it holds."""
+        starts = self._starts[place]
+        return max(now - starts[0] * self._span.step_hours, 0.0) if starts else 0.0
+
+    def _anew(self, seen: Seen, now: float) -> Choice:
+        self._record(now)
+        at = _BEGIN + now * _HOUR
+        judged, mean = (
+            host_record.pooled(self._records, at),
+            loss_rate.ordinary(host_record.total(self._records.values(), at)),
+        )
+        hazards = [
+            loss_rate.expected(
+                host_record.of_host(judged, self._pool(index), OwnerKey(self._kin[index], "")),
+                mean,
+                min(self._age(index, now), now - self._lost[index]),
+            )
+            for index in range(len(self._span.pools))
+        ]
+        which = self._worth_a_try(seen, now)
+        places = [
+            capacity_choice.Place(
+                seen.prices[index] * (1.0 if seen.held[index] else self._dearer),
+                *hazards[index],
+                seen.held[index],
+                self._room(seen, index, now),
+                self._kin[index],
+            )
+            for index in which
+        ]
+        chosen = capacity_choice.choose(places, replace(self._terms, on_demand_held=seen.on_demand))
+        target = [0] * len(seen.held)
+        for index, count in zip(which, chosen.spots, strict=True):
+            target[index] = count
+        return self._carried_out(seen, target, chosen.on_demand)
+
+    def _worth_a_try(self, seen: Seen, now: float) -> list[int]:
+        """Return the pools that hold something, and those that did not refuse lately, or else the longest ago."""
+        others = [index for index, count in enumerate(seen.held) if not count]
+        fresh = [index for index in others if self._refused[index] <= now - AGAIN_HOURS]
+        tried = fresh or sorted(others, key=lambda index: (self._refused[index], index))[:1]
+        return sorted([*(index for index, count in enumerate(seen.held) if count), *tried])
+
+    def _room(self, seen: Seen, index: int, now: float) -> int:
+        # A pool that holds some and just refused more has no more.
+        has_refused = self._refused[index] == now and seen.held[index] > 0
+        return seen.held[index] if has_refused else self._terms.slots + self._terms.most_extra
+
+    def _carried_out(self, seen: Seen, target: list[int], on_demand: int) -> Choice:
+        """Return the target, with what is warm kept until what replaces it is, and on demand what may be refused."""
+        slots, wanted = self._terms.slots, list(target)
+        lacking = slots - sum(map(min, seen.warm, target)) - min(seen.on_demand_warm, on_demand)
+        for index in sorted(range(len(wanted)), key=seen.prices.__getitem__):
+            kept = min(max(lacking, 0), max(seen.held[index] - wanted[index], 0))
+            wanted[index] += kept
+            lacking -= kept
+        # On-demand starts beside what is asked for, and is given up at the next look where that was granted.
+        missing = max(slots - sum(map(min, seen.held, wanted)), 0)
+        on_demand = max(on_demand, capacity_choice.cover(missing, self._terms), self._bridge(seen, wanted))
+        on_demand = min(on_demand, slots)
+        del self._on_demand[on_demand:]
+        self._on_demand.extend([seen.step] * (on_demand - len(self._on_demand)))
+        return Choice(tuple(wanted), on_demand)
+
+    def _bridge(self, seen: Seen, wanted: list[int]) -> int:
+        """Return how many on demand are warm sooner than the interruptible ones that replace them."""
+        cold = self._span.cold_steps
+        spots = [
+            seen.step - start for starts, want in zip(self._starts, wanted, strict=True) for start in starts[:want]
+        ]
+        running = [seen.step - start for start in self._on_demand]
+        most = 0
+        for ahead in range(cold):
+            ready = sum(age >= cold - ahead for age in spots)
+            coming = sum(age >= cold - ahead for age in running)
+            most = max(most, min(coming, self._terms.slots - ready))
+        return most

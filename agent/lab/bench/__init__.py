@@ -1,0 +1,1 @@
+"""Strategies compared over the cases of a problem."""

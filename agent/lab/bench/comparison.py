@@ -1,0 +1,305 @@
+"""Strategies compared: each case of a problem under each strategy, spread over processes, and a table of the results.
+
+Invariants:
+1. Every strategy meets the same cases; a difference is always taken case by case.
+2. Neither the number of processes nor the order of the work changes a figure, wall time apart.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import starmap
+from typing import Protocol, Self, runtime_checkable
+
+from agent.clock import SystemClock
+from agent.decide.strategy import Params
+from agent.lab.bench import interval
+from agent.lab.bench.result_table import Row, Table
+
+CHUNK = 16
+"""So many cases go to a process at a time: few enough that both cores end together."""
+
+
+class Case(Protocol):
+    """One run of a problem: a window and a setting, a day, a seed."""
+
+    @property
+    def key(self) -> str:
+        """Its name, unique within the problem."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The cases that are not independent of each other share it; the bootstrap draws them together."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a case came to: dollars (or the problem's own figure of merit), lateness, further figures by name."""
+
+    cost: float
+    is_late: bool = False
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class Problem(Protocol):
+    """What strategies are compared on. It is sent to other processes, so it is a plain value."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        ...
+
+    @property
+    def baseline(self) -> str:
+        """The strategy that others are compared with unless another is named."""
+        ...
+
+    @property
+    def optimum(self) -> str:
+        """The name of the strategy that is the bound."""
+        ...
+
+    def cases(self) -> Sequence[Case]:
+        """Return every case, always in the same order."""
+        ...
+
+    def strategies(self) -> Sequence[str]:
+        """Return the names of what it can run."""
+        ...
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case comes to under a strategy."""
+        ...
+
+    def about(self) -> Mapping[str, object]:
+        """Return what a table must say of it: data, span, settings, whether it is semi-synthetic."""
+        ...
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digest of each strategy's numbers, for those that have any."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Problem, Protocol):
+    """A problem that runs strategies on given numbers, so that they can be tuned on it."""
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that a strategy runs on here, or None for one that has none."""
+        ...
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same problem with the same cases, in which the strategy runs on these numbers."""
+        ...
+
+
+@runtime_checkable
+class Spanned(Protocol):
+    """A case that lies in time; a problem of seeds has none of these."""
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When what it looks at begins and ends."""
+        ...
+
+
+@runtime_checkable
+class Sourced(Protocol):
+    """A problem that knows on which of its own records the numbers of a strategy were fitted."""
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among those it runs on, by name."""
+        ...
+
+
+@runtime_checkable
+class Matching(Protocol):
+    """A problem with strategies that are, case by case, others that it runs, chosen so that they match a baseline."""
+
+    def rival(self, strategy: str) -> str | None:
+        """Return the baseline that a strategy is matched with and compared with, or None for one that runs itself."""
+        ...
+
+    def made_of(self, strategy: str) -> Sequence[str]:
+        """Return the strategies whose scores a matched one is made of."""
+        ...
+
+    def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
+        """Return what every case comes to under a matched strategy, from the scores of what it is made of."""
+        ...
+
+
+@runtime_checkable
+class Divided(Protocol):
+    """A problem of several parts that belong in tables of their own."""
+
+    def parts(self) -> Sequence[Problem]:
+        """Return the parts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    strategy: str
+    score: Score
+    seconds: float
+
+
+_problem: list[Problem] = []
+"""The problem of this process; it is sent once and not with every chunk."""
+
+
+class NotComparable(Exception):
+    """What was asked for cannot be compared; the sentence tells what to name instead."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code, self.sentence = code, sentence
+
+
+Told = Callable[[int, int], None]
+"""Is told how many runs of how many are done."""
+
+
+def run(
+    problem: Problem,
+    strategies: Sequence[str],
+    *,
+    baseline: str | None = None,
+    workers: int = 2,
+    seed: int = 0,
+    told: Told = lambda _done, _total: None,
+) -> Table:
+    """Return the table of these strategies; the bound is always among them, for the ratio.
+
+    Raises:
+        NotComparable: a strategy is not one of the problem's, or there is no case.
+    """
+    unknown = sorted({*strategies, *([baseline] if baseline else [])} - set(problem.strategies()))
+    if unknown:
+        sentence = f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}"
+        raise NotComparable("no_strategy", sentence)
+    cases = problem.cases()
+    if not cases:
+        raise NotComparable("no_case", "no window fits into these traces; name shorter windows")
+    named = list(dict.fromkeys(strategies))
+    against = baseline or (problem.baseline if problem.baseline in named else named[0])
+    rivals = _rivals(problem, [*named, against])
+    scored = _score_all(
+        problem, _needed(problem, [*named, problem.optimum, against], rivals), len(cases), workers, told
+    )
+    scored |= {name: _matched(problem, name, scored) for name in rivals}
+    bound = _mean([each.score.cost for each in scored[problem.optimum]])
+    clusters = [case.cluster for case in cases]
+    digests = problem.digests()
+    rows = [
+        replace(
+            _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed),
+            fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
+        )
+        for name in named
+    ]
+    about, blocks = problem.about(), len(set(clusters))
+    return Table(problem.name, len(cases), against, seed, interval.DRAWS, about, tuple(rows), blocks)
+
+
+def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:
+    """Return the baseline of each strategy that is matched with one."""
+    if not isinstance(problem, Matching):
+        return {}
+    found = {name: problem.rival(name) for name in named}
+    return {name: rival for name, rival in found.items() if rival is not None}
+
+
+def _needed(problem: Problem, named: Sequence[str], rivals: Mapping[str, str]) -> list[str]:
+    """Return what must be run: what runs itself, and what matched strategies are made of."""
+    needed = [name for name in named if name not in rivals]
+    for name, rival in rivals.items():
+        needed += [*(problem.made_of(name) if isinstance(problem, Matching) else ()), rival]
+    return list(dict.fromkeys(needed))
+
+
+def _matched(problem: Problem, name: str, scored: Mapping[str, Sequence[_Timed]]) -> list[_Timed]:
+    if not isinstance(problem, Matching):
+        return []
+    made = problem.matched(name, {each: [timed.score for timed in found] for each, found in scored.items()})
+    return [_Timed(name, score, 0.0) for score in made]
+
+
+def _score_all(
+    problem: Problem, strategies: Sequence[str], count: int, workers: int, told: Told
+) -> dict[str, list[_Timed]]:
+    chunks = [
+        (name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
+    ]
+    by_strategy: dict[str, list[_Timed]] = {name: [] for name in strategies}
+    done = 0
+    for chunk in _spread(problem, chunks, workers):
+        for timed in chunk:
+            by_strategy[timed.strategy].append(timed)
+        done += len(chunk)
+        told(done, count * len(strategies))
+    return by_strategy
+
+
+def _spread(problem: Problem, chunks: Sequence[tuple[str, range]], workers: int) -> Iterator[list[_Timed]]:
+    """Yield what each chunk came to, in order."""
+    if workers <= 1:
+        _take(problem)
+        yield from starmap(_score, chunks)
+        return
+    # A fresh process holds no locks or threads of this one.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_take, initargs=(problem,)) as pool:
+        yield from pool.map(_score, *zip(*chunks, strict=True))
+
+
+def _take(problem: Problem) -> None:
+    _problem[:] = [problem]
+
+
+def _score(strategy: str, places: range) -> list[_Timed]:
+    problem, clock = _problem[0], SystemClock()
+    cases = problem.cases()
+    made = []
+    for place in places:
+        began = clock.monotonic()
+        score = problem.score(strategy, cases[place])
+        made.append(_Timed(strategy, score, clock.monotonic() - began))
+    return made
+
+
+def _row(
+    name: str,
+    scored: Mapping[str, Sequence[_Timed]],
+    against: str,
+    clusters: Sequence[str],
+    bound: float,
+    digest: str,
+    seed: int,
+) -> Row:
+    mine, theirs = scored[name], scored[against]
+    costs = [each.score.cost for each in mine]
+    differences = [one.score.cost - other.score.cost for one, other in zip(mine, theirs, strict=True)]
+    keys = {key: None for each in mine for key in each.score.figures}
+    return Row(
+        strategy=name,
+        mean_cost=_mean(costs),
+        ratio_to_optimum=_mean(costs) / bound if bound > 0 else float("nan"),
+        late=sum(each.score.is_late for each in mine),
+        difference=_mean(differences),
+        interval=interval.clustered(differences, clusters, seed),
+        wall_seconds=sum(each.seconds for each in mine),
+        digest=digest,
+        costs=tuple(costs),
+        figures={key: _mean([each.score.figures.get(key, 0.0) for each in mine]) for key in keys},
+        against=against,
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

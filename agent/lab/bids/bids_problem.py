@@ -1,0 +1,168 @@
+"""The problem `bids`: rehearsed days of the auction, a climate at a time, under our strategies and what clients do."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cached_property
+from typing import Self
+
+from agent import tuning
+from agent.decide.strategy import Params, Tuned
+from agent.lab.bench.comparison import Case, Score
+from agent.lab.bids import bid_baselines, bids_report, day, hindsight, waste
+from agent.lab.engine import run_timeline
+from agent.lab.traces import provenance
+from agent.markets import port
+
+OPTIMUM = "hindsight"
+OURS = ("patient", "hedged")
+MARKET = "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)"
+PER = 1000.0
+"""Costs are told per so many useful DLPerf-hours: about ten hours of an RTX 4090."""
+REFERENCE_DLPERF = 98.3
+"""DLPerf of an RTX 4090, by which a day is judged on which no work was done at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """A day: its climate and its seed."""
+
+    climate: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Climate and seed."""
+        return f"{self.climate}/{self.seed}"
+
+    @property
+    def cluster(self) -> str:
+        """The seed: the same hosts in every climate."""
+        return f"{self.seed}"
+
+
+@dataclass(frozen=True)
+class BidsProblem:
+    """Days of each climate, one a seed; the market is looked at every `poll_seconds`.
+
+    `numbers` stand for a strategy's own.
+    """
+
+    climates: tuple[str, ...]
+    seeds: tuple[int, ...]
+    hours: float = 24.0
+    poll_seconds: float = 60.0
+    numbers: Mapping[str, Params] = field(default_factory=dict)
+
+    name = "bids"
+    baseline = "floor_relaunch"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _tuned(self) -> dict[str, Tuned]:
+        shipped = tuning.load()
+        ours = {
+            name: replace(shipped[name], params=params, digest=tuning.digest(name, params))
+            for name, params in self.numbers.items()
+        }
+        return shipped | ours | bid_baselines.tuned()
+
+    def cases(self) -> Sequence[Seeded]:
+        """Return every day, the climates of one seed together: what is held out later holds all of them."""
+        return tuple(Seeded(climate, seed) for seed in self.seeds for climate in self.climates)
+
+    def parts(self) -> "Sequence[BidsProblem]":
+        """Return a problem a climate: what is best in one may be worst in another."""
+        return [replace(self, climates=(climate,)) for climate in self.climates]
+
+    def strategies(self) -> Sequence[str]:
+        """Return ours, the baselines, and the bound."""
+        return (*OURS, *bid_baselines.RULES, OPTIMUM)
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that ours run on, or None for a baseline."""
+        return self._tuned[strategy].params if strategy in OURS else None
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same days with the strategy on these numbers."""
+        return replace(self, numbers={**self.numbers, strategy: params})
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a day comes to: dollars per 1,000 useful DLPerf-hours.
+
+        A day without useful work counts as late, at the most that the workload would pay for a reference card.
+        """
+        setting = self._setting(case)
+        best = _bound(setting)
+        if strategy == OPTIMUM:
+            return Score(_per(best.dollars(best.work), best.work), is_late=best.work <= 0)
+        lived = day.Day(setting, strategy, self._tuned).live()
+        paid, work = lived.split, lived.split.useful_dlperf_hours
+        least = best.dollars(work)
+        figures = {
+            "$": paid.bill,
+            "useful h": paid.useful_hours,
+            **{f"{kind} $": paid.dollars[kind] for kind in paid.dollars},
+            "on demand h": lived.on_demand_hours,
+            "losses": float(lived.losses),
+            "/ bound of so much work": paid.bill / least if least > 0 else 0.0,
+        }
+        return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Auction:
+        """Return what became of a day, lived anew under each strategy; of the bound what so much could have bought."""
+        setting = self._setting(case)
+        return run_timeline.Auction(
+            case=case.key,
+            market=MARKET,
+            hours=self.hours,
+            per=PER,
+            kinds=waste.KINDS,
+            bidders=tuple(
+                bids_report.bidder(name, day.Day(setting, name, self._tuned)) for name in strategies if name != OPTIMUM
+            ),
+            bound=bids_report.bound(_bound(setting)) if OPTIMUM in strategies else (),
+        )
+
+    def _setting(self, case: Case) -> day.Setting:
+        if not isinstance(case, Seeded):
+            raise TypeError("bids runs seeds")
+        return day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
+
+    def about(self) -> Mapping[str, object]:
+        """Return what the rehearsed market is, and that it is one."""
+        return {
+            "market": MARKET,
+            "unit": f"dollars per {PER:,.0f} useful DLPerf-hours; 'late' counts days without useful work",
+            "climate": ", ".join(self.climates),
+            "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
+            "hours": self.hours,
+            "poll_seconds": self.poll_seconds,
+            "baselines": [f"{name}: {rule.source}" for name, rule in bid_baselines.RULES.items()],
+            "bound": f"{OPTIMUM}: a whole day's work at each moment's cheapest host; whoever works only in cheap hours "
+            "is judged by 'bound of so much work'",
+        }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the seeds among these on which numbers of ours were chosen."""
+        seen = sorted(provenance.LOOKED_AT.intersection(self.seeds)) if strategy in OURS else []
+        return (f"{len(seen)} of these seeds",) if seen else ()
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digests of our numbers."""
+        return {name: self._tuned[name].digest for name in OURS}
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound(setting: day.Setting) -> hindsight.Bound:
+    """Return the bound of a day, reckoned once in a process for all strategies."""
+    work = day.workload(OPTIMUM)
+    query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
+    return hindsight.bound(setting.world, query, setting.hours, setting.poll)
+
+
+def _per(dollars: float, work: float) -> float:
+    if work <= 0:
+        return PER * day.workload(OPTIMUM).max_price.dollars / REFERENCE_DLPERF
+    return PER * dollars / work

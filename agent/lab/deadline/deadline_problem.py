@@ -1,0 +1,206 @@
+"""The problem `deadline`: windows of a folder of traces, each with every setting, under published rules and our own."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from agent import tuning
+from agent.decide.deadline import hazards
+from agent.decide.strategy import Params
+from agent.lab.bench.comparison import Case, Score
+from agent.lab.deadline import (
+    checks,
+    deadline_baselines,
+    deadline_folds,
+    deadline_report,
+    deadline_ticks,
+    learning,
+    single_pool_optimum,
+    slack_rules,
+    window,
+)
+from agent.lab.deadline.cross_fit import CrossFit
+from agent.lab.engine import run_timeline
+from agent.lab.traces import provenance, trace_files
+from strategies.deadline import DeadlineParams
+
+OPTIMUM = "optimum"
+LEARNER = "deadline"
+"""Our own."""
+SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 12 and 11 days; no proof on those days"
+"""What `deadline` starts from unless it is fitted anew; see `hazards.SHIPPED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A window and a setting."""
+
+    window: window.Window
+    setting: deadline_ticks.Setting
+
+    @property
+    def key(self) -> str:
+        """Pool, first tick, hours allowed, hours of overhead."""
+        setting = self.setting
+        return f"{self.window.pool}/{self.window.first}/{setting.allowed / 3600:g}/{setting.overhead / 3600:g}"
+
+    @property
+    def cluster(self) -> str:
+        """The pool and the four days it begins in."""
+        return self.window.cluster
+
+    @property
+    def group(self) -> str:
+        """The setting, which decides how much there is to win."""
+        setting = self.setting
+        return f"{setting.allowed / 3600:g} h allowed, {setting.overhead / 3600:g} h a start"
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When its window begins and ends."""
+        return self.window.span
+
+
+@dataclass(frozen=True)
+class DeadlineProblem:
+    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` stand for a strategy's own."""
+
+    folder: Path
+    hours: float
+    stride_hours: float
+    settings: tuple[deadline_ticks.Setting, ...]
+    prices: window.Prices = window.OWN
+    numbers: Mapping[str, Params] = field(default_factory=dict)
+    cross_fit: CrossFit = CrossFit.NONE
+
+    name = "deadline"
+    baseline = "levi"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _traces(self) -> tuple[trace_files.Trace, ...]:
+        """Return the traces of the folder.
+
+        Raises:
+            ConfigError: a file is none, or a price is not known.
+            NotComparable: a job or a stride does not fit.
+        """
+        checks.check_settings(self.settings, self.hours)
+        found = trace_files.folder(self.folder)
+        for trace in found:
+            checks.check_trace(self.folder, trace, self.stride_hours, self.prices)
+        return found
+
+    @cached_property
+    def _runs(self) -> tuple[Run, ...]:
+        windows = [each for trace in self._traces for each in self._cut(trace)]
+        for each in windows:
+            # Fitted here once, and not by every process; what cannot be fitted shows before anything runs.
+            self._hazards(each)
+        return tuple(Run(each, setting) for each in windows for setting in self.settings)
+
+    def _cut(self, trace: trace_files.Trace) -> tuple[window.Window, ...]:
+        return window.cut(trace, self.hours, self.stride_hours, self.prices)
+
+    def cases(self) -> Sequence[Run]:
+        """Return every window with every setting."""
+        return self._runs
+
+    def strategies(self) -> Sequence[str]:
+        """Return the published rules and the bound."""
+        return (*deadline_baselines.PLAIN, *deadline_baselines.NUMBERED, LEARNER, OPTIMUM)
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that a strategy runs on."""
+        shipped = DeadlineParams() if strategy == LEARNER else deadline_baselines.NUMBERED.get(strategy)
+        return self.numbers.get(strategy, shipped)
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same windows with the strategy on these numbers."""
+        other = copy.copy(self)  # what was read stays read
+        object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
+        return other
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case costs."""
+        if not isinstance(case, Run):
+            raise TypeError("deadline runs windows")
+        if strategy == OPTIMUM:
+            return Score(single_pool_optimum.cost(case.window, case.setting))
+        lived = deadline_ticks.run(self._rule(strategy, case), case.window, case.setting)
+        return Score(lived.dollars, lived.is_late(case.setting))
+
+    def _rule(self, strategy: str, case: Run) -> deadline_ticks.Rule:
+        params = self.params(strategy)
+        if isinstance(params, DeadlineParams):
+            return learning.rule(self._hazards(case.window)) if params.learn else slack_rules.rule(params)
+        return deadline_baselines.rule(strategy, params)
+
+    def _hazards(self, over: window.Window) -> hazards.Hazards:
+        """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
+        if self.cross_fit is CrossFit.NONE:
+            return hazards.SHIPPED
+        fold = deadline_folds.fold(over, self.cross_fit)
+        if fold not in self._fitted:
+            self._fitted[fold] = deadline_folds.fitted(self._traces, fold, self.cross_fit, self.hours)
+        return self._fitted[fold]
+
+    @cached_property
+    def _fitted(self) -> dict[deadline_folds.Fold, hazards.Hazards]:
+        return {}
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
+        """Return what became of a run."""
+        if not isinstance(case, Run):
+            raise TypeError("deadline runs windows")
+        over, job = case.window, case.setting
+        lanes = [
+            deadline_report.bound(name, over, job)
+            if name == OPTIMUM
+            else deadline_report.lane(name, self._rule(name, case), over, job)
+            for name in strategies
+        ]
+        return run_timeline.Timeline(
+            case=case.key,
+            gap=over.gap_seconds / 3600,
+            bands=(run_timeline.Band(over.pool, over.is_up[: -(-job.allowed // over.gap_seconds)]),),
+            work=job.work / 3600,
+            allowed=job.allowed / 3600,
+            lanes=tuple(lane for lane in lanes if lane is not None),
+        )
+
+    def about(self) -> Mapping[str, object]:
+        """Return the data's name and span, and the settings."""
+        found = self._traces
+        span = [min(each.start for each in found).isoformat(), max(each.end for each in found).isoformat()]
+        return {
+            "traces": self.folder.name,
+            "span": span,
+            "pools": [each.pool for each in found],
+            "market": "recorded availability of a cloud; not a bid market",
+            "job_hours": sorted({setting.work / 3600 for setting in self.settings}),
+            "deadline_hours": sorted({setting.allowed / 3600 for setting in self.settings}),
+            "cross_fit": self.cross_fit.value,
+            "hazards": SHIPPED_FROM if self.cross_fit is CrossFit.NONE else "fitted on the rest of these traces",
+            "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
+            "window_hours": self.hours,
+            "stride_hours": self.stride_hours,
+            "spot_price": self.prices.spot,
+            "on_demand_price": self.prices.on_demand,
+        }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among these traces on which the learner's shipped hazards were fitted."""
+        params = self.params(strategy)
+        learns = strategy == LEARNER and isinstance(params, DeadlineParams) and params.learn
+        is_shipped = learns and self.cross_fit is CrossFit.NONE
+        return provenance.among(provenance.HAZARDS, self._traces) if is_shipped else ()
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digest of the numbers of each strategy that has any."""
+        found = {name: self.params(name) for name in self.strategies()}
+        return {name: tuning.digest(name, params) for name, params in found.items() if params is not None}

@@ -1,0 +1,1 @@
+"""The loop over a market in memory, with the same plan() as live."""

@@ -1,0 +1,286 @@
+"""One loop over a market in memory: look, reconcile, plan, carry out; the same decisions as live, without a ledger.
+
+Invariants:
+1. Nothing of the market but the port is looked at: what a strategy sees is what it would see live.
+2. An order that the market refuses changes nothing but what it says of it.
+"""
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from agent.decide import needs, plan
+from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
+from agent.decide.limits import limits
+from agent.decide.moves import rests_after_writes
+from agent.decide.paper.paper_ledger import Book
+from agent.decide.reconcile import outcomes, reconcile
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.strategy import Tuned
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.capacity import Capacity
+from agent.domain.market.host import HostRecord
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.workload import Workload
+from agent.markets import market_errors, port
+from agent.observe.poller import Poller
+
+T = TypeVar("T")
+FLEET = "lab"
+ROUNDS = 3
+"""A cycle that sent something is followed by the next at once, as live: a cancelled start, then the rent."""
+EVENTS_KEPT = timedelta(hours=6)
+KEPT = timedelta(days=1)
+
+
+class Waits(Exception):
+    """A market in memory that waits for something is none."""
+
+
+def at_once(call: Coroutine[Any, Any, T]) -> T:
+    """Return what a call to a market in memory returns, without an event loop.
+
+    Raises:
+        Waits: it would have to wait.
+    """
+    try:
+        call.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    call.close()
+    raise Waits
+
+
+@dataclass(slots=True)
+class Engine:
+    """Runs workloads under strategies over one market in memory; `decisions` are those that were not holds.
+
+    With a `poller` the market is looked at and searched as the daemon does; without one everything is seen each cycle.
+    """
+
+    market: port.Market
+    workloads: tuple[Workload, ...]
+    tuned: Mapping[str, Tuned]
+    now: datetime
+    caps: limits.Limits = field(default_factory=limits.Limits)
+    poller: Poller | None = None
+    book: Book = field(default_factory=Book)
+    decisions: list[tuple[datetime, Decision]] = field(default_factory=list)
+    _began: datetime = field(init=False)
+    _view: MarketView = field(init=False)
+    _memory: Memory = field(default_factory=Memory)
+    _listings: int = 0
+    _typical: dict[Any, float] = field(default_factory=dict)
+    _capacity: dict[str, Capacity] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin now."""
+        self._began = self.now
+
+    def cycle(self, now: datetime) -> None:
+        """Do what the daemon does in one wake: look, reconcile, plan, act, until nothing more is to be sent."""
+        self.now = now
+        for _ in range(ROUNDS):
+            if not self._pass():
+                return
+
+    def see(self, view: MarketView, now: datetime) -> plan.Plan:
+        """Do one pass over a view that was recorded, and return its plan."""
+        self.now, self._view = now, view
+        found = self._reconciled(view)
+        self._learn(found)
+        made = self._planned(view, found)
+        for decision in made.decisions:
+            self._carry_out(decision)
+        return made
+
+    def _pass(self) -> bool:
+        found = self._found() if self.poller is None else self._polled(self.poller)
+        self._learn(found)
+        view = self._view
+        if self.poller is not None:
+            fleet = self._fleet(view)
+            view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
+        made = self._planned(view, found)
+        return sum([self._carry_out(decision) for decision in made.decisions]) > 0
+
+    def _learn(self, found: reconcile.Reconciliation) -> None:
+        self._memory = found.memory
+        for fact in found.facts:
+            self.book.learn(fact, self.now, self._image_gb)
+        for told in progress_facts.told(self._fleet(self._view)):
+            self.book.hear(told)
+
+    def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
+        fleet = self._fleet(view)
+        self._typical = deadline_progress.typical(self._typical, fleet)
+        fleet = replace(fleet, typical=self._typical)
+        self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
+            self._capacity, fleet
+        )
+        return plan.plan(replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
+
+    def _found(self) -> reconcile.Reconciliation:
+        self._view = self._look()
+        return self._reconciled(self._view)
+
+    def _reconciled(self, view: MarketView) -> reconcile.Reconciliation:
+        found = reconcile.reconcile(self._fleet(view), self._memory)
+        return reconcile.reconcile(self._fleet(view), found.memory) if found.suspects else found
+
+    def _polled(self, poller: Poller) -> reconcile.Reconciliation:
+        """Look as the daemon does: again, and closer, before a loss or a disappearance is believed."""
+        self._view = at_once(poller.look())
+        found = reconcile.reconcile(self._fleet(self._view), self._memory)
+        turned = any(
+            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
+        )
+        if not (found.suspects or found.to_probe or turned):
+            return found
+        memory = self._memory
+        if found.suspects:
+            memory = found.memory
+            at_once(poller.look())
+        self._view = at_once(poller.look_closer(found.to_probe))
+        return reconcile.reconcile(self._fleet(self._view), memory)
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+    def _look(self) -> MarketView:
+        self._listings += 1
+        rows = tuple(at_once(self.market.instances()))
+        account = at_once(self.market.account())
+        offers = [row for work in self.workloads for row in at_once(self.market.offers(_query(work)))]
+        return MarketView(
+            market=self.market.name,
+            instances=rows,
+            listed_at=self.now,
+            listed_monotonic=self._monotonic,
+            is_fresh=True,
+            listings=self._listings,
+            is_key_proven=True,
+            credit=account.credit,
+            account_id=account.account_id,
+            events=tuple(at_once(self.market.events(self.now - EVENTS_KEPT))),
+            offers=tuple({row.offer_id: row for row in offers}.values()),
+            sightings={row.instance_id: self._sight(row.instance_id) for row in rows},
+        )
+
+    def _sight(self, instance_id: str) -> Sighting:
+        held = next((each for each in self.book.leases.values() if each.instance_id == instance_id), None)
+        work = next((each for each in self.workloads if held is not None and each.name == held.slot.workload), None)
+        hours = None
+        if work is not None and work.deadline is not None and work.deadline.line:
+            lines = at_once(self.market.logs(instance_id, 1))
+            hours = next((told for line in lines if (told := work.deadline.hours_in(line)) is not None), None)
+        return Sighting(instance_id, self.now, is_ready=True, hours=hours)
+
+    @property
+    def _monotonic(self) -> float:
+        return (self.now - self._began).total_seconds()
+
+    def _fleet(self, view: MarketView) -> Fleet:
+        book = self.book
+        return Fleet(
+            fleet_id=FLEET,
+            now=self.now,
+            monotonic=self._monotonic,
+            started_at=self._began,
+            workloads=self.workloads,
+            markets={view.market: view},
+            leases=book.open(),
+            cooldowns=tuple(rest for rest in book.cooldowns.values() if rest.until > self.now),
+            hosts=book.hosts,
+            losses=tuple(loss for loss in book.losses if loss.at >= self.now - KEPT),
+            vacated=book.vacated,
+            left=book.left,
+            known_since=dict.fromkeys((work.name for work in self.workloads), self._began),
+            progress=book.progress,
+            speeds=tuple(book.speeds.values()),
+            starts=tuple(book.starts),
+            typical=self._typical,
+            capacity=self._capacity,
+        )
+
+    @property
+    def _image_gb(self) -> Mapping[str, float]:
+        return {work.name: work.image_gb for work in self.workloads}
+
+    # --- acting -------------------------------------------------------------------------------------------------------
+    def _carry_out(self, decision: Decision) -> bool:
+        try:
+            if isinstance(decision, Rent):
+                self._rent(decision)
+            elif isinstance(decision, Rebid | Resume | Pause | Release):
+                self._write(decision)
+            else:
+                return False
+        except market_errors.Rejected as error:
+            self._refused(decision, error)
+            return False
+        except market_errors.NotFound:
+            return False
+        self.decisions.append((self.now, decision))
+        return True
+
+    def _refused(self, decision: Decision, error: market_errors.Rejected) -> None:
+        for rest in rests_after_writes.after_refusal(
+            decision, error.reason, tuple(self.book.cooldowns.values()), self.now
+        ):
+            self.book.rest(rest)
+        if isinstance(decision, Rent) and error.leftover_id:
+            left = outcomes.rented(self._intent(decision), decision, error.leftover_id, self.now, is_leftover=True)
+            self.book.put(left.lease)
+
+    def _rent(self, decision: Rent) -> None:
+        work = next(each for each in self.workloads if each.name == decision.slot.workload)
+        terms = port.Terms(decision.tenure, decision.bid, work.disk_gb, work.image)
+        intent = self._intent(decision)
+        instance_id = at_once(self.market.rent(decision.offer, terms, intent.intent_id))
+        self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
+        self.book.rest(rests_after_writes.after_rent(decision.slot, self.now))
+
+    def _intent(self, decision: Rent) -> Intent:
+        work = next(each for each in self.workloads if each.name == decision.slot.workload)
+        return Intent(
+            intent_id=f"{len(self.decisions):016x}",
+            kind=IntentKind.RENT,
+            state=IntentState.CONFIRMED,
+            market=decision.offer.market,
+            slot=decision.slot,
+            recorded_at=self.now,
+            reason=decision.reason.code,
+            disk_gb=work.disk_gb,
+        )
+
+    def _write(self, decision: Rebid | Resume | Pause | Release) -> None:
+        held, is_accepted = decision.lease, True
+        if isinstance(decision, Rebid):
+            at_once(self.market.rebid(held.instance_id, decision.bid))
+        elif isinstance(decision, Resume):
+            is_accepted = at_once(self.market.resume(held.instance_id))
+        elif isinstance(decision, Pause):
+            at_once(self.market.pause(held.instance_id))
+        else:
+            at_once(self.market.release(held.instance_id))
+        work = next(each for each in self.workloads if each.name == held.slot.workload)
+        made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
+        self.book.meter(held, made.charges, self.now)
+        if not isinstance(decision, Release):
+            self.book.put(made.lease)
+            return
+        # The market in memory says at once and for good that it is gone.
+        self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
+        for rest in rests_after_writes.after_release(decision, self.now):
+            self.book.rest(rest)
+        if decision.reason.code in rests_after_writes.FAILED_STARTS:
+            self.book.expose(held, self.now, HostRecord(held.market, held.host_id, starts_failed=1.0))
+
+
+def _query(work: Workload) -> port.OfferQuery:
+    return port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)

@@ -1,0 +1,288 @@
+"""The Market port in memory: hosts of one pool on a course, with seeded start-up delays; no HTTP, no vendor.
+
+On-demand can always be had on a host that holds nothing of ours. Interruptible capacity is there for as many instances
+as the course says: when it falls, the youngest are paused and keep their disks, and they start again when it is back.
+
+Invariants:
+1. Equal courses, seeds and calls give equal answers: nothing else is drawn.
+2. The n-th start on a host takes as long whoever starts it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import FREE, Usd, UsdPerHour
+from agent.lab.engine.lab_job import Job
+from agent.lab.traces.course import Course, Delays
+from agent.markets import market_errors, port
+
+HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
+CAPABILITIES = frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, port.Capability.EVENTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What is for rent: hosts of one GPU model on a course, all alike but for their delays and `dlperfs`.
+
+    Traffic is priced per gigabyte; `image_gb` is what each start on a new host loads.
+    """
+
+    course: Course
+    gpu: GpuModel
+    dlperfs: tuple[float, ...] = (100.0, 100.0, 100.0)
+    delays: Delays = field(default_factory=Delays)
+    storage_micros_per_gb_month: int = 0
+    traffic_micros_per_gb: int = 0
+
+
+@dataclass(slots=True)
+class _Held:
+    """An instance as the market keeps it."""
+
+    instance_id: str
+    number: int
+    label: str
+    tenure: Tenure
+    rate: UsdPerHour
+    disk_gb: float
+    created: datetime
+    state: InstanceState = InstanceState.LOADING
+    ready_at: datetime | None = None
+    is_wanted: bool = True
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A market of one pool; `job` is the work that runs on whatever is rented. Time passes by `advance`."""
+
+    pool: Pool
+    seed: str
+    now: datetime
+    job: Job
+    name: str = "lab"
+    dollars: float = 0.0
+    losses: int = 0
+    starts: int = 0
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _starts: dict[int, int] = field(default_factory=dict)
+    _rents: int = 0
+    _events: list[MarketEvent] = field(default_factory=list)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+    def advance(self, until: datetime) -> None:
+        """Let time pass until then: capacity comes and goes, starts come to their end, work is done, money is spent."""
+        for instant in self._instants(until):
+            self._bill(instant)
+            self.job.advance(instant)
+            self.now = instant
+            self._settle()
+
+    def _instants(self, until: datetime) -> Iterator[datetime]:
+        turns = list(self.pool.course.turns(self.now, until))
+        while self.now < until:
+            ready = [held.ready_at for held in self._held.values() if held.ready_at is not None]
+            following = [at for at in (*turns, *ready) if self.now < at < until]
+            yield min(following, default=until)
+
+    def _settle(self) -> None:
+        for held in self._held.values():
+            if held.ready_at is not None and held.ready_at <= self.now:
+                held.state, held.ready_at = InstanceState.RUNNING, None
+                self.job.start(held.instance_id, self.now, self._speed(held))
+        self._preempt()
+        self._give_back()
+
+    def _preempt(self) -> None:
+        """Pause the youngest interruptible instances for which there is no capacity any more."""
+        holding = [held for held in self._held.values() if self._is_contested(held) and held.state in HOLDS]
+        for held in holding[self.pool.course.capacity(self.now) :]:
+            if held.state is InstanceState.RUNNING:
+                self.losses += 1
+            self._stop(held)
+            self._events.append(
+                MarketEvent(f"e{len(self._events)}", self.name, "outbid", held.instance_id, self.now, held.rate)
+            )
+
+    def _give_back(self) -> None:
+        """Start again what waits for capacity, the oldest first."""
+        holding = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
+        room = self.pool.course.capacity(self.now) - holding
+        waiting = [held for held in self._held.values() if held.is_wanted and held.state is InstanceState.PAUSED]
+        for held in waiting:
+            if held.tenure is Tenure.ON_DEMAND or room > 0:
+                room -= held.tenure is Tenure.INTERRUPTIBLE
+                self._start(held)
+
+    def _start(self, held: _Held) -> None:
+        turn = self._starts.get(held.number, 0)
+        self._starts[held.number] = turn + 1
+        self.starts += 1
+        held.state = InstanceState.LOADING
+        held.ready_at = self.now + self.pool.delays.draw(self.seed, f"h{held.number}", turn)
+
+    def _stop(self, held: _Held) -> None:
+        self.job.stop(held.instance_id, self.now)
+        held.state, held.ready_at = InstanceState.PAUSED, None
+
+    def _bill(self, until: datetime) -> None:
+        """Charge GPUs from the rent on, also while they load, as clouds do; disks always."""
+        seconds = (until - self.now).total_seconds()
+        for held in self._held.values():
+            gpus = held.rate if held.state in HOLDS else FREE
+            self.dollars += (gpus + self._disk_rate(held.disk_gb)).over(seconds).dollars
+
+    # --- the port -----------------------------------------------------------------------------------------------------
+    async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
+        """Return the hosts that hold nothing of ours; those with room for an interruptible instance have a floor."""
+        taken = {held.number for held in self._held.values()}
+        contested = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
+        room = self.pool.course.capacity(self.now) - contested
+        free = [number for number in range(len(self.pool.dlperfs)) if number not in taken]
+        return [self._offer(number, has_floor=place < room) for place, number in enumerate(free)][: query.max_rows]
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every instance."""
+        return [self._row(held) for held in self._held.values()]
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one instance."""
+        return self._row(self._known(instance_id))
+
+    async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
+        """Rent a host that is free; an interruptible rent needs capacity and a bid at the floor at least."""
+        number = int(offer.offer_id.removeprefix("a"))
+        if any(held.number == number for held in self._held.values()):
+            raise market_errors.Rejected("no_such_ask", "somebody holds it")
+        rate = self.pool.course.ask if terms.bid is None else terms.bid
+        if terms.bid is not None and (offer.floor is None or terms.bid < self.pool.course.floor(self.now)):
+            raise market_errors.Rejected("bid_too_low", "the bid is below the floor")
+        self._rents += 1
+        instance_id = f"{self._rents}"
+        made = _Held(instance_id, number, label, terms.tenure, rate, terms.disk_gb, self.now)
+        self._held[instance_id] = made
+        self._start(made)
+        return instance_id
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Change the bid."""
+        self._known(instance_id).rate = bid
+
+    async def resume(self, instance_id: str) -> bool:
+        """Start again where there is capacity; else the start is queued."""
+        held = self._known(instance_id)
+        held.is_wanted = True
+        self._give_back()
+        return held.state in HOLDS
+
+    async def pause(self, instance_id: str) -> None:
+        """Stop, keep the disk, cancel a queued start."""
+        held = self._known(instance_id)
+        held.is_wanted = False
+        self._stop(held)
+
+    async def release(self, instance_id: str) -> None:
+        """End for good."""
+        held = self._held.get(instance_id)
+        if held is not None:
+            self._stop(held)
+            del self._held[instance_id]
+
+    async def account(self) -> port.Account:
+        """Return an account that can pay anything."""
+        return port.Account("lab", Usd(10**12), self.now)
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[port.Charge]:
+        """Return nothing: what was spent is known exactly."""
+        del since, until
+        return ()
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return the losses since then."""
+        return [event for event in self._events if event.at >= since]
+
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return the line that tells how far the work is."""
+        del lines
+        told = self.job.told(instance_id, self.now)
+        return () if told is None else (f"hours done: {told:.9f}",)
+
+    def capabilities(self) -> frozenset[port.Capability]:
+        """Return what it can do."""
+        return CAPABILITIES
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return nothing: a trace sells what it shows."""
+        return {}
+
+    async def close(self) -> None:
+        """Let go of nothing."""
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+    def _is_contested(self, held: _Held) -> bool:
+        return held.tenure is Tenure.INTERRUPTIBLE
+
+    def _known(self, instance_id: str) -> _Held:
+        held = self._held.get(instance_id)
+        if held is None:
+            raise market_errors.NotFound("no_such_instance", "there is none")
+        return held
+
+    def _speed(self, held: _Held) -> float:
+        return self.pool.dlperfs[held.number] / self.pool.dlperfs[0]
+
+    def _disk_rate(self, disk_gb: float) -> UsdPerHour:
+        return UsdPerHour(round(self.pool.storage_micros_per_gb_month * disk_gb / 720))
+
+    def _offer(self, number: int, *, has_floor: bool) -> Offer:
+        pool = self.pool
+        return Offer(
+            market=self.name,
+            offer_id=f"a{number}",
+            host_id=f"h{number}",
+            owner_id=f"o{number}",
+            gpu=pool.gpu,
+            gpus=1,
+            vram_mb=24_000,
+            dlperf=pool.dlperfs[number],
+            reliability=0.999,
+            is_verified=True,
+            region="",
+            inet_down_mbps=1000.0,
+            inet_up_mbps=1000.0,
+            disk_gb=1000.0,
+            ask=pool.course.ask,
+            floor=pool.course.floor(self.now) if has_floor else None,
+            storage_micros_per_gb_month=pool.storage_micros_per_gb_month,
+            traffic_down_micros_per_gb=pool.traffic_micros_per_gb,
+            traffic_up_micros_per_gb=0,
+            ends_at=None,
+            seen_at=self.now,
+        )
+
+    def _row(self, held: _Held) -> Instance:
+        return Instance(
+            market=self.name,
+            instance_id=held.instance_id,
+            label=held.label,
+            host_id=f"h{held.number}",
+            owner_id=f"o{held.number}",
+            tenure=held.tenure,
+            state=held.state,
+            gpu=self.pool.gpu,
+            gpus=1,
+            gpu_rate=held.rate,
+            disk_rate=self._disk_rate(held.disk_gb),
+            disk_gb=held.disk_gb,
+            created_at=held.created,
+            ends_at=None,
+            dlperf=self.pool.dlperfs[held.number],
+            inet_down_mbps=1000.0,
+            is_wanted_running=held.is_wanted,
+            bills_while_loading=True,
+        )

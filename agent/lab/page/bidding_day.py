@@ -1,0 +1,202 @@
+"""A day of bidding told lease by lease: prices and our bid, what each lease was paid for, and work against dollars."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from agent.domain.market.tenure import Tenure
+from agent.lab.engine.run_timeline import Auction, Bidder, Leased, Quote
+from agent.lab.page import ink, lease_bills
+from agent.lab.page.html import Plot
+
+LANE, BELOW = 1.3, 3.0
+"""Inches of a strategy's lane, and of what stands below all lanes."""
+PAID = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "our bid"), Tenure.ON_DEMAND: (ink.SERIES[1], "paid on demand")}
+LOWEST, ASK = "lowest bid that runs", "the host's ask"
+USEFUL = {Tenure.INTERRUPTIBLE: "useful, interruptible", Tenure.ON_DEMAND: "useful, on demand"}
+REST = {
+    "lost": (0.75, ink.SERIES[3], "work lost"),
+    "idle": (0.6, ink.SERIES[2], "idle GPUs"),
+    "loading": (0.5, ink.SERIES[4], "loading"),
+    "paused": (0.3, ink.QUIET, "paused: disk alone"),
+}
+"""What else is paid for: height of its bar, colour, word; the lower the bar, the less comes of it."""
+STRIP = 0.26
+"""The bars take so much of a lane."""
+
+
+def plot(told: Auction, name: str) -> Plot:
+    """Return the picture, with every lease in a table."""
+    count = len(told.bidders)
+    with ink.sheet(name, ink.WIDE, 0.9 + LANE * count + BELOW) as sheet:
+        *lanes, course = sheet.figure.subplots(count + 1, 1, height_ratios=(*[LANE] * count, BELOW), squeeze=False)[
+            :, 0
+        ]
+        for axes, bidder in zip(lanes, told.bidders, strict=True):
+            _lane(axes, told, bidder)
+            axes.sharex(lanes[0])
+            axes.label_outer()
+        if lanes:
+            lanes[-1].set_xlabel("hours since the day began")
+            lanes[-1].tick_params(labelbottom=True)
+            sheet.figure.legend(*lanes[0].get_legend_handles_labels(), loc="outside upper left", ncols=5)
+        _course(course, told)
+        sheet.figure.legend(*course.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return Plot(
+        title=f"One day of bidding, lease by lease: {told.case}",
+        says="; ".join(_words(told, bidder) for bidder in told.bidders),
+        note=_note(told),
+        svg=sheet.svg,
+        is_wide=True,
+        table=lease_bills.table(told),
+    )
+
+
+def _note(told: Auction) -> str:
+    bound = ", and nothing can lie above the broad line, which knew the whole day before." if told.bound else "."
+    return (
+        f"Day {told.case}, {told.market}. Above, for each strategy and the host it holds: our bid, the lowest bid that "
+        "would run there, and the ask ($/h; no dashed line where no bid would run). An upright line is a new lease (a "
+        "relaunch, a move, or a fallback where it is paid on demand), a cross an interruption. The bars are what is "
+        "paid for; gaps cost nothing. Below: dollars spent so far and the useful work they bought; steeper is "
+        f"cheaper{bound}"
+    )
+
+
+def _lane(axes: Axes, told: Auction, bidder: Bidder) -> None:
+    low, high = _reach(bidder)
+    height = (high - low) * STRIP / (1 - STRIP)
+    floor = low - 1.15 * height
+    for lease in bidder.leases:
+        _prices(axes, lease)
+        _bars(axes, lease, floor, height)
+    axes.vlines([lease.start for lease in bidder.leases], floor, high, color=ink.INK, linewidth=0.7, label="new lease")
+    lost = [hour for lease in bidder.leases for hour, _ in lease.lost]
+    axes.plot(lost, [low] * len(lost), "x", color=ink.INK, markersize=5, label="interruption")
+    _legend(axes)
+    axes.set_xlim(0, told.hours)
+    axes.set_ylim(floor, high)
+    ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in np.round(ticks, 6)])
+    axes.set_ylabel("$/h")
+    axes.set_title(_title(told, bidder), loc="left", fontsize=8.5)
+
+
+def _reach(bidder: Bidder) -> tuple[float, float]:
+    """Return the span of prices: what rivals bid beyond every bid and ask of ours is cut off."""
+    quotes = [quote for lease in bidder.leases for quote in lease.quotes]
+    if not quotes:
+        return 0.0, 1.0
+    known = [price for each in quotes for price in (each.bid, each.ask)]
+    least = min([*known, *(each.lowest for each in quotes if each.lowest is not None)])
+    room = 0.08 * (max(known) - least) or 0.1 * max(known)
+    return least - room, max(known) + room
+
+
+def _prices(axes: Axes, lease: Leased) -> None:
+    hours = [*(quote.hour for quote in lease.quotes), lease.end]
+    colour, _ = PAID[lease.tenure]
+
+    def line(values: Iterable[float], style: str, ink_of: str, width: float) -> None:
+        steps = list(values)
+        axes.step(hours, [*steps, *steps[-1:]], style, where="post", color=ink_of, linewidth=width)
+
+    if not lease.quotes:
+        return
+    line((quote.bid for quote in lease.quotes), "-", colour, 2.2)
+    line((quote.ask for quote in lease.quotes), ":", ink.QUIET, 1.4)
+    # Last, or a bid at the floor would hide it.
+    line((_lowest(quote) for quote in lease.quotes), "--", ink.INK, 1.0)
+
+
+def _lowest(quote: Quote) -> float:
+    return math.nan if quote.lowest is None else quote.lowest
+
+
+def _bars(axes: Axes, lease: Leased, floor: float, height: float) -> None:
+    for kind, tall, colour in (("useful", 1.0, PAID[lease.tenure][0]), *((kind, *REST[kind][:2]) for kind in REST)):
+        axes.broken_barh(list(_spans(lease, kind)), (floor, tall * height), color=colour, linewidth=0)
+
+
+def _spans(lease: Leased, kind: str) -> Iterator[tuple[float, float]]:
+    """Yield beginning and length of what a lease was paid for; a new price alone is no gap."""
+    start = end = 0.0
+    for part in lease.parts:
+        if part.kind != kind:
+            continue
+        if part.start > end:
+            yield start, end - start
+            start = part.start
+        end = part.end
+    yield start, end - start
+
+
+def _legend(axes: Axes) -> None:
+    """Name every line and bar, whether this lane has any or not."""
+    for colour, word in PAID.values():
+        axes.plot([], [], "-", color=colour, linewidth=1.8, label=word)
+    axes.plot([], [], "--", color=ink.INK, linewidth=1.0, label=LOWEST)
+    axes.plot([], [], ":", color=ink.QUIET, linewidth=1.4, label=ASK)
+    for tenure, word in USEFUL.items():
+        axes.barh(0, 0, color=PAID[tenure][0], label=word)
+    for _, colour, word in REST.values():
+        axes.barh(0, 0, color=colour, label=word)
+
+
+def _course(axes: Axes, told: Auction) -> None:
+    for place, bidder in enumerate(told.bidders):
+        dollars, work = course(bidder)
+        colour, label = ink.series(place), f"{bidder.strategy} ({_merit(told, bidder)})"
+        axes.plot(dollars, work, linestyle=ink.STYLES[place % 8], color=colour, label=label)
+        axes.plot(dollars[-1:], work[-1:], ink.MARKS[place % 8], color=colour, markersize=5)
+    if told.bound:
+        axes.plot(
+            *zip(*told.bound, strict=True), color=ink.QUIET, linewidth=4, alpha=0.45, label="the most it could buy"
+        )
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("dollars spent")
+    axes.set_ylabel("useful DLPerf-hours")
+
+
+def course(bidder: Bidder) -> tuple[np.ndarray, np.ndarray]:
+    """Return the dollars spent and the DLPerf-hours done by each instant at which anything changes."""
+    parts = [part for lease in bidder.leases for part in lease.parts]
+    hours = np.unique([0.0, *(hour for part in parts for hour in (part.start, part.end))])
+    dollars, work = np.zeros_like(hours), np.zeros_like(hours)
+    for part in parts:
+        done = np.interp(hours, (part.start, part.end), (0.0, 1.0))
+        dollars += done * part.dollars
+        work += done * part.work
+    return dollars, work
+
+
+def _merit(told: Auction, bidder: Bidder) -> str:
+    return f"${told.per * bidder.dollars / bidder.work:.2f}" if bidder.work > 0 else "no useful work"
+
+
+def _title(told: Auction, bidder: Bidder) -> str:
+    lost = sum(len(lease.lost) for lease in bidder.leases)
+    hours = sum(lease.hours("useful") for lease in bidder.leases)
+    merit = f"{_merit(told, bidder)} for {told.per:,.0f} DLPerf-hours"
+    return (
+        f"{bidder.strategy}: ${bidder.dollars:.2f}, {hours:.1f} useful h, {merit}; {_count(bidder)}, {lost} interrupted"
+    )
+
+
+def _count(bidder: Bidder) -> str:
+    count = "1 lease" if len(bidder.leases) == 1 else f"{len(bidder.leases)} leases"
+    on_demand = sum(lease.tenure is Tenure.ON_DEMAND for lease in bidder.leases)
+    return f"{count}, {on_demand} on demand" if on_demand else count
+
+
+def _words(told: Auction, bidder: Bidder) -> str:
+    hours = {
+        word: sum(lease.hours("useful") for lease in bidder.leases if lease.tenure is tenure)
+        for tenure, word in USEFUL.items()
+    }
+    hours |= {word: sum(lease.hours(kind) for lease in bidder.leases) for kind, (_, _, word) in REST.items()}
+    return _title(told, bidder) + ", " + ", ".join(f"{value:.2f} h {word}" for word, value in hours.items())

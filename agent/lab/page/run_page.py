@@ -1,0 +1,86 @@
+"""One run told tick by tick: where capacity was, what each strategy held, and how far it was against the deadline."""
+
+from itertools import groupby
+from typing import TypeVar
+
+from matplotlib.axes import Axes
+
+from agent.domain.market.tenure import Tenure
+from agent.lab.engine.run_timeline import Lane, Timeline
+from agent.lab.page import ink
+from agent.lab.page.html import Plot
+
+V = TypeVar("V")
+HELD = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "interruptible"), Tenure.ON_DEMAND: (ink.SERIES[1], "on demand")}
+
+
+def plot(told: Timeline, name: str) -> Plot:
+    """Return the picture."""
+    count = len(told.lanes) + len(told.bands)
+    with ink.sheet(name, ink.WIDE, 3.3 + 0.28 * count) as sheet:
+        bands, lines = sheet.figure.subplots(2, 1, sharex=True, height_ratios=(0.28 * (count + 0.6), 2.8))
+        _bands(bands, told)
+        _lines(lines, told)
+        lines.set_xlim(0, told.allowed * 1.01)
+        sheet.figure.legend(*lines.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return Plot(
+        title="One run, tick by tick",
+        says="; ".join(_words(told, lane) for lane in told.lanes),
+        note=f"Run {told.case}: {told.work:g} hours of work, {told.allowed:g} allowed. Above, where interruptible "
+        "capacity was there and what each strategy held; below, how far it was against the deadline: it loses "
+        "slack while it waits or starts; on the deadline line what is left is done in time if nothing more is lost."
+        + (" An upright line is a move to another pool." if len(told.bands) > 1 else ""),
+        svg=sheet.svg,
+        is_wide=True,
+    )
+
+
+def _bands(axes: Axes, told: Timeline) -> None:
+    names = [*(band.pool for band in told.bands), *(lane.strategy for lane in told.lanes)]
+    for place, band in enumerate(told.bands):
+        there = spans(band.is_up, told.gap).get(True, [])
+        axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
+    for place, lane in enumerate(told.lanes, len(told.bands)):
+        for held, found in spans(lane.tenures, told.gap).items():
+            if isinstance(held, Tenure):
+                axes.broken_barh(found, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
+        moves = [tick * told.gap for tick in lane.moves]
+        axes.vlines(moves, place - 0.48, place + 0.48, color=ink.INK, linewidth=1.2)
+    for colour, word in HELD.values():
+        axes.barh(0, 0, color=colour, label=word)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+
+
+def _lines(axes: Axes, told: Timeline) -> None:
+    for place, lane in enumerate(told.lanes):
+        hours = [tick * told.gap for tick in range(len(lane.done))]
+        slack = [told.allowed - hour - (told.work - done) for hour, done in zip(hours, lane.done, strict=True)]
+        label = f"{lane.strategy} (${lane.dollars:.2f})"
+        # The last point is the end of a tick, which may lie after the end of the work.
+        axes.plot(hours[:-1], slack[:-1], linestyle=ink.STYLES[place % 8], color=ink.series(place), label=label)
+    axes.axhline(0, color=ink.INK, linewidth=1.2)
+    axes.annotate("deadline line", (0, 0), (3, 3), textcoords="offset points", va="bottom", color=ink.QUIET)
+    axes.set_xlabel("hours since the job began")
+    axes.set_ylabel("hours of slack left")
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+
+
+def spans(values: tuple[V, ...], gap: float) -> dict[V, list[tuple[float, float]]]:
+    """Return, for each value, where it stands: beginning and length in hours."""
+    found: dict[V, list[tuple[float, float]]] = {}
+    first = 0
+    for value, group in groupby(values):
+        length = len(list(group))
+        found.setdefault(value, []).append((first * gap, length * gap))
+        first += length
+    return found
+
+
+def _words(told: Timeline, lane: Lane) -> str:
+    hours = {held: sum(each is held for each in lane.tenures) * told.gap for held in HELD}
+    parts = ", ".join(f"{hours[held]:.1f} h {word}" for held, (_, word) in HELD.items())
+    moves = f", {len(lane.moves)} moves" if len(told.bands) > 1 else ""
+    return f"{lane.strategy}: {lane.dollars:.2f} dollars, {parts}{moves}"

@@ -1,0 +1,133 @@
+"""The problem `deadline-pools`: one job with a hard deadline over several pools, under published rules and ours."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from agent import tuning
+from agent.decide.strategy import Params
+from agent.lab.bench.comparison import Case, Score
+from agent.lab.engine import run_timeline
+from agent.lab.pools import cut, multi_pool_optimum, own_kernel, play, pools_report, rate, uniform
+from agent.lab.pools.pool_terms import PoolsCase, Terms
+from agent.lab.traces import provenance, trace_files
+from strategies.hedged import HedgedParams
+
+OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
+POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {
+    "on_demand": lambda terms, _: uniform.OnDemand(terms),
+    "eager": lambda terms, _: uniform.Uniform(terms),
+    "rate": rate.Rate,
+    OURS: lambda terms, _: own_kernel.Wander(terms),
+}
+"""The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
+
+
+@dataclass(frozen=True)
+class PoolsProblem:
+    """The windows of each set of pools, with each of the jobs; `numbers` stand for a strategy's own."""
+
+    folder: Path
+    sets: tuple[tuple[str, ...], ...]
+    jobs: tuple[cut.Job, ...]
+    windows: cut.Windows
+    numbers: Mapping[str, Params] = field(default_factory=dict)
+
+    name = "deadline-pools"
+    baseline = "eager"
+    optimum = OPTIMUM
+
+    @cached_property
+    def _pools(self) -> tuple[tuple[trace_files.Trace, ...], ...]:
+        return tuple(cut.chosen(self.folder, names) for names in self.sets)
+
+    @cached_property
+    def _cases(self) -> tuple[PoolsCase, ...]:
+        return tuple(
+            case for pools in self._pools for job in self.jobs for case in cut.windows(pools, job, self.windows)
+        )
+
+    def cases(self) -> Sequence[PoolsCase]:
+        """Return every window of every set with every job."""
+        return self._cases
+
+    def strategies(self) -> Sequence[str]:
+        """Return the published rules, ours, and the bound."""
+        return ("on_demand", STAY, *[name for name in POLICIES if name != "on_demand"], OPTIMUM)
+
+    def params(self, strategy: str) -> Params | None:
+        """Return the numbers that ours runs on, or None for a published rule."""
+        return self.numbers.get(strategy, HedgedParams()) if strategy == OURS else None
+
+    def with_params(self, strategy: str, params: Params) -> Self:
+        """Return the same windows with the strategy on these numbers."""
+        other = copy.copy(self)  # what was read stays read
+        object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
+        return other
+
+    def _policy(self, strategy: str, terms: Terms) -> play.Policy:
+        params = self.params(strategy)
+        if isinstance(params, HedgedParams):
+            return own_kernel.Wander(terms, numbers=params.weighing)
+        return POLICIES[strategy](terms, self.jobs[0].gigabytes)
+
+    def score(self, strategy: str, case: Case) -> Score:
+        """Return what a case costs under a strategy."""
+        if not isinstance(case, PoolsCase):
+            raise TypeError("deadline-pools runs windows of pools")
+        if strategy == OPTIMUM:
+            return Score(multi_pool_optimum.cost(case))
+        if strategy == STAY:
+            runs = [play.play(case, policy) for policy in uniform.alone(case.terms)]
+            return _score(min(runs, key=lambda run: (play.is_late(run, case.terms), run.cost)), case)
+        return _score(play.play(case, self._policy(strategy, case.terms)), case)
+
+    def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
+        """Return what became of a run; the bound knows its costs alone, and `stay` is many runs."""
+        if not isinstance(case, PoolsCase):
+            raise TypeError("deadline-pools runs windows of pools")
+        named = {name: self._policy(name, case.terms) for name in strategies if name in POLICIES}
+        return pools_report.timeline_of(case, named)
+
+    def about(self) -> Mapping[str, object]:
+        """Return the data's name and span, and the settings."""
+        found = [trace for pools in self._pools for trace in pools]
+        return {
+            "traces": self.folder.name,
+            "span": [min(each.start for each in found).isoformat(), max(each.end for each in found).isoformat()],
+            "sets": ["+".join(trace.pool for trace in pools) for pools in self._pools],
+            "market": "recorded availability of clouds; not a bid market; all pools are seen in every tick",
+            "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
+            "job_hours": sorted({job.work for job in self.jobs}),
+            "deadline_hours": sorted({job.allowed for job in self.jobs}),
+            "overhead_hours": sorted({job.overhead for job in self.jobs}),
+            "instances": self.jobs[0].instances,
+            "checkpoint_gb": self.jobs[0].gigabytes,
+            "egress_price": self.jobs[0].egress_price,
+            "window_hours": self.windows.hours,
+            "stride_hours": self.windows.stride_hours,
+            "spot_price": self.windows.spot_price,
+            "on_demand_price": self.windows.on_demand_price,
+        }
+
+    def fitted_on(self, strategy: str) -> tuple[str, ...]:
+        """Return the records among these traces on which the regimes of ours were fitted."""
+        found = [trace for pools in self._pools for trace in pools]
+        return provenance.among(provenance.REGIMES, found) if strategy == OURS else ()
+
+    def digests(self) -> Mapping[str, str]:
+        """Return the digest of the numbers of ours."""
+        return {OURS: tuning.digest(OURS, self.numbers.get(OURS, HedgedParams()))}
+
+
+def _score(run: play.Run, case: PoolsCase) -> Score:
+    figures = {
+        "starts": float(run.starts),
+        "interruptible h": run.spot_hours,
+        "on demand h": run.on_demand_hours,
+        "egress $": run.egress,
+    }
+    return Score(run.cost, play.is_late(run, case.terms), figures)

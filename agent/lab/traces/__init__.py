@@ -1,0 +1,1 @@
+"""Recorded time: traces, spells of capacity, a ledger's own history."""

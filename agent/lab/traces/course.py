@@ -1,0 +1,122 @@
+"""A course: what one pool of a market had to offer at each instant, in ticks; recorded or drawn.
+
+Spells of capacity and of none are drawn from a Lomax distribution, so the hazard of an end falls with age as
+kappa / (age + s), which is the shape of public spot traces; the default figures lie in the ranges fitted to those.
+Semi-synthetic: no public record of bids exists.
+"""
+
+import bisect
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.domain import money
+from agent.domain.money import UsdPerHour
+from agent.lab.traces.trace_files import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How many instances could be had in each tick, what interruptible ones cost and what on-demand costs.
+
+    The last tick lasts for good. `floors` has one price or one for each tick.
+    """
+
+    start: datetime
+    gap: timedelta
+    available: Sequence[int]
+    floors: Sequence[UsdPerHour]
+    ask: UsdPerHour
+
+    def tick(self, at: datetime) -> int:
+        """Return the tick of an instant."""
+        return min(max(int((at - self.start) / self.gap), 0), len(self.available) - 1)
+
+    def capacity(self, at: datetime) -> int:
+        """Return how many interruptible instances can be had at an instant."""
+        return self.available[self.tick(at)]
+
+    def floor(self, at: datetime) -> UsdPerHour:
+        """Return what an interruptible instance costs an hour at an instant."""
+        return self.floors[min(self.tick(at), len(self.floors) - 1)]
+
+    def turns(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        """Yield the ticks in (after, until] at which capacity changes."""
+        first = max(self.tick(after), 0)
+        for tick in range(first + 1, self.tick(until) + 1):
+            if self.available[tick] != self.available[tick - 1]:
+                yield self.start + tick * self.gap
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """Lomax figures of spells in hours: hazard kappa / (age + s)."""
+
+    kappa: float = 0.9
+    s: float = 0.4
+    longest: float = 48.0
+
+    def draw(self, lots: random.Random) -> float:
+        """Return the hours of one spell."""
+        return min(self.s * math.expm1(-math.log1p(-lots.random()) / self.kappa), self.longest)
+
+
+UP, DOWN = Spells(0.8, 0.5), Spells(0.9, 0.4)
+
+
+def of_trace(trace: Trace, *, hours: float) -> Course:
+    """Return the first hours of a trace as a course; a price that is not known is a dollar, three on demand."""
+    count = max(int(hours * 3600 / trace.gap_seconds), 1)
+    floors = [1.0 if math.isnan(price) else float(price) for price in trace.spot_prices[:count]]
+    ask = float(trace.on_demand_prices[0])
+    return Course(
+        trace.start,
+        timedelta(seconds=trace.gap_seconds),
+        tuple(int(each) for each in trace.available[:count]),
+        tuple(money.per_hour(price) for price in floors),
+        money.per_hour(3.0 if math.isnan(ask) else ask),
+    )
+
+
+def drawn(  # noqa: PLR0913 - what a course is made of
+    seed: str,
+    start: datetime,
+    hours: float,
+    *,
+    gap: timedelta = timedelta(minutes=5),
+    floor: UsdPerHour = UsdPerHour(973_100),
+    ask: UsdPerHour = UsdPerHour(3_060_000),
+    up: Spells = UP,
+    down: Spells = DOWN,
+    slots: int = 1,
+) -> Course:
+    """Return a course of alternating spells; equal seeds give equal courses."""
+    lots = random.Random(f"{seed}/course")
+    ends: list[float] = []
+    is_up_first = lots.random() < 0.5  # noqa: PLR2004 - a fair coin
+    at, is_up = 0.0, is_up_first
+    while at < hours:
+        at += max((up if is_up else down).draw(lots), gap / timedelta(hours=1))
+        ends.append(at)
+        is_up = not is_up
+    step = gap / timedelta(hours=1)
+    count = max(math.ceil(hours / step), 1)
+    spells = (bisect.bisect_right(ends, (tick + 0.5) * step) for tick in range(count))
+    available = tuple(slots if (spell % 2 == 0) == is_up_first else 0 for spell in spells)
+    return Course(start, gap, available, (floor,), ask)
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """How long starts take, in seconds: log-normal around a median, never longer than `longest`."""
+
+    median: float = 180.0
+    spread: float = 0.7
+    longest: float = 1100.0
+
+    def draw(self, seed: str, host_id: str, turn: int) -> timedelta:
+        """Return the delay of a host's n-th start: whoever starts there then meets the same."""
+        lots = random.Random(f"{seed}/{host_id}/{turn}")
+        return timedelta(seconds=min(self.median * math.exp(self.spread * lots.gauss(0.0, 1.0)), self.longest))

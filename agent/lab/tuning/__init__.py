@@ -1,0 +1,1 @@
+"""The search for the numbers of a strategy."""

@@ -1,0 +1,255 @@
+"""Search for the numbers of a strategy: fitted on earlier cases, scored on later ones, beside what is shipped.
+
+Invariants:
+1. The score that is told is of cases that the numbers were not fitted on.
+2. A late run is never free: it counts `LATE_TIMES` its cost.
+3. What is searched on all cases, to be written down, is scored by what the same search did on the parts held out.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import random
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import pydantic
+
+from agent.decide.strategy import Params
+from agent.lab.bench import interval
+from agent.lab.bench.comparison import Case, Score, Tunable
+from agent.lab.traces import walk_forward
+from agent.lab.tuning import search_space, study
+
+LATE_TIMES = 10.0
+PARTS = 20
+"""Into so many parts the cases are dealt; after each a trial may be given up."""
+PROBES = 8
+"""A number that changes none of so many cases, at either bound, is left out of the search."""
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for: how many folds, when a study ends, how many processes, and where the study is kept."""
+
+    storage: str
+    ends: study.Ends
+    folds: int = 2
+    seed: int = 0
+    workers: int = 1
+    name: str | None = None
+    keys: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What some cases came to: mean dollars and late runs."""
+
+    mean: float
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Tuned numbers beside the shipped ones on the same cases: mean difference and its paired, clustered interval."""
+
+    cases: int
+    shipped: Side
+    tuned: Side
+    difference: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A study: on which cases it was fitted, what it found, and what that came to there and on what was held out."""
+
+    fold: walk_forward.Fold
+    changed: Mapping[str, search_space.Value]
+    found: study.Found
+    fitted: Compared
+    held: Compared | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a search came to. `params` are those to write down; `held` is over all parts held out."""
+
+    strategy: str
+    study: str
+    shipped: Params
+    params: Params
+    changed: Mapping[str, search_space.Value]
+    inert: tuple[str, ...]
+    parts: tuple[Part, ...]
+    whole: Part
+    held: Compared
+    about: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One study, as a plain value that goes to other processes."""
+
+    problem: Tunable
+    strategy: str
+    shipped: Params
+    searched: tuple[search_space.Axis, ...]
+    places: tuple[int, ...]
+    name: str
+    digest: str
+    order: Order
+
+    def run(self) -> study.Found:
+        """Take part in it until it ends."""
+        order = self.order
+        shared = study.Shared(order.storage, self.name, self.digest, self.searched, order.seed)
+        return study.search(shared, self._objective, order.ends)
+
+    def _objective(self, places: Mapping[str, float], tell: Callable[[float], bool]) -> float | None:
+        try:
+            params = search_space.applied(self.shipped, search_space.values(self.searched, places))
+        except pydantic.ValidationError:
+            return None
+        problem = self.problem.with_params(self.strategy, params)
+        cases, total = problem.cases(), 0.0
+        for part in _dealt(self.places):
+            losses = [_loss(problem.score(self.strategy, cases[place])) for place in part]
+            total += sum(losses)
+            if tell(sum(losses) / len(losses)):
+                return None
+        return total / len(self.places)
+
+
+def tune(problem: Tunable, strategy: str, order: Order) -> Tuning:
+    """Return what a search for a strategy's numbers on a problem comes to.
+
+    Raises:
+        ValueError: the strategy has no numbers here, a key cannot be searched, or the cases span too little time.
+        StorageError: the study's storage cannot be used.
+    """
+    shipped = problem.params(strategy)
+    if shipped is None:
+        raise ValueError(f"{strategy} has no numbers in {problem.name}: there is nothing to tune")
+    cases = problem.cases()
+    parts = walk_forward.forward(cases, order.folds)
+    searched, inert = _searched(problem, strategy, shipped, parts[0], order)
+    digest = _digest(problem, cases, searched)
+    name = order.name or f"{problem.name}/{strategy}/{digest}"
+    whole = walk_forward.Fold(ALL, tuple(range(len(cases))), (), None)
+    done = [
+        _part(_Search(problem, strategy, shipped, searched, fold.fit, f"{name}/{fold.name}", digest, order), fold)
+        for fold in (*parts, whole)
+    ]
+    params = search_space.applied(shipped, done[-1].changed)
+    return Tuning(
+        strategy=strategy,
+        study=name,
+        shipped=shipped,
+        params=params,
+        changed=done[-1].changed,
+        inert=inert,
+        parts=tuple(done[:-1]),
+        whole=done[-1],
+        held=_pooled(problem, strategy, shipped, done[:-1], order.seed),
+        about=problem.about(),
+    )
+
+
+def _part(search: _Search, fold: walk_forward.Fold) -> Part:
+    problem, found = search.problem, _shared(search)
+    changed = search_space.values(search.searched, found.places)
+    tuned = problem.with_params(search.strategy, search_space.applied(search.shipped, changed))
+    seed = search.order.seed
+    fitted = _compared(problem, search.strategy, [(tuned, place) for place in fold.fit], seed)
+    held = _compared(problem, search.strategy, [(tuned, place) for place in fold.held], seed) if fold.held else None
+    return Part(fold, changed, found, fitted, held)
+
+
+def _shared(search: _Search) -> study.Found:
+    if search.order.workers <= 1:
+        return search.run()
+    study.opened(search.order.storage)  # tables are made once, before there are several to make them
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(search.order.workers, mp_context=fresh) as pool:
+        for each in [pool.submit(search.run) for _ in range(search.order.workers)]:
+            each.result()
+    return search.run()
+
+
+def _searched(
+    problem: Tunable, strategy: str, shipped: Params, first: walk_forward.Fold, order: Order
+) -> tuple[tuple[search_space.Axis, ...], tuple[str, ...]]:
+    """Return the axes that change anything in this problem, and the keys of those that do not."""
+    axes = search_space.axes(shipped, order.keys)
+    every = max(1, len(first.fit) // PROBES)
+    places = first.fit[::every][:PROBES]
+
+    def cost(changed: Mapping[str, search_space.Value]) -> list[Score] | None:
+        try:
+            params = search_space.applied(shipped, changed)
+        except pydantic.ValidationError:
+            return None
+        return _scores(problem.with_params(strategy, params), strategy, places)
+
+    # A number may count only under another setting of a switch: each is tried both ways.
+    switches = [{axis.key: axis.value(1 - axis.shipped)} for axis in axes if axis.of is bool]
+    usual = [(given, cost(given)) for given in ({}, *switches)]
+
+    def changes(axis: search_space.Axis) -> bool:
+        tries = ((given, base, end) for given, base in usual if axis.key not in given for end in (0.0, 1.0))
+        return any(cost({**given, axis.key: axis.value(end)}) != base for given, base, end in tries)
+
+    kept = tuple(axis for axis in axes if changes(axis))
+    if not kept:
+        raise ValueError(f"none of {', '.join(axis.key for axis in axes)} changes anything in {problem.name}")
+    return kept, tuple(axis.key for axis in axes if axis not in kept)
+
+
+def _pooled(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part], seed: int) -> Compared:
+    pairs = [
+        (problem.with_params(strategy, search_space.applied(shipped, part.changed)), place)
+        for part in parts
+        for place in part.fold.held
+    ]
+    return _compared(problem, strategy, pairs, seed)
+
+
+def _compared(problem: Tunable, strategy: str, pairs: Sequence[tuple[Tunable, int]], seed: int) -> Compared:
+    """Return each case under what is shipped beside the same case under its own numbers."""
+    cases = problem.cases()
+    theirs = [problem.score(strategy, cases[place]) for _, place in pairs]
+    mine = [tuned.score(strategy, cases[place]) for tuned, place in pairs]
+    differences = [one.cost - other.cost for one, other in zip(mine, theirs, strict=True)]
+    clusters = [cases[place].cluster for _, place in pairs]
+    sure = interval.clustered(differences, clusters, seed)
+    return Compared(len(pairs), _side(theirs), _side(mine), sum(differences) / len(differences), sure)
+
+
+def _scores(problem: Tunable, strategy: str, places: Sequence[int]) -> list[Score]:
+    cases = problem.cases()
+    return [problem.score(strategy, cases[place]) for place in places]
+
+
+def _side(scores: Sequence[Score]) -> Side:
+    return Side(sum(each.cost for each in scores) / len(scores), sum(each.is_late for each in scores))
+
+
+def _loss(score: Score) -> float:
+    return score.cost * LATE_TIMES if score.is_late else score.cost
+
+
+def _dealt(places: Sequence[int]) -> list[list[int]]:
+    """Return the places in parts that are each like the whole; the same for every process of a study."""
+    shuffled = list(places)
+    random.Random(len(shuffled)).shuffle(shuffled)
+    count = min(PARTS, len(shuffled))
+    return [shuffled[first::count] for first in range(count)]
+
+
+def _digest(problem: Tunable, cases: Sequence[Case], searched: Sequence[search_space.Axis]) -> str:
+    """Return what names the data and the axes: other machines with the same share the study."""
+    text = json.dumps([problem.about(), [case.key for case in cases], [repr(axis) for axis in searched]], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,80 @@
+"""Tuned numbers as a strategy file: the comments of the file they change stay, and where they come from is said on top.
+
+Invariants:
+1. A file is written whole or not at all.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import tomlkit
+
+from agent.config import problems
+from agent.decide.strategy import Params
+from agent.lab.bench import interval
+from agent.lab.tuning.search import Tuning
+from agent.lab.tuning.search_space import Value
+
+MARK = "# Tuned: "
+
+
+class WriteError(Exception):
+    """The file cannot be written; the sentence tells what to do."""
+
+    code = "unwritable"
+
+
+def text(tuning: Tuning, base: str | None) -> str:
+    """Return a strategy file with the tuned numbers in place of those of `base`; without one, the numbers alone."""
+    document = tomlkit.parse(base or f'strategy = "{tuning.strategy}"\n')
+    numbers: Mapping[str, Value] = tuning.changed if base is not None else _all(tuning.params)
+    for key, value in numbers.items():
+        document[key] = _written(value)
+    lines = [line for line in tomlkit.dumps(document).splitlines() if not line.startswith(MARK)]
+    first = 1 if lines and lines[0].startswith("#:schema") else 0
+    made = "\n".join([*lines[:first], *_origin(tuning), *lines[first:]]) + "\n"
+    tomllib.loads(made)
+    return made
+
+
+def write(file: Path, made: str) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    draft = file.with_name(f".{file.name}.{os.getpid()}.new")
+    try:
+        mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "w") as opened:
+            opened.write(made)
+            opened.flush()
+            os.fsync(opened.fileno())
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise WriteError(f"{file} cannot be written ({error.strerror}); name another with --out") from None
+
+
+def _origin(tuning: Tuning) -> list[str]:
+    about, held = tuning.about, tuning.held
+    span = about.get("span")
+    when = f", {str(span[0])[:10]} to {str(span[1])[:10]}" if isinstance(span, list) else ""
+    scores = f"{held.tuned.mean:.4g} a run, {held.shipped.mean:.4g} before; difference {held.difference:+.3g}"
+    sure = f"95 % {interval.told(held.interval, '.3g')}; late {held.tuned.late}, {held.shipped.late} before"
+    return [
+        f"{MARK}on {about.get('traces', 'no traces')}{when}, {tuning.whole.fitted.cases} runs; study {tuning.study}.",
+        f"{MARK}held out, {held.cases} runs: {scores}, {sure}.",
+    ]
+
+
+def _all(params: Params) -> dict[str, Value]:
+    return {key: getattr(params, key) for key in type(params).model_fields}
+
+
+def _written(value: Value) -> str | bool | int | float:
+    return problems.duration_text(value) if isinstance(value, timedelta) else value

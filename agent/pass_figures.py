@@ -1,0 +1,109 @@
+"""What a pass of the cycle changes in the metrics: the one place that reads a pass for Prometheus."""
+
+from collections.abc import Mapping, Sequence
+
+from agent.app import App
+from agent.cycle import Pass
+from agent.decide.accounting import useful_time
+from agent.decide.limits import budget_alerts, credit_watch
+from agent.decide.pricing import match
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.domain.fleet import Fleet
+from agent.domain.record.paid_time import Phases
+from agent.telemetry import recovery_figures
+from agent.telemetry.metrics import Metrics
+
+
+class Figures:
+    """Shows each pass on the metrics, and remembers which slots are on their way back and what has been counted."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        """Show on `metrics`."""
+        self._metrics = metrics
+        self._recoveries = recovery_figures.Recoveries()
+        self._stretches: useful_time.Stretches | None = None
+
+    def see(self, app: App, done: Pass) -> None:
+        """Show what one pass of `app` saw, found, decided and did."""
+        metrics = self._metrics
+        metrics.see_fleet(done.fleet)
+        metrics.see_decisions(done.news)
+        metrics.see_spares(done.fleet, done.plan.decisions)
+        metrics.see_intents(done.done)
+        changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
+        for beside in done.beside:
+            kinds = [type(made).__name__.lower() for made in beside.news]
+            metrics.see_shadow(
+                beside.workload, beside.strategy, beside.spent, beside.useful_seconds, beside.interruptions, kinds
+            )
+        self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
+        self._see_charges(changes)
+        self._see_useful(done.fleet, changes)
+        self._see_prices(done.fleet)
+        self.see_ledger(app)
+        for drift in app.overseer.drifts:
+            metrics.see_drift(drift.market, drift.share)
+        for name, market in app.markets.items():
+            metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
+        caps = app.rules.caps
+        metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
+        lasts = {each.market: each.lasts for each in credit_watch.outlooks(done.fleet, caps)}
+        known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
+        metrics.see_risks(
+            [work.name for work in done.fleet.workloads], [name for name, found in done.risks.items() if found]
+        )
+        metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
+
+    def see_ledger(self, app: App) -> None:
+        """Show the ledger's file and what it does not account for, also after a pass that failed: it may be why."""
+        seen = app.overseer.seen
+        self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
+        self._metrics.see_kill(len(seen.remaining), seen.killed_at)
+        self._metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
+
+    def _see_losses(self, losses: Sequence[LeaseChanged], done: Pass) -> None:
+        for fact in losses:
+            if fact.cause is not None:
+                lease = fact.after
+                self._metrics.see_interruption(lease.market, fact.cause)
+        self._metrics.see_flapping(done.fleet.losses, done.fleet.now)
+        lost = [fact.after for fact in losses]
+        self._metrics.see_recovery(self._recoveries.see(done.fleet, lost, done.plan.decisions, done.done))
+
+    def _see_charges(self, changes: Sequence[LeaseChanged]) -> None:
+        for fact in changes:
+            lease = fact.after
+            for charge in fact.charges:
+                amount = charge.gpu + charge.disk + charge.traffic
+                self._metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
+                if charge.phases is not None:
+                    self._metrics.see_paid(lease.slot.workload, _seconds(charge.phases))
+
+    def _see_useful(self, fleet: Fleet, changes: Sequence[LeaseChanged]) -> None:
+        """Count useful time as checkpoints keep it; what was useful before this process began is not its to count."""
+        charged: dict[str, float] = {}
+        for fact in changes:
+            for charge in fact.charges:
+                if charge.useful_seconds:
+                    charged[charge.lease_id] = charged.get(charge.lease_id, 0.0) + charge.useful_seconds
+        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == "lease.interrupted"}
+        if self._stretches is not None:
+            for workload, seconds in useful_time.gained(self._stretches, fleet, ended | charged):
+                self._metrics.see_useful(workload, seconds)
+        self._stretches = useful_time.running(fleet)
+
+    def _see_prices(self, fleet: Fleet) -> None:
+        for work in fleet.workloads:
+            for name, view in fleet.markets.items():
+                self._metrics.see_prices(name, work.name, *match.cheapest(view.offers, work, fleet.now))
+
+
+def _seconds(paid: Phases) -> Mapping[str, float]:
+    """Return paid seconds by phase; a counter cannot fall, so what was lost later stays in what was worked."""
+    micros = {
+        "loading": paid.loading,
+        "restoring": paid.restoring,
+        "working": paid.useful + paid.redeemed,
+        "lost": paid.spoiled,
+    }
+    return {phase: amount / 1_000_000 for phase, amount in micros.items()}

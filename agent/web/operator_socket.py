@@ -1,0 +1,317 @@
+"""A Unix socket for operators while the daemon holds the ledger: orders with the peer's uid, and what there is to read.
+
+| call | what | who |
+|---|---|---|
+| POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
+| POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders/operator_orders.py | who may order |
+| GET /logs?slot&lines: the last lines of a container | who connects |
+| GET /billing: what still bills and what was tried to end it | who connects |
+| GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
+| GET /spend?by&since&until, /savings?by&since&until&baseline | as the verbs | who connects |
+| GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+from aiohttp import web
+
+from agent.act.orders import operator_orders as words
+from agent.clock import SteadyClock
+from agent.config.settings import Config, Operators
+from agent.cycle import Pass, Rules
+from agent.decide.operators.notices import Notice
+from agent.domain.market import gpu as gpus
+from agent.domain.record.intent import Intent
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.markets.port import Market
+from agent.web.guards import access, bounded_body, guard
+from agent.web.guards.refusal_log import Refusals
+from agent.web.reading import container_logs, holdings, learned_json, shadow_json, spend_reports, still_billing, views
+from agent.web.web_server import ListenError
+
+MOST_BODY = 64 * 1024
+MOST_EVENTS = 10_000
+MOST_SECONDS = 3650 * 86_400.0
+
+
+def path_of(ledger: Path, runtime: Path | None = None) -> Path:
+    """Return where the socket of a ledger's daemon is: in systemd's runtime directory, else beside the ledger."""
+    name = ledger.name + ".sock"
+    return ledger.with_name(name) if runtime is None else runtime / name
+
+
+class Orders(Protocol):
+    """Who carries orders out between two cycles, and what there is to show: the App."""
+
+    ledger: Ledger
+    clock: SteadyClock
+    rules: Rules
+    config: Config
+    seen: Pass | None
+
+    @property
+    def markets(self) -> Mapping[str, Market]:
+        """The markets, to read from."""
+        ...
+
+    async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
+        """Take a person's word; return what it came to and what was done at once."""
+        ...
+
+    async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
+        """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
+        ...
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Return what a person must know of the whole."""
+        ...
+
+    def doubts(self) -> list[Intent]:
+        """Return what may still turn out to bill."""
+        ...
+
+
+class _Ordered(msgspec.Struct):
+    """The body of POST /order."""
+
+    verb: Literal["release", "kill", "lift"]
+    leases: set[str]
+    keep_disks: bool
+
+
+class _Said(msgspec.Struct):
+    """The body of POST /say."""
+
+    verb: str
+    target: str
+    seconds: float | None = None
+    into: str | None = None
+    hours: float | None = None
+
+    def order(self) -> words.Order:
+        """Return the order.
+
+        Raises:
+            ValueError: it is for no time that there is.
+        """
+        if self.seconds is not None and not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError("seconds")
+        span = timedelta(seconds=self.seconds) if self.seconds is not None else None
+        return words.Order(self.verb, self.target, span, self.into or "", self.hours)
+
+
+class OperatorSocket:
+    """Serves orders and reading on a socket that the daemon's user and one group may open."""
+
+    def __init__(
+        self, path: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
+    ) -> None:
+        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may what."""
+        self._orders = orders
+        self._operators = operators or Operators()
+        self._wake = wake
+        self._path = path
+        refusals = Refusals(orders.clock.monotonic)
+        made = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
+        made.router.add_post("/order", self._order)
+        made.router.add_post("/say", self._say)
+        made.router.add_get("/fleet", self._fleet)
+        made.router.add_get("/billing", self._billing)
+        made.router.add_get("/running", self._running)
+        made.router.add_get("/holdings", self._holdings)
+        made.router.add_get("/plan", self._plan)
+        made.router.add_get("/events", self._events)
+        made.router.add_get("/prices", self._prices)
+        made.router.add_get("/learned", self._learned)
+        made.router.add_get("/explain", self._explain)
+        made.router.add_get("/shadow", self._shadow)
+        made.router.add_get("/logs", self._logs)
+        made.router.add_get("/spend", self._reported)
+        made.router.add_get("/savings", self._reported)
+        self._one_report = asyncio.Lock()
+        self._runner = web.AppRunner(made, **guard.bounds(refusals))
+
+    async def start(self) -> None:
+        """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it.
+
+        Raises:
+            ListenError: the path is too long for a socket, or nothing can be made there.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+        await self._runner.setup()
+        try:
+            await web.UnixSite(self._runner, self._path).start()
+            access.open_to_group(self._path, self._operators.group)
+        except OSError as error:
+            await self._runner.cleanup()
+            why = os.strerror(error.errno) if error.errno else str(error)
+            sentence = f"cannot listen on {self._path} ({why}); give [ledger] a shorter path, where files can be made"
+            raise ListenError(sentence) from None
+
+    async def close(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+
+    async def _order(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not self._may_order(who):
+            return _forbidden(who)
+        try:
+            said = await bounded_body.document(request, _Ordered)
+        except ValueError:
+            return web.json_response({"error": "bad_order"}, status=400)
+        try:
+            done = await self._orders.obey(said.verb, said.leases, str(who), keep_disks=said.keep_disks)
+        except LedgerError as error:
+            return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
+        self._wake()
+        return web.json_response(answer(done, self._orders.doubts()))
+
+    def _may_order(self, who: access.Peer) -> bool:
+        return access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order)
+
+    async def _say(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not self._may_order(who):
+            return _forbidden(who)
+        try:
+            order = (await bounded_body.document(request, _Said)).order()
+        except ValueError:
+            return web.json_response({"error": "bad_order"}, status=400)
+        try:
+            said, done = await self._orders.say(order, str(who))
+        except words.OrderError as error:
+            return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
+        except LedgerError as error:
+            return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
+        self._wake()
+        return web.json_response({"said": said, **answer(done, self._orders.doubts())})
+
+    async def _fleet(self, _: web.Request) -> web.Response:
+        mine, now = self._orders, self._orders.clock.now()
+        decided = await (await mine.ledger.reader()).decisions()
+        known, notices = mine.ledger.recollection(now), mine.notices()
+        return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices, mine.rules.caps))
+
+    async def _billing(self, _: web.Request) -> web.Response:
+        mine = self._orders
+        leases = mine.ledger.recollection(mine.clock.now()).leases
+        return web.json_response(await still_billing.shown(await mine.ledger.reader(), leases, mine.doubts()))
+
+    async def _running(self, _: web.Request) -> web.Response:
+        return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))
+
+    async def _holdings(self, _: web.Request) -> web.Response:
+        now = self._orders.clock.now()
+        held = holdings.of(self._orders.ledger.recollection(now), now)
+        return web.Response(body=holdings.encoded(held), content_type="application/json")
+
+    async def _events(self, request: web.Request) -> web.Response:
+        asked = request.query
+        try:
+            since = _instant(asked.get("since"))
+            limit = min(max(int(asked.get("limit", "100")), 1), MOST_EVENTS)
+        except ValueError:
+            return web.json_response({"error": "bad_query"}, status=400)
+        reader = await self._orders.ledger.reader()
+        found = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
+        return web.json_response(views.events(found))
+
+    async def _prices(self, request: web.Request) -> web.Response:
+        asked = request.query
+        try:
+            since = _instant(asked.get("since"))
+            limit = min(max(int(asked.get("limit", "100")), 1), MOST_EVENTS)
+            model = gpus.model(asked["gpu"]) if "gpu" in asked else None
+        except ValueError:
+            return web.json_response({"error": "bad_query"}, status=400)
+        reader = await self._orders.ledger.reader()
+        return web.json_response(views.prices(await reader.prices(None, model, asked.get("host"), since, None, limit)))
+
+    async def _learned(self, _: web.Request) -> web.Response:
+        reader = await self._orders.ledger.reader()
+        shown = learned_json.learned(await reader.hosts(), await reader.capacity(), self._orders.clock.now())
+        return web.json_response(shown)
+
+    async def _reported(self, request: web.Request) -> web.Response:
+        # A year's prices fill some memory: many who ask at once wait for each other.
+        async with self._one_report:
+            reader = await self._orders.ledger.reader()
+            try:
+                told = await spend_reports.answer(reader, request.path, request.query, self._orders.clock.now())
+            except spend_reports.ReportError as error:
+                return web.json_response({"error": "bad_query", "sentence": str(error)}, status=422)
+        return web.json_response(told)
+
+    async def _plan(self, _: web.Request) -> web.Response:
+        seen = self._orders.seen
+        return _nothing_yet() if seen is None else web.json_response(views.plan(seen))
+
+    async def _logs(self, request: web.Request) -> web.Response:
+        lines = request.query.get("lines", "100")
+        if not lines.isdecimal() or len(lines) > 5:  # noqa: PLR2004 - digits
+            return web.json_response({"error": "bad_query"}, status=400)
+        mine = self._orders
+        leases = mine.ledger.recollection(mine.clock.now()).leases
+        said = await container_logs.read(request.query.get("slot", ""), int(lines), leases, mine.markets)
+        return web.json_response(said, status=422 if "error" in said else 200)
+
+    async def _explain(self, request: web.Request) -> web.Response:
+        seen = self._orders.seen
+        if seen is None:
+            return _nothing_yet()
+        reader = await self._orders.ledger.reader()
+        decided, weighed = await reader.decisions(), await reader.weighed()
+        beside = await reader.last_shadow_decisions()
+        return web.json_response(views.explained(seen, decided, weighed, request.query.get("workload"), beside))
+
+    async def _shadow(self, request: web.Request) -> web.Response:
+        mine, now = self._orders, self._orders.clock.now()
+        leases = mine.ledger.recollection(now).leases
+        reader = await mine.ledger.reader()
+        return web.json_response(await shadow_json.shown(reader, leases, now, request.query.get("workload")))
+
+
+def _instant(text: str | None) -> datetime | None:
+    """Return an instant told as ISO; one without a zone is UTC."""
+    if text is None:
+        return None
+    instant = datetime.fromisoformat(text)
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
+def _forbidden(who: access.Peer) -> web.Response:
+    sentence = f"{who} may read but not order; run this as the daemon's user, or name the uid in [operators] uids"
+    return web.json_response({"error": "forbidden", "sentence": sentence}, status=403)
+
+
+def _nothing_yet() -> web.Response:
+    return web.json_response({"error": "not_yet", "sentence": "no cycle has ended yet; try again"}, status=503)
+
+
+def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:
+    """Return what was done and what is in doubt, as JSON for the operator."""
+    return {"done": [told(intent) for intent in done], "in_doubt": [told(intent) for intent in doubts]}
+
+
+def told(intent: Intent) -> dict[str, Any]:
+    """Return an intent as JSON for the operator."""
+    return {
+        "intent": intent.intent_id,
+        "kind": intent.kind.value,
+        "lease": intent.lease_id,
+        "slot": str(intent.slot),
+        "state": intent.state.value,
+        "outcome": intent.outcome,
+    }

@@ -1,0 +1,212 @@
+"""What the page shows, as plain values: the figures come from the ledger's memory, the last cycle and its history.
+
+Only the rows of one screen are worked out: a fleet of a thousand leases costs no more than its first page.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from markupsafe import Markup
+
+from agent import __version__
+from agent.cycle import Pass, Rules
+from agent.decide import explain
+from agent.decide.accounting import meter
+from agent.decide.operators.notices import Notice, held_back
+from agent.domain import money
+from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event import Event
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Slot
+from agent.ledger.memory import Recollection
+from agent.ledger.reader import Reader
+from agent.web.page import chart
+from agent.web.reading import shadow_json, views
+
+ROWS = 50
+"""Slots and rests on one screen."""
+EVENTS = 30
+DECISIONS = 50
+MOST_POINTS = 2_000
+CHARTED = timedelta(days=1)
+STORY_EVENTS = 500
+TIMELINE = ("lease.interrupted", "lease.resumed", "lease.running", "lease.released", "lease.paused", "lease.rebid")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the page is drawn from: the rules in force, the ledger's memory and the last cycle, at one instant."""
+
+    rules: Rules
+    known: Recollection
+    seen: Pass | None
+    now: datetime
+    notices: tuple[Notice, ...] = ()
+
+
+async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
+    """Return the first screen, or a later one: money, markets, slots with their charts, timeline, plan, rests."""
+    rules, known, seen, now = sight.rules, sight.known, sight.seen, sight.now
+    places = [place for work in rules.workloads for place in work.places]
+    pages = max(-(-len(places) // ROWS), 1)
+    page = min(max(page, 1), pages)
+    shown = places[(page - 1) * ROWS : page * ROWS]
+    by_slot = _by_slot(known.leases)
+    held = [lease for place in shown for lease in by_slot.get(place, ())]
+    charts = await _charts(held, reader, now)
+    decided = await reader.decisions(shown)
+    return {
+        "now": now,
+        "version": __version__,
+        "page": page,
+        "pages": pages,
+        "notices": [asdict(each) for each in (*sight.notices, *held_back(known.leases))][:ROWS],
+        "money": _money(rules, known, now),
+        "running": _running(places, by_slot),
+        "wanted": len(places),
+        "markets": _markets(seen),
+        "slots": [
+            views.slot(place, known, decided, now, by_slot.get(place, ()))
+            | {"leases": [_lease(each, charts) for each in by_slot.get(place, ())]}
+            for place in shown
+        ],
+        "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
+        **_plan(seen),
+        "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
+        "resting": [_rest(rest) for rest in known.cooldowns if rest.until > now][:ROWS],
+    }
+
+
+async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
+    """Return one lease's whole story: what it is, what it bid against the floor, everything that happened to it."""
+    happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
+    until = lease.ended_at or now
+    floors = await reader.prices(lease.market, hosts=[lease.host_id], since=lease.opened_at, limit=MOST_POINTS)
+    return {
+        "now": now,
+        "version": __version__,
+        "lease": views.lease(lease),
+        "opened_at": lease.opened_at,
+        "ended_at": lease.ended_at,
+        "end_reason": lease.end_reason,
+        "chart": _chart(lease, happened, floors, lease.opened_at, until),
+        "events": [event(each) for each in happened],
+        "orders": [_order(each) for each in await reader.intents(STORY_EVENTS, leases=[lease.lease_id])],
+        "is_cut": len(happened) == STORY_EVENTS,
+        "is_open": lease.is_open,
+    }
+
+
+def event(each: Event) -> dict[str, Any]:
+    """Return one event as the page tells it."""
+    return {
+        "at": each.at,
+        "kind": each.kind,
+        "slot": f"{each.workload}/{each.slot}" if each.slot is not None else "",
+        "lease": each.lease_id,
+        "host": each.host_id,
+        "cause": each.cause.value if each.cause is not None else "",
+        "bid": each.bid.dollars if each.bid is not None else None,
+        "amount": each.amount.dollars if each.amount is not None else None,
+        "why": each.evidence or each.reason,
+    }
+
+
+def _order(intent: Intent) -> dict[str, Any]:
+    return {
+        "at": intent.recorded_at,
+        "intent": intent.intent_id,
+        "kind": intent.kind.value,
+        "state": intent.state.value,
+        "price": intent.price.dollars if intent.price is not None else None,
+        "why": intent.reason,
+        "outcome": intent.outcome,
+    }
+
+
+def _by_slot(leases: Iterable[Lease]) -> Mapping[Slot, Sequence[Lease]]:
+    found: dict[Slot, list[Lease]] = defaultdict(list)
+    for lease in leases:
+        if lease.is_open:
+            found[lease.slot].append(lease)
+    return found
+
+
+def _running(places: Iterable[Slot], by_slot: Mapping[Slot, Sequence[Lease]]) -> int:
+    return sum(any(lease.state is LeaseState.RUNNING for lease in by_slot.get(place, ())) for place in places)
+
+
+def _money(rules: Rules, known: Recollection, now: datetime) -> dict[str, Any]:
+    owed = meter.outstanding(known.leases, now)
+    caps = rules.caps
+    return {
+        "rate": money.total_rate(lease.billing_rate for lease in known.leases).dollars,
+        "most_rate": caps.per_hour.dollars if caps.per_hour is not None else None,
+        "today": (known.total.today + owed).dollars,
+        "most_today": caps.per_day.dollars if caps.per_day is not None else None,
+        "month": (known.total.month + owed).dollars,
+        "most_month": caps.per_month.dollars if caps.per_month is not None else None,
+    }
+
+
+def _markets(seen: Pass | None) -> list[dict[str, Any]]:
+    if seen is None:
+        return []
+    return [
+        {
+            "name": name,
+            "is_fresh": view.is_fresh,
+            "listed_at": view.listed_at,
+            "credit": view.credit.dollars if view.credit is not None else None,
+            "no_spend": view.no_spend_because,
+        }
+        for name, view in seen.fleet.markets.items()
+    ]
+
+
+def _plan(seen: Pass | None) -> dict[str, Any]:
+    decisions = () if seen is None else seen.plan.decisions
+    return {
+        "decisions": [explain.as_json(made) for made in decisions[:DECISIONS]],
+        "more_decisions": max(len(decisions) - DECISIONS, 0),
+    }
+
+
+def _lease(held: Lease, charts: Mapping[str, Markup]) -> dict[str, Any]:
+    return views.lease(held) | {"chart": charts.get(held.lease_id, "")}
+
+
+def _rest(rest: Cooldown) -> dict[str, Any]:
+    return {"what": f"{rest.scope}:{rest.key}", "until": rest.until, "after": rest.code}
+
+
+async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Markup]:
+    """Return the chart of each lease that bids, from two questions to the ledger for all of them."""
+    bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
+    if not bidding:
+        return {}
+    start = now - CHARTED
+    happened = await reader.events(since=start, leases=[lease.lease_id for lease in bidding], limit=MOST_POINTS)
+    floors = await reader.prices(hosts=[lease.host_id for lease in bidding], since=start, limit=MOST_POINTS)
+    return {lease.lease_id: _chart(lease, happened, floors, start, now) for lease in bidding}
+
+
+def _chart(
+    lease: Lease, happened: Sequence[Event], floors: Sequence[PriceSample], start: datetime, end: datetime
+) -> Markup:
+    """Return what a lease bid against the floor of its host; both lists are newest first."""
+    bids = [(each.at, each.bid.dollars) for each in reversed(happened) if each.lease_id == lease.lease_id and each.bid]
+    bids = [*bids, (lease.bid_since or max(lease.opened_at, start), lease.gpu_rate.dollars)]
+    asked = [
+        (sample.at, sample.floor.dollars)
+        for sample in reversed(floors)
+        if sample.floor is not None and (sample.market, sample.host_id) == (lease.market, lease.host_id)
+    ]
+    lines = (chart.Line("floor", asked), chart.Line("bid", sorted(bids)))
+    return chart.steps(lines, max(start, lease.opened_at), end)

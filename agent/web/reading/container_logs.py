@@ -1,0 +1,31 @@
+"""What a container printed, asked of its market for a person; nothing of it is kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.domain.record.lease import Lease, LeaseState
+from agent.markets import market_errors
+from agent.markets.port import Market
+
+MOST_LINES = 5_000
+
+
+def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
+    """Return the lease that a slot, or a workload of which it is the only one, is on; of two the one that runs."""
+    mine = [lease for lease in leases if slot in {str(lease.slot), lease.slot.workload, lease.lease_id}]
+    running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
+    found = running or mine
+    return found[-1] if found else None
+
+
+async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[str, Market]) -> dict[str, Any]:
+    """Return the last lines of a slot's container, or why there are none, as JSON with an `error`."""
+    held = lease_of(slot, leases)
+    market = markets.get(held.market) if held is not None else None
+    if held is None or market is None:
+        return {"error": "no_lease", "sentence": f"no open lease is meant by {slot!r}; `gpubid fleet` shows them"}
+    try:
+        told = await market.logs(held.instance_id, min(max(lines, 1), MOST_LINES))
+    except market_errors.MarketError as error:
+        return {"error": error.code, "sentence": f"the log of {held.lease_id} cannot be read: {error}"}
+    return {"slot": str(held.slot), "lease": held.lease_id, "lines": list(told)}

@@ -1,0 +1,40 @@
+"""What a new configuration is judged against, as the daemon tells it to who may not read its ledger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from agent.domain.fleet import Spend
+from agent.domain.record.budget import Scope
+from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
+from agent.ledger.memory import Recollection
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Leases, open intents and spend at `now`."""
+
+    now: datetime
+    leases: tuple[Lease, ...]
+    intents: tuple[Intent, ...]
+    total: Spend
+    spend_of: tuple[tuple[Scope, Spend], ...]
+
+
+def of(known: Recollection, now: datetime) -> Holdings:
+    """Return what the ledger holds."""
+    return Holdings(now, known.leases, known.intents, known.total, tuple(known.spend_of.items()))
+
+
+def encoded(held: Holdings) -> bytes:
+    """Return it as JSON."""
+    return msgspec.json.encode(held)
+
+
+def decoded(said: Mapping[str, Any]) -> Holdings:
+    """Return it from JSON."""
+    return msgspec.convert(said, Holdings)

@@ -1,0 +1,157 @@
+"""What our own record has taught, as JSON: markets, their pools, owners and hosts, each with what it is judged by."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from agent.decide.deadline import availability, availability_by_market, hazards, regimes
+from agent.decide.pricing import host_record, rival_bids, useful_hour
+from agent.domain.market.capacity import Capacity, Counts
+from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.market.outbids import STEPS
+
+
+def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime) -> dict[str, Any]:
+    """Return rates an hour, chances and speeds, with the exposure they rest on; counts are decayed to `now`."""
+    known, hosts = list(pools), list(records)
+    markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
+    for record in hosts:
+        markets.setdefault(record.market, []).append(record)
+    return {
+        "now": now.isoformat(),
+        "half_life_days": HALF_LIFE.days,
+        "hazards": availability.version(hazards.SHIPPED),
+        "rivals": _rivals(host_record.total(hosts, now)),
+        "markets": [
+            _market(name, mine, now) | {"pools": [_pool(each) for each in known if each.market == name]}
+            for name, mine in sorted(markets.items())
+        ],
+    }
+
+
+def _rivals(whole: HostRecord) -> dict[str, Any]:
+    """Return the law by which strategies bid, over all hosts, with the counts it rests on beside what was assumed."""
+    law = rival_bids.learned(whole)
+    return {
+        "outbids": sum(whole.outbids.ours),
+        "displaced": whole.displaced,
+        "assumed_weighs": rival_bids.PRIOR_WEIGHT,
+        "displaced_share": law.displaced,
+        "steps": [
+            {
+                "headroom": step,
+                "losing_share": law.losing_share(step),
+                "assumed": rival_bids.ASSUMED.losing_share(step),
+                "ours": ours,
+                "rivals": theirs,
+            }
+            for step, ours, theirs in zip(STEPS, whole.outbids.ours, whole.outbids.rivals, strict=True)
+        ],
+    }
+
+
+def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, Any]:
+    rate = host_record.market_hazard(records, now)
+    hosts = {record.key: record for record in records}
+    judged = host_record.pooled(hosts, now)
+    rows = [_row(record, decayed(record, now), judged[record.key], rate) for record in records]
+    return {
+        "market": name,
+        "losses_per_hour": rate,
+        "interruptible_hours": host_record.total(records, now).bid_seconds / 3600,
+        "owners": _owners(records, rate, now),
+        "hosts": sorted(rows, key=lambda row: (-row["running_hours"], row["host"])),
+    }
+
+
+def _pool(known: Capacity) -> dict[str, Any]:
+    """Return one pool: how it stands, the posterior of how good it is, and the counts that a fit would use."""
+    return {
+        "pool": known.pool,
+        "is_there": known.is_there,
+        "since": known.since.isoformat(),
+        "is_begun": known.is_begun,
+        "seen_at": known.seen_at.isoformat(),
+        "looks": known.looks,
+        "price": known.price.dollars if known.price is not None else None,
+        **(_by_regimes(known) if availability_by_market.is_of(known) else _by_models(known)),
+        "version": known.version,
+        "ages": list(hazards.SHIPPED.edges),
+        "there": _counts(known.there),
+        "away": _counts(known.away),
+    }
+
+
+def _by_models(known: Capacity) -> dict[str, Any]:
+    told = availability.learned(known)
+    belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
+    weights = belief.weights(hazards.SHIPPED)
+    rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
+    factors = hazards.SHIPPED.factors
+    return {
+        "turns_per_hour": float(rates[hazards.SHIPPED.bin(belief.age)] @ weights),
+        "loss_factor": float(weights @ [loss for loss, _ in factors]),
+        "return_factor": float(weights @ [back for _, back in factors]),
+        "models": [
+            {"losses": loss, "returns": back, "weight": float(weight)}
+            for (loss, back), weight in zip(factors, weights, strict=True)
+        ],
+    }
+
+
+def _by_regimes(known: Capacity) -> dict[str, Any]:
+    """Return the same of a market watched apart; factors are those of old spells, to the average over all regimes."""
+    used, belief = regimes.SHIPPED, availability_by_market.belief(known)
+    lost, back = (
+        used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
+    )
+    return {
+        "turns_per_hour": belief.rate(used),
+        "loss_factor": float(belief.shares @ lost),
+        "return_factor": float(belief.shares @ back),
+        "models": [
+            {"losses": float(loss), "returns": float(returned), "weight": float(weight)}
+            for loss, returned, weight in zip(lost, back, belief.shares, strict=True)
+        ],
+    }
+
+
+def _counts(counts: Counts) -> dict[str, Any]:
+    return {"ends": list(counts.ends), "hours": list(counts.hours)}
+
+
+def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[str, Any]]:
+    owners: dict[str, HostRecord] = {}
+    for record in records:
+        if record.owner_id:
+            nothing = HostRecord(record.market, "", record.owner_id)
+            owners[record.owner_id] = owners.get(record.owner_id, nothing).plus(decayed(record, now))
+    return [
+        {
+            "owner": owner_id,
+            "interruptible_hours": whole.bid_seconds / 3600,
+            "losses_to_market": whole.market_losses,
+            "losses_per_hour": useful_hour.contested_hazard(whole, rate),
+        }
+        for owner_id, whole in sorted(owners.items())
+    ]
+
+
+def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> dict[str, Any]:
+    """Return one host: what was counted there, and what it is judged by, its owner's other hosts included."""
+    losses = useful_hour.contested_hazard(judged, rate)
+    return {
+        "host": own.host_id,
+        "owner": own.owner_id,
+        "running_hours": own.running_seconds / 3600,
+        "interruptible_hours": own.bid_seconds / 3600,
+        "losses_to_market": own.market_losses,
+        "host_failures": max(own.interruptions - own.market_losses, 0.0),
+        "losses_per_hour": losses,
+        "hours_to_a_loss": 1 / losses if losses else None,
+        "starts_ok": own.starts_ok,
+        "starts_failed": own.starts_failed,
+        "start_success": useful_hour.start_success(judged),
+        "loaded_mbps": own.loaded_gb * 8000 / own.loading_seconds if own.loading_seconds > 0 else None,
+        "updated_at": kept.updated_at.isoformat() if kept.updated_at else None,
+    }

@@ -1,0 +1,46 @@
+"""Reports of spend and savings as JSON: dollars, hours and ratios of sums kept in whole millionths."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.decide.accounting.accounts import PHASES, Sum
+from agent.decide.accounting.savings import Saving
+from agent.domain.money import MICROS
+from agent.domain.record.account import HOUR
+
+
+def spent(key: str, one: Sum) -> dict[str, Any]:
+    """Return one row of a report of spend."""
+    return {
+        "key": key,
+        "dollars": one.amount / MICROS,
+        "gpu_dollars": one.gpu / MICROS,
+        "disk_dollars": one.disk / MICROS,
+        "traffic_dollars": one.traffic / MICROS,
+        "paused_disk_dollars": one.paused_disk / MICROS,
+        **{f"{name}_dollars": one.by_phase[name] / MICROS for name in PHASES},
+        "waste_dollars": one.waste / MICROS,
+        "paid_hours": one.paid / HOUR,
+        **{f"{name}_hours": getattr(one, name) / HOUR for name in PHASES},
+        "interruptions": one.interruptions,
+        "dollars_per_useful_hour": one.per_useful_hour,
+        "dollars_per_useful_dlperf_hour": one.per_useful_work,
+    }
+
+
+def saved(key: str, one: Saving) -> dict[str, Any]:
+    """Return one row of a report of savings."""
+    return {
+        "key": key,
+        "dollars": one.spent / MICROS,
+        "useful_hours": one.useful / HOUR,
+        "compared_dollars": one.compared / MICROS,
+        "saved_dollars": (one.compared - one.spent) / MICROS,
+        "savings_ratio": one.ratio,
+        "unknown_hours": one.unknown / HOUR,
+    }
+
+
+def report(by: str, rows: list[dict[str, Any]], total: dict[str, Any], **more: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Return a report: its rows and their total."""
+    return {"by": by, **more, "rows": rows, "total": {key: value for key, value in total.items() if key != "key"}}

@@ -1,0 +1,124 @@
+"""Reports of spend and savings, read from a ledger: the same for the verbs and for whoever asks the daemon."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from agent.baselines import baseline_loading, catalogue
+from agent.decide.accounting import accounts, savings
+from agent.domain.market.gpu import GpuModel
+from agent.domain.record.account import Line
+from agent.ledger.reader import Reader
+from agent.web.reading import spend_json as shown
+
+MOST_PRICES = 400_000
+"""Samples and hours of one model read for a comparison: more than a year of the history holds."""
+CAUSE = "cause"
+GROUPS = (*accounts.KEYS, CAUSE)
+
+
+class ReportError(Exception):
+    """Nothing can be reported of that; the text says what to ask instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a report is of: the key of its rows, and the UTC days from `since` up to but not on `until`."""
+
+    by: str
+    since: date | None = None
+    until: date | None = None
+
+
+async def spend(reader: Reader, asked: Asked) -> Mapping[str, Any]:
+    """Return what was spent and wasted, with its total.
+
+    Raises: ReportError: nothing is grouped by that.
+    """
+    _refuse_unknown(asked, GROUPS)
+    lines = await reader.lines(asked.since, asked.until)
+    taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
+    sums = await asyncio.to_thread(accounts.grouped, asked.by, lines, taken)
+    rows = [shown.spent(key, one) for key, one in sums.items()]
+    return shown.report(asked.by, rows, shown.spent("all", accounts.total(sums.values())))
+
+
+async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
+    """Return useful hours against the on-demand price of their time, or the published price of a cloud.
+
+    Raises: ReportError: nothing is grouped by that, or the cloud is unknown.
+    """
+    if asked.by == CAUSE:
+        raise ReportError("--by cause: what an interruption took has no price elsewhere; try `gpubid spend`")
+    _refuse_unknown(asked, accounts.KEYS)
+    lines = await reader.lines(asked.since, asked.until)
+    price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
+    sums = await asyncio.to_thread(savings.grouped, lines, accounts.KEYS[asked.by], price)
+    whole = savings.Saving()
+    for one in sums.values():
+        whole = whole.plus(one)
+    rows = [shown.saved(key, one) for key, one in sums.items()]
+    return shown.report(asked.by, rows, shown.saved("all", whole), against=baseline or "on_demand", cited=cited)
+
+
+def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:
+    if asked.by not in known:
+        raise ReportError(f"--by: nothing is grouped by that; write one of {', '.join(known)}")
+
+
+async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> savings.Price:
+    """Return the cheapest ask of each time; only the history of models and days that were rented is read."""
+    if not lines:
+        return lambda _: None
+    days = [line.day for line in lines]
+    since = _start_of(min(days)) - savings.KNOWN_FOR
+    until = _start_of(max(days)) + timedelta(days=1)
+    samples, hours = [], []
+    for model in sorted({GpuModel(line.gpu) for line in lines if line.gpu}):
+        samples += await reader.prices(gpu=model, since=since, until=until, limit=MOST_PRICES)
+        hours += await reader.price_hours(gpu=model, since=since, until=until, limit=MOST_PRICES)
+    return (await asyncio.to_thread(savings.History, samples, hours, now)).price
+
+
+def _published(cloud: str, lines: Sequence[Line]) -> tuple[savings.Price, list[str]]:
+    """Return the published price of a cloud for each line, and where each figure is from."""
+    known = baseline_loading.load()
+    if cloud not in known.clouds:
+        raise ReportError(f"--baseline: no price of {cloud} is known; write one of {', '.join(known.clouds)}")
+    quotes: dict[tuple[str, int], float] = {}
+    cited: set[str] = set()
+    for line in lines:
+        if not line.gpu or (line.gpu, line.gpus) in quotes:
+            continue
+        try:
+            quote = known.cheapest(cloud, line.gpu).quote(line.gpus)
+        except catalogue.UnknownBaseline:
+            continue
+        quotes[line.gpu, line.gpus] = float(quote.least.micros)
+        cited.add(f"{line.gpus}x {line.gpu}: {quote.least}, {quote.cited}")
+    return lambda line: quotes.get((line.gpu, line.gpus)), sorted(cited)
+
+
+def _midnight(day: date | None) -> datetime | None:
+    return None if day is None else _start_of(day)
+
+
+def _start_of(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+async def answer(reader: Reader, route: str, query: Mapping[str, str], now: datetime) -> Mapping[str, Any]:
+    """Return the report that /spend or /savings asks for: `by`, and where they are given `since`, `until`, `baseline`.
+
+    Raises: ReportError: nothing can be reported of that.
+    """
+    try:
+        since, until = (date.fromisoformat(query[name]) if name in query else None for name in ("since", "until"))
+    except ValueError:
+        raise ReportError("since and until are days such as 2026-11-21") from None
+    asked = Asked(query.get("by", "day"), since, until)
+    if route == "/savings":
+        return await saved(reader, asked, query.get("baseline"), now)
+    return await spend(reader, asked)

@@ -1,0 +1,231 @@
+"""What the reading verbs show, as JSON: the same whether the ledger's file or the daemon's socket is asked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from agent.cycle import Pass
+from agent.decide import explain
+from agent.decide.accounting import meter
+from agent.decide.limits import budget_alerts, credit_watch
+from agent.decide.limits.limits import Limits
+from agent.decide.operators import operator_holds
+from agent.decide.operators.notices import Notice, held_back
+from agent.decide.pricing import cooldowns
+from agent.domain.market.price import PriceSample
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.shadow_account import ShadowDecision
+from agent.domain.work.workload import Slot, Workload
+from agent.ledger.memory import Recollection
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.web.reading import caps as told
+from agent.web.reading import lease_address, shadow_json
+
+
+def fleet(
+    workloads: Iterable[Workload],
+    known: Recollection,
+    decided: Sequence[RecordedDecision],
+    now: datetime,
+    notices: Iterable[Notice] = (),
+    caps: Limits | None = None,
+) -> dict[str, Any]:
+    """Return slots with what holds them, leases, spend, doubts, what rests, and what concerns all of it."""
+    owed = meter.outstanding(known.leases, now)
+    return {
+        "now": now.isoformat(),
+        "notices": [asdict(notice) for notice in (*notices, *held_back(known.leases))],
+        "slots": [slot(place, known, decided, now) for work in workloads for place in work.places],
+        "leases": [lease(held) for held in known.leases],
+        "in_doubt": [
+            {
+                "intent": intent.intent_id,
+                "kind": intent.kind.value,
+                "slot": str(intent.slot),
+                "state": intent.state.value,
+            }
+            for intent in known.intents
+        ],
+        "spent_today_dollars": (known.total.today + owed).dollars,
+        "spent_month_dollars": (known.total.month + owed).dollars,
+        "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
+        "resting": [
+            {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
+            for rest in known.cooldowns
+            if rest.scope != budget_alerts.CROSSED
+        ],
+        "credit": [
+            outlook(
+                credit_watch.outlook(name, kept.amount, known.leases, (caps or Limits()).credit_floor(name)), kept.at
+            )
+            for name, kept in sorted(known.credits.items())
+        ],
+    }
+
+
+def outlook(seen: credit_watch.Outlook, read_at: datetime) -> dict[str, Any]:
+    """Return how long a market's credit lasts."""
+    return {
+        "market": seen.market,
+        "credit_dollars": None if seen.credit is None else seen.credit.dollars,
+        "floor_dollars": None if seen.floor is None else seen.floor.dollars,
+        "dollars_per_hour": seen.rate.dollars,
+        "lasts_hours": None if seen.lasts is None else seen.lasts.total_seconds() / 3600,
+        "changed_at": read_at.isoformat(),
+        "sentence": seen.sentence(),
+    }
+
+
+def slot(
+    place: Slot,
+    known: Recollection,
+    decided: Sequence[RecordedDecision],
+    now: datetime,
+    leases: Sequence[Lease] | None = None,
+) -> dict[str, Any]:
+    """Return one slot: what holds it, in what state, and why it does not run where it does not.
+
+    `leases` are those of the slot, where the caller has them at hand: a page asks for many slots of a large fleet.
+    """
+    mine = [held for held in (known.leases if leases is None else leases) if held.slot == place and not held.is_held]
+    held = mine[-1] if mine else None
+    runs = any(each.state is LeaseState.RUNNING for each in mine)
+    return {
+        "slot": str(place),
+        "lease": held.lease_id if held else None,
+        "state": held.state.value if held else "empty",
+        "why": "" if runs else _why(place, mine, known, decided, now),
+    }
+
+
+def _why(
+    place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
+) -> str:
+    """Return why a slot is not running: a person's word first, then what was decided for it last."""
+    cooling = cooldowns.cooling(known.cooldowns, now)
+    keys = tuple(key for held in mine for key in operator_holds.of_lease(held)) or operator_holds.of_slot(place)
+    word = operator_holds.find(
+        cooling,
+        (
+            operator_holds.DONE,
+            operator_holds.KILL,
+            operator_holds.HELD,
+            operator_holds.PAUSE,
+            operator_holds.LOCK,
+            operator_holds.DRAIN,
+        ),
+        keys,
+    )
+    if word is not None:
+        return word.sentence
+    last = next((made for made in decided if made.slot == place), None)
+    return f"{last.kind}: {last.reason.sentence}" if last is not None else "nothing has been decided for it yet"
+
+
+def lease(held: Lease) -> dict[str, Any]:
+    """Return one lease."""
+    return {
+        "lease": held.lease_id,
+        "slot": str(held.slot),
+        "state": held.state.value,
+        "is_held": held.is_held,
+        "market": held.market,
+        "instance": held.instance_id,
+        "host": held.host_id,
+        "owner": held.owner_id,
+        "gpu": held.gpu,
+        "gpus": held.gpus,
+        "tenure": held.tenure.value,
+        "gpu_dollars_per_hour": held.gpu_rate.dollars,
+        "disk_dollars_per_hour": held.disk_rate.dollars,
+        "billing_dollars_per_hour": held.billing_rate.dollars,
+        "since": held.state_since.isoformat(),
+        "interrupted_by": held.interrupted_by.value if held.interrupted_by else None,
+        "ready_since": held.ready_since.isoformat() if held.ready_since else None,
+        "idle_since": held.idle_since.isoformat() if held.idle_since else None,
+        "address": held.ssh_address,
+        "ssh": " ".join(lease_address.ssh(held) or ()) or None,
+        "ports": lease_address.ports(held),
+    }
+
+
+def events(found: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return events, in the order given."""
+    return [plain(asdict(event)) for event in found]
+
+
+def prices(found: Iterable[PriceSample]) -> list[dict[str, Any]]:
+    """Return price samples, in the order given."""
+    return [plain(asdict(sample)) for sample in found]
+
+
+def plan(seen: Pass) -> dict[str, Any]:
+    """Return what a cycle decided."""
+    read = [view for _, view in sorted(seen.fleet.markets.items()) if view.account_id]
+    found = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
+    return {
+        "now": seen.plan.now.isoformat(),
+        "decisions": [explain.as_json(made) for made in seen.plan.decisions],
+        "credit": [outlook(each, seen.fleet.now) for each in found],
+    }
+
+
+def explained(
+    seen: Pass,
+    decided: Iterable[RecordedDecision],
+    weighed: Iterable[RecordedDecision],
+    workload: str | None,
+    beside: Iterable[ShadowDecision] = (),
+) -> dict[str, Any]:
+    """Return why a cycle decided so for one workload or all, each slot's last decision, and its last among several.
+
+    `beside` is what shadows would have done last.
+    """
+    chosen = [work for work in seen.fleet.workloads if workload in {None, work.name}]
+    return {
+        "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
+        "last": [decision(made) for made in decided if workload in {None, made.slot.workload}],
+        "weighed": [
+            decision(made) | {"options": [asdict(option) for option in made.reason.options]}
+            for made in weighed
+            if workload in {None, made.slot.workload}
+        ],
+        "beside": [shadow_json.decision(made) for made in beside if workload in {None, made.slot.workload}],
+    }
+
+
+def running(digest: str, caps: Limits) -> dict[str, Any]:
+    """Return what the daemon runs on: the digest of its file, and its caps in micro-dollars."""
+    return {"digest": digest, "limits": told.told(caps)}
+
+
+def decision(made: RecordedDecision) -> dict[str, Any]:
+    """Return a decision as the ledger keeps it."""
+    return {
+        "at": made.at.isoformat(),
+        "slot": str(made.slot),
+        "kind": made.kind,
+        "code": made.reason.code,
+        "sentence": made.reason.sentence,
+        "strategy": made.strategy,
+        "strategy_file": made.strategy_file,
+        "params_digest": made.params_digest,
+        "options": [{"name": option.name, "dollars": option.dollars} for option in made.reason.options],
+    }
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """Return a value as JSON has it: money in dollars, times in ISO, enums by their value."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    return value.dollars if hasattr(value, "dollars") else str(value) if isinstance(value, Path) else value

@@ -1,0 +1,100 @@
+"""What the daemon serves on this machine: /metrics for Prometheus, /healthz and /readyz for whoever watches, the page.
+
+By default it is bound to the loopback address: figures of spend are nobody else's business. Every route but the
+webhooks', which prove themselves by their signature, answers only to an own name (agent/web/guards/guard.py).
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
+
+from agent.telemetry.health import Health
+from agent.web import webhook_deliveries
+from agent.web.guards import guard
+from agent.web.guards.refusal_log import Refusals
+
+MOST_BODY = 16 * 1024
+"""Bytes of a posted form: a verb, a target and a proof."""
+MOST_CONNECTIONS = 64
+"""Connections at a time: whoever opens more and never asks must not take the files that the market's calls need."""
+
+
+class ListenError(Exception):
+    """The address cannot be served; the text says what to change."""
+
+    code = "cannot_listen"
+
+
+class Server:
+    """Serves a registry and a health over HTTP, from `start` to `close`."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        registry: CollectorRegistry,
+        health: Health,
+        routes: Iterable[web.AbstractRouteDef] = (),
+        *,
+        names: Collection[str] = (),
+        refusals: Refusals | None = None,
+    ) -> None:
+        """Serve on `host` and `port`; port 0 takes any free one. `names` are answered to besides addresses."""
+        self._host = host
+        self._port = port
+        self._health = health
+        refusals = refusals or Refusals(lambda: asyncio.get_running_loop().time())
+        walls = [guard.answering(refusals), guard.guarding(names, refusals, {webhook_deliveries.PATH})]
+        app = web.Application(middlewares=walls, client_max_size=MOST_BODY)
+        app.router.add_routes(routes)
+        app.router.add_get("/metrics", guard.Turn().taken(make_aiohttp_handler(registry)))
+        app.router.add_get("/healthz", self._alive)
+        app.router.add_get("/readyz", self._ready)
+        self._runner = web.AppRunner(app, **guard.bounds(refusals))
+        self._listener: asyncio.Server | None = None
+
+    async def start(self) -> tuple[str, int]:
+        """Listen, and return the address and port that are served.
+
+        Raises:
+            ListenError: another program has the port, or the address is not of this machine.
+        """
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        try:
+            self._listener = await loop.create_server(self._let_in, self._host, self._port)
+        except OSError as error:
+            await self._runner.cleanup()
+            sentence = f"cannot listen on {self._host}:{self._port} ({error.strerror}); change listen in [web]"
+            raise ListenError(sentence) from None
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        return str(host), int(port)
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._listener is not None:
+            self._listener.close()
+        await self._runner.cleanup()
+
+    def _let_in(self) -> asyncio.Protocol:
+        """Return what handles a new connection; where there are too many, the oldest is cut."""
+        inside = self._runner.server
+        if inside is None:
+            raise ListenError("closed")
+        for oldest in inside.connections[: 1 - MOST_CONNECTIONS]:
+            if oldest.transport is not None:
+                oldest.transport.abort()
+        return inside()
+
+    async def _alive(self, _request: web.Request) -> web.Response:
+        return _verdict(is_good=self._health.is_alive, late=[str(late) for late in self._health.late()])
+
+    async def _ready(self, _request: web.Request) -> web.Response:
+        return _verdict(is_good=self._health.is_ready, late=[str(late) for late in self._health.late()])
+
+
+def _verdict(*, is_good: bool, late: list[str]) -> web.Response:
+    return web.json_response({"ok": is_good, "late": late}, status=200 if is_good else 503)

@@ -1,0 +1,74 @@
+"""The receiver for Vast's signed webhooks: a delivery proves nothing and changes nothing, it only wakes the next look.
+
+1. A delivery counts only with the right signature over its time and body, and only while it is fresh.
+2. The same event delivered again wakes nobody: deliveries are made at least once.
+3. What is refused is told by its status alone, and logged at a bounded rate; a redirect or another 4xx ends the
+   sender's tries.
+"""
+
+import hashlib
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+from aiohttp import web
+
+from agent.clock import Clock
+from agent.markets.vast import events
+from agent.systemd import CredentialError
+from agent.web.guards import bounded_body
+from agent.web.guards.refusal_log import Refusals
+
+log = structlog.get_logger("gpubid.webhook")
+
+PATH = "/webhooks/vast"
+REMEMBERED = 1_000
+
+
+class Deliveries:
+    """Takes deliveries of one market."""
+
+    def __init__(
+        self, secret: Callable[[], str], clock: Clock, wake: Callable[[], None], refusals: Refusals | None = None
+    ) -> None:
+        """Check with what `secret` returns, and call `wake` for what is new."""
+        self._secret = secret
+        self._clock = clock
+        self._wake = wake
+        self._refusals = refusals or Refusals(clock.monotonic)
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def route(self) -> web.RouteDef:
+        """Return the route that takes deliveries."""
+        return web.post(PATH, self._take)
+
+    async def _take(self, request: web.Request) -> web.Response:
+        raw = await bounded_body.body(request)
+        stamp = request.headers.get("X-Vast-Timestamp", "")
+        signature = request.headers.get("X-Vast-Signature-256", "")
+        try:
+            secret = self._secret().encode()
+        except CredentialError as error:
+            # Whoever delivers tries again; the secret may be back by then.
+            self._refusals.refused("no_webhook_secret", request.remote, str(error))
+            return web.Response(status=503)
+        event = events.webhook(raw, stamp, signature, secret, self._clock.now())
+        if event is None:
+            self._refusals.refused("bad_delivery", request.remote, "not signed with our secret, or too old")
+            return web.Response(status=401)
+        if event.event_id not in self._seen:
+            self._seen[event.event_id] = None
+            if len(self._seen) > REMEMBERED:
+                self._seen.popitem(last=False)
+            log.info("webhook.taken", kind=event.kind, instance=event.instance_id)
+            self._wake()
+        return web.Response(status=204)
+
+
+def signed(raw: bytes, at: datetime, secret: str) -> dict[str, str]:
+    """Return the headers with which the market would sign a delivery: for a test of the way here."""
+    stamp = str(int(at.timestamp()))
+    mark = hmac.new(secret.encode(), stamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
+    return {"X-Vast-Timestamp": stamp, "X-Vast-Signature-256": f"sha256={mark}", "Content-Type": "application/json"}
