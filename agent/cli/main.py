@@ -6,32 +6,13 @@ import sys
 import typer
 
 from agent import __version__
-from agent.cli import (
-    check,
-    deploy,
-    doctor,
-    estimate,
-    exits,
-    explain,
-    fleet,
-    init,
-    kill,
-    ledger,
-    notify,
-    orders,
-    plan,
-    reach,
-    rehearse,
-    replay,
-    report,
-    run,
-    shadow,
-    simulate,
-    spend,
-    strategy,
-    webhook,
-)
+from agent.cli import run, strategy
 from agent.cli.lab import app as lab
+from agent.cli.ordering import kill, orders
+from agent.cli.rehearsing import estimate, rehearse, replay, simulate
+from agent.cli.setup import check, deploy, doctor, init, notify, webhook
+from agent.cli.shared import exits
+from agent.cli.watch import explain, fleet, ledger, plan, reach, report, shadow, spend
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits, session
+from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli import exits, learned, session
+from agent.cli.shared import exits, session
+from agent.cli.watch import learned
 from agent.config import problems
 
 app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.")
@@ -94,7 +95,7 @@ def _planned(config: Any, name: str) -> list[str]:  # noqa: ANN401 - the path ty
     """Return what the next cycle would do if every workload ran on `name`."""
     from dataclasses import replace
 
-    from agent.cli.preview import preview
+    from agent.cli.watch.preview import preview
     from agent.decide import explain
 
     settings, tuned = session.read(config)

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from agent import clock as clocks
 from agent.app import Outside
-from agent.cli import checks
+from agent.cli.setup import doctor_checks
 from agent.config.settings import MarketSettings
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
@@ -130,8 +130,8 @@ async def test_a_wide_key_of_runpod_is_told_with_what_it_needs() -> None:
     outside = Outside(clocks.SystemClock(), lambda _: "key", {})
     async with _answering("/v2/serverless", 200) as url:
         settings = MarketSettings("runpod", url, "", "runpod_api_key", None, spend=True)
-        (line,) = await checks.scope(settings, outside)
-    assert (line.name, line.verdict) == ("scope runpod", checks.Verdict.WARN)
+        (line,) = await doctor_checks.scope(settings, outside)
+    assert (line.name, line.verdict) == ("scope runpod", doctor_checks.Verdict.WARN)
     assert line.mend == "make a key with pods, billing, the catalogue and GraphQL alone"
 
 

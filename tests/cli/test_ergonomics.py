@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from agent import __version__
-from agent.cli import main, session
+from agent.cli import main
+from agent.cli.shared import session
 from tests.support import programs
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import ledger
+from agent.cli.watch import ledger
 from tests.support.configs import GOOD, added
 from tests.support.programs import LIVE, gpubid
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import exits
-from agent.cli import ledger as verbs
+from agent.cli.shared import exits
+from agent.cli.watch import ledger as verbs
 from agent.ledger.file import ledger_check, migrate
 
 

@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 from typer.testing import CliRunner
 
-from agent.cli import main, session
+from agent.cli import main
+from agent.cli.shared import session
 from tests.support import programs
 from tests.support.programs import gpubid, until
 

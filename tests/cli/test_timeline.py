@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from agent.cli import timeline
+from agent.cli.rehearsing import event_timeline
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
@@ -19,7 +19,7 @@ def event(kind: str, second: int, **fields: Any) -> Event:
 
 def told(*events: Event, tenure: Tenure = Tenure.INTERRUPTIBLE) -> list[tuple[str, float | None]]:
     leases = [builders.lease(1, intent_id="i1", tenure=tenure)]
-    rows = timeline.fold(events, leases)
+    rows = event_timeline.fold(events, leases)
     return [(row.what, None if row.waited is None else row.waited.total_seconds()) for row in rows]
 
 
@@ -51,7 +51,7 @@ def test_a_raised_bid_tells_when_it_won_and_a_lowered_one_waits_for_nothing() ->
 
 def test_a_loss_has_a_row_with_its_cause_and_evidence() -> None:
     loss = event("lease.interrupted", 0, cause=Cause.HOST_OFFLINE, evidence="silent for 90 s", reason="?")
-    (row,) = timeline.fold([loss], [])
+    (row,) = event_timeline.fold([loss], [])
     assert (row.what, row.why, row.host, row.price) == ("HOST OFFLINE", "silent for 90 s", "7", "$0.2500/h bid")
 
 

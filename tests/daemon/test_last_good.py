@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from agent import systemd
-from agent.cli import session
+from agent.cli.shared import session
 from agent.daemon import Daemon, Parts
 from agent.simulator import climate
 from agent.telemetry import families, metrics

@@ -27,8 +27,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
 from agent.app import App
-from agent.cli import session
-from agent.cli.rehearsal import Scene, rehearse
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.cli.shared import session
 from agent.cycle import Pass
 from agent.pass_figures import Figures
 from agent.telemetry import families

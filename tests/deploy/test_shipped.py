@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import deploy
+from agent.cli.setup import deploy
 from tests.support.programs import gpubid
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

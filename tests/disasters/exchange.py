@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from multidict import CIMultiDict
 
-from agent.cli.in_process import InProcess
+from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets.http_exchange import Lost, NeverLeft, Reply, Request

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent import tuning
 from agent.app import App, Outside
-from agent.cli.in_process import InProcess
+from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.app import App, Outside
-from agent.cli.in_process import InProcess
+from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.domain.work.workload import WorkloadKind

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import session
-from agent.cli.rehearsal import Scene, rehearse
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.cli.shared import session
 from tests.soak.__main__ import CLIMATES, CONFIG, live
 from tests.support import verdict
 

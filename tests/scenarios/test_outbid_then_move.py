@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import explain
+from agent.cli.watch import explain
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.web.reading import views

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.cli import fleet
+from agent.cli.watch import fleet
 from agent.ledger.ledger_errors import LedgerError
 from tests.support.world import FLEET, Rehearsed, rehearsed
 

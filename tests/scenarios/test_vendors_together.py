@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.app import App, Outside
-from agent.cli import session
-from agent.cli.rehearsal import START
+from agent.cli.rehearsing.rehearsal import START
+from agent.cli.shared import session
 from agent.clock import SteppedClock
 from agent.simulator import climate
 from agent.simulator.market_server import Simulator

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.cli import session
-from agent.cli.rehearsal import Rehearsal
+from agent.cli.rehearsing.rehearsal import Rehearsal
+from agent.cli.shared import session
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
 from agent.domain.work.decision import SPARE, WAITS

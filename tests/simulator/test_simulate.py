@@ -13,7 +13,7 @@ import pytest
 
 from agent.simulator import climate as climates
 
-COMMAND = [sys.executable, "-m", "agent.cli.simulate"]
+COMMAND = [sys.executable, "-m", "agent.cli.rehearsing.simulate"]
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from agent import tuning
-from agent.cli import session
-from agent.cli.rehearsal import START, Scene, rehearse
+from agent.cli.rehearsing.rehearsal import START, Scene, rehearse
+from agent.cli.shared import session
 from agent.config.settings import Config, MarketSettings
 from agent.domain import money
 from agent.domain.market import gpu

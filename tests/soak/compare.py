@@ -18,8 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from agent.cli import session
-from agent.cli.rehearsal import Scene, rehearse
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.cli.shared import session
 from agent.lab.bids import bid_baselines
 from tests.support import intervals
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.baselines.catalogue import Catalogue
-from agent.cli import estimating, session
-from agent.cli.rehearsal import START, Rehearsal, Scene, rehearse
+from agent.cli.rehearsing import estimate_inputs
+from agent.cli.rehearsing.rehearsal import START, Rehearsal, Scene, rehearse
+from agent.cli.shared import session
 from agent.config import job_table as jobs
 from agent.decide.estimate import option
 
@@ -60,9 +61,11 @@ async def _judge(climate: str, seed: int) -> Judged:
         hours = both.figures["useful_hours"] - first.figures["useful_hours"]
         (work,) = config.workloads
         now = START + timedelta(hours=DAY)
-        table = jobs.read(None, estimating.of_workload(work, now), {"hours": hours, "storage_price": STORAGE_PRICE})
+        table = jobs.read(
+            None, estimate_inputs.of_workload(work, now), {"hours": hours, "storage_price": STORAGE_PRICE}
+        )
         ledger = Path(made) / "rehearsal.sqlite"
-        (found,) = await estimating.find(table, ["vast"], ledger, tuned, Catalogue(()), now)
+        (found,) = await estimate_inputs.find(table, ["vast"], ledger, tuned, Catalogue(()), now)
     made_of = next(one for one in found.options if one.name == f"vast, {work.strategy}")
     return _judged(climate, seed, (first, both), made_of, hours)
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
-from agent.cli.rehearsal import Rehearsal
+from agent.cli.rehearsing.rehearsal import Rehearsal
 from agent.domain.market.interruption import Cause
 from agent.domain.work.decision import SPARE, WAITS
 from agent.markets.runpod.market import SILENCE_SECONDS

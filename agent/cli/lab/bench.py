@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import session
 from agent.cli.lab import running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
+from agent.cli.shared import session
 
 if TYPE_CHECKING:
     from agent.lab.bench.result_table import Table

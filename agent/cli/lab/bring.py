@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits, session
 from agent.cli.lab import running
+from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.lab.traces.trace_files import Trace

@@ -2,7 +2,7 @@
 
 import importlib
 
-from agent.cli import exits
+from agent.cli.shared import exits
 
 
 def of_study(storage: str) -> tuple[str, ...]:

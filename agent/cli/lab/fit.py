@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session
 from agent.cli.lab import extra, running, weather
+from agent.cli.shared import exits, session
 from agent.config import problems
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli import exits
+from agent.cli.shared import exits
 from agent.lab.deadline.cross_fit import CrossFit
 
 

@@ -74,7 +74,7 @@ def _availability(options: Options) -> "Problem":
 
 
 def _bids(options: Options) -> "Problem":
-    from agent.cli import exits
+    from agent.cli.shared import exits
     from agent.lab.bids import bids_problem
     from agent.simulator import climate
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits, session
+from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.lab.traces.ledger_export import Names

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits
 from agent.cli.lab import extra, running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
 from agent.cli.lab.tune import STORAGE
+from agent.cli.shared import exits
 
 if TYPE_CHECKING:
     from agent.lab.page.html import Plot

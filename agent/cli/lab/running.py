@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.cli import exits, session
 from agent.cli.lab.options import Options
 from agent.cli.lab.problems import PROBLEMS
+from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.lab.bench.comparison import Problem

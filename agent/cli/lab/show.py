@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import session
 from agent.cli.lab import running
+from agent.cli.shared import session
 
 if TYPE_CHECKING:
     from agent.lab.traces.trace_summary import Range, Summary

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import exits, session
 from agent.cli.lab import extra, running
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.problems import PROBLEMS
+from agent.cli.shared import exits, session
 from agent.config import problems
 
 if TYPE_CHECKING:

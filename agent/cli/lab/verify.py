@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import exits, session
 from agent.cli.lab import running
+from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.lab.engine.recorded_frames import Difference

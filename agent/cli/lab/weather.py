@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.cli import session
+from agent.cli.shared import session
 
 if TYPE_CHECKING:
     from agent.lab.pools.regime_fitting import Fitted, Foretold

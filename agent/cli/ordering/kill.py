@@ -1,0 +1,213 @@
+"""`gpubid kill`: a person stops all spending, or that on one target.
+
+The daemon does it if it runs; else this process does it with the ledger; else, by label, without one.
+"""
+
+import asyncio
+import getpass
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.ordering import kill_by_label, kill_progress, orders
+from agent.cli.shared import daemon_socket, exits, last_good, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+    from agent.ledger.ledger_errors import LedgerError
+
+LOOKS = 2
+"""Looks at the market after a kill without a daemon: an instance that the ledger lacks is believed on the second."""
+Answer = dict[str, Any]
+TO_DAEMON = "the daemon carries it on; look with `gpubid fleet`, end it with `gpubid kill --lift`"
+TO_NOBODY = "no daemon runs, so nothing carries it on: give `gpubid kill` again, or start `gpubid run`"
+
+
+def kill(  # noqa: PLR0913 - one parameter per option
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME; else all."
+        ),
+    ] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    keep_disks: Annotated[
+        bool, typer.Option("--keep-disks", help="Pause instead of release; disks go on billing.")
+    ] = False,
+    lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Give the order and return; by default wait until nothing bills.")
+    ] = False,
+    fleet: Annotated[
+        str, typer.Option(metavar="ID", help="Without a usable ledger: the fleet id whose instances are ended.")
+    ] = "",
+    market: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: a market, vast or runpod."),
+    ] = None,
+    credential: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME|FILE", help="The key of each --market, in the same order."),
+    ] = None,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Stop spending now: release every lease, or those of the target, and rent nothing there until `kill --lift`."""
+    if lift and keep_disks:
+        exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
+    named = kill_by_label.Named(fleet, tuple(market or ()), tuple(credential or ()))
+    kill_by_label.check(named)
+    if target is not None:
+        verb = "resume" if lift else "pause" if keep_disks else "kill"
+        orders.give(verb, target, config, as_json=as_json)
+        return
+    read = last_good.read(config)
+    progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
+    if lift:
+        _print(_lifted(read), "what is configured is rented again", as_json=as_json)
+        return
+    said = _killed(read, named, progress, wait=not no_wait)
+    end = "nothing is rented until `gpubid kill --lift`"
+    if not no_wait and not said["in_doubt"]:
+        end = f"{'no GPU bills' if keep_disks else 'nothing bills'} any more; {end}"
+    left = progress.left(said)
+    if left and not as_json:
+        session.say(f"{len(left)} lease(s) still bill: {TO_DAEMON if said['is_daemons'] else TO_NOBODY}")
+    _print({key: said[key] for key in said if key != "is_daemons"}, end, as_json=as_json, is_over=not left)
+
+
+def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
+    body = {"verb": "lift", "leases": [], "keep_disks": False}
+    if isinstance(read, last_good.Broken):
+        answer: Answer = read.told(asyncio.run(daemon_socket.post(read.place, "/order", body)))
+        return answer
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.systemd import CredentialError
+
+    session.log_quietly()
+    try:
+        with session.waiting("giving the order"):
+            return asyncio.run(_lift(*read, body))
+    except LedgerError as error:
+        exits.refused(error)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+async def _lift(config: "Config", tuned: "Mapping[str, Tuned]", body: Mapping[str, Any]) -> Answer:
+    from agent.app import App
+    from agent.web import operator_socket
+
+    told = await daemon_socket.post(config, "/order", body)
+    if told is not None:
+        return told
+    session.must_own(config.ledger)
+    async with session.outside(config) as outside:
+        app = await App.open(config, tuned, outside)
+        try:
+            return operator_socket.answer(await app.obey("lift", set(), _who(), keep_disks=False), app.doubts())
+        finally:
+            await app.close()
+
+
+def _killed(
+    read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken",
+    named: kill_by_label.Named,
+    progress: kill_progress.Progress,
+    *,
+    wait: bool,
+) -> Answer:
+    """Give the order to the daemon, else carry it out here; return what was done."""
+    place = read.place if isinstance(read, last_good.Broken) else read[0]
+    body = {"verb": "kill", "leases": [], "keep_disks": progress.keep_disks}
+    session.log_quietly()
+    try:
+        with session.waiting("giving the order"):
+            told = asyncio.run(daemon_socket.post(place, "/order", body))
+    except KeyboardInterrupt:
+        exits.stop(exits.FAILED, ["interrupted while the daemon was asked: look with `gpubid fleet`, or kill again"])
+    if told is not None:
+        if isinstance(read, last_good.Broken):
+            read.told(told)
+        progress.say_done(told["done"])
+        shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
+        return {**told, **shown, "is_daemons": True}
+    if isinstance(read, last_good.Broken):
+        return kill_by_label.without_configuration(read, named, progress, wait=wait)
+    return _here(*read, named, progress, wait=wait)
+
+
+def _here(
+    config: "Config",
+    tuned: "Mapping[str, Tuned]",
+    named: kill_by_label.Named,
+    progress: kill_progress.Progress,
+    *,
+    wait: bool,
+) -> Answer:
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.systemd import CredentialError
+
+    try:
+        if not session.may_write(config.ledger):
+            return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
+        return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
+    except LedgerError as error:
+        if error.code in kill_by_label.UNUSABLE:
+            return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
+        exits.refused(error)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+def _locked_away(config: "Config") -> "LedgerError":
+    from agent.ledger.ledger_errors import Code, LedgerError
+
+    return LedgerError(Code.UNREADABLE, f"no daemon runs, and {config.ledger} is not yours to write")
+
+
+async def _order(
+    config: "Config", tuned: "Mapping[str, Tuned]", progress: kill_progress.Progress, *, wait: bool
+) -> Answer:
+    """Take the ledger and carry the kill out, cycle by cycle."""
+    from agent.app import App
+    from agent.web import operator_socket
+
+    async with session.outside_of_markets(config) as outside:
+        app = await App.open(config, tuned, outside)
+        try:
+            progress.is_given = True
+            done = await app.obey("kill", set(), _who(), keep_disks=progress.keep_disks)
+            # What the ledger does not know is stopped as well; under a kill a cycle pays for nothing.
+            shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
+            return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
+        finally:
+            await app.close()
+
+
+def _who() -> str:
+    return f"user {getpass.getuser()}"
+
+
+def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> None:
+    if as_json:
+        session.print_json(said)
+    else:
+        _tell(said, end)
+    # Where nothing bills any more an attempt that was refused before does not matter.
+    if said["in_doubt"] or not (is_over if "billing" in said else not _unconfirmed(said["done"])):
+        raise typer.Exit(exits.FAILED)
+
+
+def _tell(said: Answer, end: str) -> None:
+    for row in said["in_doubt"]:
+        session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: look with `gpubid fleet`")
+    confirmed = sum(row["state"] == "confirmed" for row in said["done"])
+    session.say(f"{confirmed} of {len(said['done'])} order(s) confirmed; {end}" if said["done"] else end)
+
+
+def _unconfirmed(done: list[dict[str, Any]]) -> bool:
+    """Tell whether the last order for a lease was not confirmed: an earlier one may have been refused."""
+    last = {row["lease"]: row["state"] for row in done}
+    return any(state != "confirmed" for state in last.values())

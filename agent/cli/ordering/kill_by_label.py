@@ -1,0 +1,238 @@
+"""`gpubid kill` without a usable ledger or a readable configuration: ends by label what carries our fleet id.
+
+Nothing can be written down then. The fleet id comes from the ledger as far as it can be read, else from its second
+file, else from --fleet; without one nothing is ended, and the fleets that the markets list are shown.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.cli.ordering import kill_progress
+from agent.cli.shared import exits, last_good, session
+from agent.ledger.ledger_errors import Code, LedgerError
+
+if TYPE_CHECKING:
+    from agent.act.orders.ending_by_label import EndingByLabel, Round
+    from agent.app import Outside
+    from agent.config.settings import Config, MarketSettings
+    from agent.markets.port import Market
+
+UNUSABLE = frozenset(
+    {
+        Code.CORRUPT,
+        Code.NEWER_SCHEMA,
+        Code.UNREADABLE,
+        Code.UNWRITABLE,
+        Code.LOCKED,
+        Code.FLEET_MISMATCH,
+        Code.CONFLICT,
+        Code.BAD_TRANSITION,
+    }
+)
+"""What keeps a ledger from being used, and is no reason to go on paying."""
+ROUND_SECONDS = 5.0
+UNWRITTEN = (
+    "nothing of this was written down: before the daemon starts again, give `gpubid kill` to its ledger, or it rents"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the command line names: a fleet id, markets as NAME or NAME=URL, and their keys in the same order."""
+
+    fleet: str = ""
+    markets: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+
+
+def check(named: Named) -> None:
+    """End with a sentence where the options do not fit together."""
+    from agent.ledger.file import fleet_ids
+    from agent.markets import every
+
+    wrong = []
+    if named.fleet and not fleet_ids.is_one(named.fleet):
+        wrong.append(f"--fleet: {named.fleet!r} is no fleet id; it is the 12 hexadecimal characters in our labels")
+    for market in named.markets:
+        name = market.partition("=")[0]
+        if name not in every.MARKETS:
+            wrong.append(f"--market: {name!r} is none of {', '.join(every.MARKETS)}")
+    if len(named.markets) != len(named.credentials):
+        wrong.append("give one --credential for each --market, in the same order")
+    if wrong:
+        exits.stop(exits.BAD_INPUT, wrong)
+
+
+def without_ledger(
+    config: "Config", named: Named, progress: kill_progress.Progress, why: LedgerError, *, wait: bool
+) -> dict[str, Any]:
+    """End by label what the ledger of a configuration would have ended."""
+    from agent.ledger.file import fleet_ids
+
+    ids = fleet_ids.of(config.ledger)
+    if named.fleet and ids.agreed and named.fleet != ids.agreed:
+        sentence = f"the ledger {config.ledger} is of fleet {ids.agreed}, --fleet says {named.fleet}: leave --fleet out"
+        exits.stop(exits.BAD_INPUT, [why.sentence, sentence])
+    settings = _settings(named) or config.markets
+    return _run(settings, config, named.fleet or ids.agreed, progress, [why.sentence], _code(why), wait=wait)
+
+
+def without_configuration(
+    broken: last_good.Broken, named: Named, progress: kill_progress.Progress, *, wait: bool
+) -> dict[str, Any]:
+    """End by label although the configuration cannot be read; --market and --credential take its place."""
+    from agent.ledger.file import fleet_ids
+
+    settings = _settings(named)
+    if not settings:
+        hint = "to end by label without it: gpubid kill --market NAME --credential NAME_OR_FILE [--fleet ID]"
+        exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"no daemon runs, so nothing was ended; {hint}"])
+    ids = fleet_ids.of(broken.place.ledger)
+    if named.fleet and ids.agreed and named.fleet != ids.agreed:
+        sentence = f"the ledger {broken.place.ledger} is of fleet {ids.agreed}, --fleet says {named.fleet}"
+        exits.stop(exits.BAD_INPUT, [f"{sentence}: run this in another folder, or leave --fleet out"])
+    why = f"{broken.file} cannot be used, and no daemon runs"
+    return _run(settings, None, named.fleet or ids.agreed, progress, [why], exits.BAD_INPUT, wait=wait)
+
+
+def _code(why: LedgerError) -> int:
+    return exits.DAMAGED if why.code is Code.CORRUPT else exits.BAD_INPUT
+
+
+def _settings(named: Named) -> "tuple[MarketSettings, ...]":
+    from agent.config import document
+    from agent.config.settings import MarketSettings
+
+    urls = {"vast": document.VAST_URL, "runpod": document.RUNPOD_URL}
+    found = []
+    for market, key in zip(named.markets, named.credentials, strict=True):
+        name, _, url = market.partition("=")
+        file = Path(key) if Path(key).is_file() else None
+        found.append(MarketSettings(name, url or urls[name], "", "" if file else key, file, spend=False))
+    return tuple(found)
+
+
+def _run(
+    settings: "tuple[MarketSettings, ...]",
+    config: "Config | None",
+    fleet_id: str,
+    progress: kill_progress.Progress,
+    why: list[str],
+    code: int,
+    *,
+    wait: bool,
+) -> dict[str, Any]:
+    from agent.systemd import CredentialError
+
+    for sentence in why:
+        progress.warn(sentence)
+    try:
+        if not fleet_id:
+            asyncio.run(_show_fleets(settings, config))
+            exits.stop(code, ["no fleet id is known, so nothing was ended: give `gpubid kill --fleet ID`"])
+        progress.warn(f"the ledger is not used: what carries the label of fleet {fleet_id} is ended by its label")
+        left_to = "nothing carries it on: give the same command again"
+        return kill_progress.interruptible(_end(settings, config, fleet_id, progress, wait=wait), left_to, progress)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+@contextlib.asynccontextmanager
+async def _markets(
+    settings: "tuple[MarketSettings, ...]", config: "Config | None"
+) -> "AsyncIterator[Mapping[str, Market]]":
+    async with _outside(settings, config) as outside:
+        from agent.app import connect
+
+        markets = {each.name: connect(each, outside) for each in settings}
+        try:
+            yield markets
+        finally:
+            for market in markets.values():
+                await market.close()
+
+
+def _outside(
+    settings: "tuple[MarketSettings, ...]", config: "Config | None"
+) -> "contextlib.AbstractAsyncContextManager[Outside]":
+    return session.outside_of_markets(config) if config is not None else _bare(settings)
+
+
+@contextlib.asynccontextmanager
+async def _bare(settings: "tuple[MarketSettings, ...]") -> "AsyncIterator[Outside]":
+    from agent.app import Outside
+    from agent.clock import SystemClock
+
+    for each in settings:
+        session.secret(each)
+    yield Outside(SystemClock(), session.secret, {})
+
+
+async def _show_fleets(settings: "tuple[MarketSettings, ...]", config: "Config | None") -> None:
+    from agent.act.orders import ending_by_label
+
+    async with _markets(settings, config) as markets:
+        found, trouble = await ending_by_label.fleets(markets)
+    for name, why in trouble.items():
+        session.say(f"{name} cannot be listed: {why}")
+    table = session.table("FLEET", "MARKET", "INSTANCES", "$/H")
+    for each in found:
+        session.add(table, each.fleet_id, each.market, str(each.instances), f"{each.rate.dollars:.4f}")
+    if found:
+        session.show(table)
+    else:
+        session.say("no instance with a label of gpubid is listed")
+
+
+async def _end(
+    settings: "tuple[MarketSettings, ...]",
+    config: "Config | None",
+    fleet_id: str,
+    progress: kill_progress.Progress,
+    *,
+    wait: bool,
+) -> dict[str, Any]:
+    from agent.act.orders.ending_by_label import EndingByLabel
+
+    async with _markets(settings, config) as markets:
+        ending = EndingByLabel(markets, fleet_id, keep_disks=progress.keep_disks)
+        progress.is_given = True
+        shown = await _rounds(ending, progress, wait=wait)
+    progress.warn(UNWRITTEN)
+    return {"done": [], "in_doubt": [], **shown, "is_daemons": False}
+
+
+async def _rounds(ending: "EndingByLabel", progress: kill_progress.Progress, *, wait: bool) -> dict[str, Any]:
+    said: dict[str, str] = {}
+    while True:
+        seen = await ending.round()
+        for name, why in seen.trouble.items():
+            if said.get(name) != why:
+                progress.say(f"{name} cannot be listed, so what runs there may bill: {why}")
+        said = seen.trouble
+        shown = _shown(seen)
+        progress.show(shown)
+        if ending.is_done or not wait:
+            return shown
+        await asyncio.sleep(ROUND_SECONDS if seen.rows or seen.trouble else 1.0)
+
+
+def _shown(seen: "Round") -> dict[str, Any]:
+    return {
+        "billing": [
+            {
+                "lease": f"{market}-{instance_id}",
+                "slot": seen.slots[market, instance_id],
+                "market": market,
+                "is_gpu": row.bills_gpu,
+                "dollars_per_hour": row.billing_rate.dollars,
+                "tried": list(seen.tried[market, instance_id]),
+            }
+            for (market, instance_id), row in seen.rows.items()
+        ],
+        "may_bill": [],
+    }

@@ -1,0 +1,119 @@
+"""The wait after a kill: says what still bills, per lease, each time that changes, until nothing does."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent.cli.shared import daemon_socket, exits, session
+
+if TYPE_CHECKING:
+    from agent.app import App
+    from agent.config.market_place import Place
+    from agent.config.settings import Config
+    from agent.domain.record.intent import Intent
+
+Shown = dict[str, Any]
+LOOK_SECONDS = 1.0
+"""Between two questions to the daemon; they cost nothing at the market."""
+BUSY_SECONDS = 2.0
+IDLE_SECONDS = 10.0
+"""Between two cycles of a kill that no daemon carries out."""
+GONE = "the daemon ended before the kill was done: give `gpubid kill` again, which then ends the rest itself"
+
+
+class Progress:
+    """Prints what changed. With `to_error` the lines go to standard error, as standard output holds a document."""
+
+    def __init__(self, *, keep_disks: bool, to_error: bool = False) -> None:
+        """With `keep_disks` a disk may go on billing: only GPUs are waited for."""
+        self.keep_disks = keep_disks
+        self.is_given = False
+        """Whether the order has been written down: from then on it holds, whoever waits."""
+        self._stream = sys.stderr if to_error else sys.stdout
+        self._said: dict[str, str] = {}
+
+    def left(self, shown: Shown) -> list[Mapping[str, Any]]:
+        """Return the rows that are still waited for."""
+        return [row for row in shown["billing"] if row["is_gpu"] or not self.keep_disks]
+
+    def show(self, shown: Shown) -> bool:
+        """Print what is new; return whether nothing is waited for any more."""
+        rows = {row["lease"]: sentence(row) for row in self.left(shown)}
+        for lease in self._said.keys() - rows.keys():
+            self.say(f"{lease}: bills nothing more" if not self.keep_disks else f"{lease}: its GPU bills nothing more")
+        for lease, said in rows.items():
+            if self._said.get(lease) != said:
+                self.say(said)
+        self._said = rows
+        return not rows
+
+    def say_done(self, done: Iterable[Mapping[str, Any]]) -> None:
+        """Print what was tried at once; the order holds from now on."""
+        self.is_given = True
+        for row in done:
+            self.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
+
+    def warn(self, line: str) -> None:
+        """Print a line to standard error."""
+        sys.stderr.write(f"gpubid: {session.plain(line)}\n")
+        sys.stderr.flush()
+
+    def say(self, line: str) -> None:
+        """Print one line at once, as plain text."""
+        self._stream.write(session.plain(line) + "\n")
+        self._stream.flush()
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return one lease that still bills as a sentence."""
+    what = "GPU and disk" if row["is_gpu"] else "disk"
+    tried = ", ".join(row["tried"]) or "nothing was tried yet"
+    rate = f"${row['dollars_per_hour']:.4f}/h"
+    return f"{row['lease']} ({row['slot']}) still bills {what} on {row['market']}, {rate}; last: {tried}"
+
+
+async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) -> Shown:
+    """Wait until the daemon has ended what bills, or look once; return the last state."""
+    while True:
+        shown: Shown | None = await daemon_socket.get(place, "/billing")
+        if shown is None:
+            exits.stop(exits.FAILED, [GONE])
+        if progress.show(shown) or not wait:
+            return shown
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least: int, *, wait: bool) -> Shown:
+    """Run cycles until nothing bills, at least so many; return the last state. What they did is added to `done`."""
+    from agent.web import operator_socket
+
+    progress.say_done(operator_socket.told(intent) for intent in done)
+    cycles = 0
+    while True:
+        seen = await app.cycle()
+        cycles += 1
+        done += seen.done
+        progress.say_done(operator_socket.told(intent) for intent in seen.done)
+        shown = await _present(app)
+        if (progress.show(shown) or not wait) and cycles >= least:
+            return shown
+        await asyncio.sleep(BUSY_SECONDS if seen.is_busy or cycles < least else IDLE_SECONDS)
+
+
+async def _present(app: "App") -> Shown:
+    from agent.web.reading import still_billing
+
+    leases = app.ledger.recollection(app.clock.now()).leases
+    return await still_billing.shown(await app.ledger.reader(), leases, app.doubts())
+
+
+def interruptible(waiting: Coroutine[Any, Any, Shown], left_to: str, progress: Progress) -> Shown:
+    """Return what a wait comes to; Ctrl-C ends the wait, not the kill, and says who carries it on."""
+    try:
+        return asyncio.run(waiting)
+    except KeyboardInterrupt:
+        said = f"no longer waiting; the kill stays in force: {left_to}"
+        exits.stop(
+            exits.FAILED, [said if progress.is_given else "interrupted before the kill was given: give it again"]
+        )

@@ -1,0 +1,1 @@
+"""Verbs that cost nothing: rehearse, simulate, replay, estimate."""

@@ -1,0 +1,245 @@
+"""`gpubid estimate`: what a job would cost before it starts, on every market, by every strategy and elsewhere."""
+
+import asyncio
+import csv
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import exits, session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent.cli.rehearsing.estimate_inputs import Found
+    from agent.config.job_table import JobTable
+    from agent.decide.estimate.job import Reruns
+    from agent.decide.estimate.option import Estimate
+
+FORMULAS = (
+    "running hours: Daly, Future Generation Computer Systems 22(3), 2006, eq. 13, over a Gamma posterior of the rate",
+    "best time between checkpoints: Young, CACM 17(9), 1974; Daly 2006, eq. 37",
+    "nine in ten: over 16 rates of interruption and up to 5 prices the excess is a Gamma of its own mean and variance",
+)
+
+
+def estimate(  # noqa: PLR0913 - one parameter per option
+    workload: Annotated[str | None, typer.Argument(help="A workload of the configuration to start from.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    job: Annotated[Path | None, typer.Option(help="A job file (TOML); its keys are these options.")] = None,
+    gpu: Annotated[list[str] | None, typer.Option(help="GPU model in any spelling; may repeat.")] = None,
+    gpus: Annotated[int | None, typer.Option(help="How many GPUs at a time.")] = None,
+    hours: Annotated[float | None, typer.Option(help="Hours of useful work on them.")] = None,
+    checkpoint_every: Annotated[str | None, typer.Option(help='Such as "15m"; the best by default.')] = None,
+    checkpoint_takes: Annotated[str | None, typer.Option(help='How long one takes, such as "30s".')] = None,
+    checkpoint_gb: Annotated[float | None, typer.Option(help="Gigabytes fetched on a new host.")] = None,
+    checkpoint_at: Annotated[str | None, typer.Option(help="Where they are kept: disk, remote or none.")] = None,
+    image_gb: Annotated[float | None, typer.Option(help="Gigabytes of the image.")] = None,
+    dataset_gb: Annotated[float | None, typer.Option(help="Gigabytes of data fetched on every new host.")] = None,
+    disk_gb: Annotated[float | None, typer.Option(help="Gigabytes of disk.")] = None,
+    deadline: Annotated[str | None, typer.Option(help='When it must be done from its start, such as "2d".')] = None,
+    reruns: Annotated[
+        str | None, typer.Option(help='How many runs it takes, such as "2-3": experiments that fail are paid for too.')
+    ] = None,
+    odds: Annotated[float | None, typer.Option(help="Chance that a run succeeds, instead of --reruns.")] = None,
+    price: Annotated[str | None, typer.Option(help="On-demand dollars per GPU-hour, not the ledger's.")] = None,
+    floor: Annotated[str | None, typer.Option(help="Dollars per GPU-hour of the lowest bid, not the ledger's.")] = None,
+    hazard: Annotated[float | None, typer.Option(help="Losses to the market per hour at the floor.")] = None,
+    storage_price: Annotated[str | None, typer.Option(help="Dollars per gigabyte and month.")] = None,
+    traffic_price: Annotated[str | None, typer.Option(help="Dollars per gigabyte fetched.")] = None,
+    down: Annotated[str | None, typer.Option(help='From an interruption until it runs again, such as "5m".')] = None,
+    baselines: Annotated[Path | None, typer.Option(help="Your own file of prices elsewhere.")] = None,
+    as_json: session.JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
+) -> None:
+    """Estimate what a job would cost before it starts: expected dollars, and what nine in ten stay under."""
+    said = {
+        "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "dataset_gb": dataset_gb,
+        "disk_gb": disk_gb,
+        "deadline": deadline, "reruns": _factors(reruns), "odds": odds, "price": _money("price", price),
+        "floor": _money("floor", floor), "hazard": hazard, "storage_price": _money("storage-price", storage_price),
+        "traffic_price": _money("traffic-price", traffic_price), "down": down,
+    }  # fmt: skip
+    checkpoint = {
+        "interval": checkpoint_every,
+        "takes": checkpoint_takes,
+        "size_gb": checkpoint_gb,
+        "at": checkpoint_at,
+    }
+    table, found = _found(workload, config, job, _given(said, checkpoint), baselines)
+    if as_json:
+        session.print_json(_document(table, found))
+    else:
+        (_print_csv if as_csv else _say)(table, found)
+
+
+def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Return what was given, as a job file would say it."""
+    inner = {key: value for key, value in checkpoint.items() if value is not None}
+    given = {key: value for key, value in said.items() if value is not None}
+    return given | ({"checkpoint": inner} if inner else {})
+
+
+def _found(
+    workload: str | None, config: Path, file: Path | None, given: dict[str, Any], baselines: Path | None
+) -> tuple["JobTable", list["Found"]]:
+    from agent import tuning
+    from agent.baselines import baseline_loading
+    from agent.cli.rehearsing import estimate_inputs
+    from agent.clock import SystemClock
+    from agent.config import job_table as jobs
+    from agent.config.problems import ConfigError
+    from agent.ledger.ledger_errors import LedgerError
+
+    # Without a configuration there is still arithmetic to be had: shipped strategies, given prices, baselines.
+    is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
+    settings, tuned = session.read(config) if is_configured else (None, tuning.load())
+    named = {work.name: work for work in settings.workloads} if settings is not None else {}
+    if workload is not None and workload not in named:
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(sorted(named))}"])
+    now = SystemClock().now()
+    markets = [market.name for market in settings.markets] if settings is not None else ["market"]
+    try:
+        table = jobs.read(file, {} if workload is None else estimate_inputs.of_workload(named[workload], now), given)
+        catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    ledger = settings.ledger if settings is not None else None
+    try:
+        return table, asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
+    except LedgerError as error:
+        exits.refused(error)
+
+
+def _factors(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split("-")]
+    except ValueError:
+        exits.stop(exits.BAD_INPUT, [f'--reruns: {text!r} is no factor; write "2", or the least and the most as "2-3"'])
+
+
+def _money(name: str, text: str | None) -> Any:  # noqa: ANN401 - what pydantic is to check
+    from decimal import Decimal, InvalidOperation
+
+    if text is None:
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        exits.stop(exits.BAD_INPUT, [f"--{name}: {text!r} is no amount of dollars; write for example 0.80"])
+
+
+def _reruns(table: "JobTable") -> "Reruns":
+    from agent.cli.rehearsing import estimate_inputs
+    from agent.domain.market import gpu
+
+    return estimate_inputs.job_of(table, gpu.model("")).reruns
+
+
+def _times(dollars: float | None, factor: float | None) -> float | None:
+    return None if dollars is None or factor is None else round(dollars * factor, 6)
+
+
+def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
+    """Return an option as JSON: money to six decimals, hours to four."""
+    row = asdict(one) | {"tenure": one.tenure.value, "cited": list(one.cited), "unknown": list(one.unknown)}
+    row["by_age"] = [{"age": age, "interval": interval} for age, interval in one.by_age]
+    for key, value in row.items():
+        if isinstance(value, float):
+            row[key] = round(value, 6 if "dollars" in key else 4)
+    return row | {
+        "with_reruns_least_dollars": _times(one.dollars, reruns.least),
+        "with_reruns_dollars": _times(one.dollars, reruns.mean),
+        "with_reruns_most_dollars": _times(one.dollars, reruns.most),
+    }
+
+
+def _document(table: "JobTable", found: list["Found"]) -> dict[str, Any]:
+    reruns = _reruns(table)
+    return {
+        "job": {"hours": table.hours, "gpus": table.gpus, "reruns_least": reruns.least, "reruns_most": reruns.most},
+        "models": [
+            {
+                "gpu": one.gpu,
+                "options": [_row(option, reruns) for option in one.options],
+                "missing": [asdict(option) for option in one.missing],
+            }
+            for one in found
+        ],
+        "formulas": list(FORMULAS),
+    }
+
+
+def _print_csv(table: "JobTable", found: list["Found"]) -> None:
+    reruns = _reruns(table)
+    rows = [{"gpu": one.gpu} | _row(option, reruns) for one in found for option in one.options]
+    if not rows:
+        return
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: "; ".join(value) if isinstance(value, list) else value for key, value in row.items()})
+
+
+def _say(table: "JobTable", found: list["Found"]) -> None:
+    reruns = _reruns(table)
+    for one in found:
+        session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
+        made = session.table(
+            "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",
+            "late", "notes",
+        )  # fmt: skip
+        sources: dict[str, int] = {}
+        for option in one.options:
+            notes = [*option.cited, *option.unknown]
+            numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
+            session.add(made, *_cells(option, reruns), ",".join(map(str, numbers)))
+        session.show(made)
+        for note, number in sources.items():
+            session.say(f"  {number}. {note}")
+        for missing in one.missing:
+            session.say(f"not estimated: {missing.name}: {missing.sentence}")
+        _say_checkpoints(one.options)
+    for line in FORMULAS:
+        session.say(line)
+
+
+def _say_checkpoints(options: "Sequence[Estimate]") -> None:
+    for option in options:
+        if option.young is not None and option.daly is not None:
+            best = f"{option.young * 60:.1f} min (Young), {option.daly * 60:.1f} min (Daly)"
+            session.say(f"best time between checkpoints, {option.name}: {best}")
+        if option.by_age:
+            steps = ", ".join(f"{interval * 60:.1f} from {age * 60:.0f} on" for age, interval in option.by_age)
+            session.say(f"  by the age of the lease, in minutes: {steps}")
+
+
+def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
+    tenure = "bid" if one.tenure.value == "interruptible" else "on demand"
+    least, most = _times(one.dollars, reruns.least), _times(one.dollars, reruns.most)
+    again = "" if reruns.most == 1 or least is None else f"{_dollars(least)} - {_dollars(most)}"
+    return (
+        f"{one.name} ({tenure})",
+        one.as_of,
+        f"{one.dollars_per_hour:.4f}",
+        _dollars(one.dollars) if one.dollars is not None else f"over {_dollars(one.dollars_least)}",
+        _dollars(one.dollars_p90),
+        again,
+        _figure(one.hours, ".1f"),
+        _figure(one.interruptions, ".1f"),
+        "" if one.interval is None else f"{one.interval * 60:.0f} min",
+        "" if one.late is None else f"{one.late:.0%}",
+    )
+
+
+def _dollars(value: float | None) -> str:
+    return "?" if value is None else f"{value:,.2f}"
+
+
+def _figure(value: float | None, how: str) -> str:
+    return "?" if value is None else format(value, how)

@@ -1,0 +1,76 @@
+"""`gpubid rehearse`: a day of your own workloads on a simulated market, in seconds, without a cent."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.shared import exits, session
+
+if TYPE_CHECKING:
+    from agent.cli.rehearsing.rehearsal import Rehearsal, Scene
+
+MOST_HOURS = 24 * 366
+
+
+def rehearse(  # noqa: PLR0913 - one parameter per option
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    climate: Annotated[str, typer.Option(help="The market's name; `gpubid simulate --about` tells of them.")] = "calm",
+    hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 7,
+    strategy: Annotated[str | None, typer.Option(help="Run every workload on this strategy.")] = None,
+    hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; the climate's own by default.")] = None,
+    keep_ledger: Annotated[Path | None, typer.Option(help="Leave the ledger in this directory.")] = None,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Rehearse the configured workloads against a simulated market and tell what happened."""
+    from agent.cli.rehearsing.rehearsal import Scene
+    from agent.simulator.climate import ClimateError
+
+    session.log_quietly()
+    settings, tuned = session.read(config)
+    if strategy is not None and strategy not in tuned:
+        exits.stop(
+            exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"]
+        )
+    if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
+        exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already holds a rehearsal; name another directory"])
+    if keep_ledger is not None:
+        _make(keep_ledger)
+    try:
+        told = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts), keep_ledger)
+    except ClimateError as error:
+        exits.stop(exits.BAD_INPUT, [f"--climate: {error}"])
+    if as_json:
+        session.print_json(told.figures)
+        return
+    from rich.console import Console
+
+    from agent.cli.rehearsing import rehearsal_report
+
+    rehearsal_report.tell(told, Console(width=None if session.is_terminal() else 140, markup=False))
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {directory} cannot be made ({error.strerror}); name another"])
+
+
+def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None) -> "Rehearsal":
+    from dataclasses import replace
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from agent.cli.rehearsing.rehearsal import rehearse as run
+
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)
+    ) as progress:
+        task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
+        scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
+        return asyncio.run(run(settings, tuned, scene, directory))  # type: ignore[arg-type]

@@ -1,0 +1,128 @@
+"""`gpubid replay`: what a strategy would have done and cost on our own recorded time, beside what was done."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import ask, exits, session, strategy_numbers
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+    from agent.lab.engine.own_replay import Replayed, Side
+
+DAY = "%Y-%m-%d"
+
+
+def replay(  # noqa: PLR0913 - one parameter per option
+    ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
+    strategy: Annotated[str, typer.Option(help="A strategy, or the stem of one of your files.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    workload: Annotated[str | None, typer.Option(help="One workload; by default all of the configuration.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another number.")] = None,
+    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only from this UTC day on.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only up to this UTC day, left out.")] = None,
+    step_seconds: Annotated[float, typer.Option(min=5, max=3600, help="Between two looks where none was.")] = 300.0,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Run a strategy over what the ledger recorded, on paper, and compare with what was done."""
+    settings, tuned = session.read(config)
+    if strategy not in tuned:
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"])
+    ask.must_know(settings, workload)
+    chosen = strategy_numbers.changed(tuned[strategy], changes or [])
+    span = tuple(None if day is None else day.replace(tzinfo=UTC) for day in (since, until))
+    with session.waiting("replaying"):
+        told = asyncio.run(_told(ledger, settings, chosen, workload, (span[0], span[1]), step_seconds))
+    if as_json:
+        session.print_json(told)
+        return
+    _print(told)
+
+
+async def _told(
+    path: Path,
+    settings: "Config",
+    chosen: "Tuned",
+    workload: str | None,
+    span: tuple[datetime | None, datetime | None],
+    step_seconds: float,
+) -> dict[str, Any]:
+    from agent.decide.paper import paper_market
+    from agent.lab.engine import own_replay as replays
+    from agent.lab.traces import ledger_history
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.ledger.reader import open_reader
+
+    try:
+        reader = await open_reader(path)
+        try:
+            known = await ledger_history.read(reader, *span)
+        finally:
+            await reader.close()
+    except LedgerError as error:
+        exits.refused(error)
+    step = timedelta(seconds=step_seconds)
+    chosen_works = [work for work in settings.workloads if workload in {None, work.name}]
+    made = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
+    if not any(made):
+        exits.stop(exits.FAILED, [f"{path}: holds no search of offers in that span; there is nothing to replay"])
+    rules = [*paper_market.RULES, "a floor that was recorded at or under a bid holds it, one above it outbids it"]
+    rules.append("hosts are judged by what happened on paper there, never by what was learned later")
+    if known.assumed:
+        rules.append(f"of {known.assumed} slices only prices are known: they are taken for ordinary verified hosts")
+    return {
+        "strategy": chosen.name,
+        "params_digest": chosen.digest,
+        "looks": len(known.looks),
+        "workloads": [_row(each) for each in made if each is not None],
+        "rules": rules,
+    }
+
+
+def _row(one: "Replayed") -> dict[str, Any]:
+    return {
+        "workload": one.workload,
+        "since": one.since.isoformat(),
+        "until": one.until.isoformat(),
+        "plans": one.plans,
+        "actual": _side(one.actual),
+        "replayed": _side(one.paper),
+    }
+
+
+def _side(side: "Side") -> dict[str, Any]:
+    counted = side.counted
+    return {
+        "dollars": counted.spent.dollars,
+        "paid_hours": counted.paid / 3.6e9,
+        "useful_hours": counted.useful / 3.6e9,
+        "lost_hours": counted.lost / 3.6e9,
+        "interruptions": side.interruptions,
+        "rents": side.rents,
+        "dollars_per_useful_hour": counted.per_useful_hour,
+    }
+
+
+def _print(told: dict[str, Any]) -> None:
+    table = session.table(
+        "workload", "", "spent", "paid h", "useful h", "lost h", "interruptions", "rents", "$/useful h"
+    )
+    for one in told["workloads"]:
+        for name, figures in (("what was done", one["actual"]), (f"{told['strategy']} on paper", one["replayed"])):
+            each = figures["dollars_per_useful_hour"]
+            session.add(
+                table, one["workload"], name, f"${figures['dollars']:.4f}", f"{figures['paid_hours']:.2f}",
+                f"{figures['useful_hours']:.2f}", f"{figures['lost_hours']:.2f}", f"{figures['interruptions']}",
+                f"{figures['rents']}", "" if each is None else f"{each:.4f}",
+            )  # fmt: skip
+    session.show(table)
+    for one in told["workloads"]:
+        looks = f"{told['looks']} searches were recorded, {one['plans']} plans made"
+        session.say(f"{one['workload']}: {one['since'][:16]} to {one['until'][:16]} UTC; {looks}")
+    session.say("how it was reckoned:")
+    for rule in told["rules"]:
+        session.say(f"  {rule}")

@@ -1,0 +1,1 @@
+"""Verbs that set a box up: init, check, doctor, deploy, notify, webhook."""

@@ -1,0 +1,110 @@
+"""`gpubid check`: is the configuration usable, what does it say, and what would it do to what runs."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import daemon_socket, exits, session
+from agent.config import exposure
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.decide.operators.reload import Finding
+    from agent.web.reading.holdings import Holdings
+
+
+def check(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    against_running: Annotated[
+        bool, typer.Option("--against-running", help="Say what loading it would do to the leases that there are.")
+    ] = False,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Check the configuration and every strategy file; name each mistake with its file, line, key and mend."""
+    settings, tuned = session.read(config)
+    found = _against(settings) if against_running else ()
+    summary: dict[str, Any] = {
+        "file": str(settings.file),
+        "digest": settings.digest,
+        "markets": {market.name: _market(market.simulated, spend=market.may_spend) for market in settings.markets},
+        "workloads": {work.name: {"slots": work.slots, "strategy": work.strategy} for work in settings.workloads},
+        "strategies": {name: one.digest for name, one in sorted(tuned.items())},
+        "ledger": str(settings.ledger),
+    }
+    open_to_others = exposure.exposures(settings)
+    summary["warnings"] = [f"{each.sentence}; {each.mend}" for each in open_to_others]
+    if against_running:
+        summary["against_running"] = [
+            {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
+            for each in found
+        ]
+    if as_json:
+        session.print_json(summary)
+        _end(found)
+        return
+    session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
+    for market in settings.markets:
+        session.say(f"  market {market.name}: {_market(market.simulated, spend=market.may_spend)}")
+    for work in settings.workloads:
+        strategy = tuned[work.strategy]
+        session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
+    for warning in summary["warnings"]:
+        session.say(f"  warning: {warning}")
+    for each in found:
+        session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
+    if against_running and not found:
+        session.say("  loading it would touch no lease that there is")
+    _end(found)
+
+
+def _end(found: "tuple[Finding, ...]") -> None:
+    if any(each.is_refusal for each in found):
+        raise typer.Exit(exits.FAILED)
+
+
+def _against(config: "Config") -> "tuple[Finding, ...]":
+    """Return what loading the file would do to what the ledger holds, under the caps that the daemon runs on."""
+    from agent.ledger.ledger_errors import LedgerError
+
+    if session.may_read(config.ledger) and not config.ledger.exists():
+        return ()
+    try:
+        return asyncio.run(_found(config))
+    except LedgerError as error:
+        exits.refused(error)
+
+
+async def _found(config: "Config") -> "tuple[Finding, ...]":
+    from agent.decide.operators import reload
+    from agent.observe import snapshot
+    from agent.web.reading import caps
+
+    running = await daemon_socket.get(config, "/running")
+    held = await _held(config, is_told=running is not None)
+    after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
+    spend_of = snapshot.renamed(dict(held.spend_of), config.workloads)
+    standing = reload.present(held.leases, held.intents, held.total, held.now, spend_of)
+    return reload.findings(after, held.leases, standing, caps.of(running["limits"]) if running else None)
+
+
+async def _held(config: "Config", *, is_told: bool) -> "Holdings":
+    """Return what there is: from the daemon, or from its ledger where none runs."""
+    from agent.clock import SystemClock
+    from agent.ledger.reader import open_reader
+    from agent.web.reading import holdings
+
+    if is_told:
+        return holdings.decoded(await daemon_socket.get(config, "/holdings"))
+    reader = await open_reader(config.ledger)
+    try:
+        now = SystemClock().now()
+        return holdings.of(await reader.recollection(now), now)
+    finally:
+        await reader.close()
+
+
+def _market(climate: str, *, spend: bool) -> str:
+    if climate:
+        return f"simulated ({climate}), costs nothing"
+    return "live, and may spend" if spend else "live, and may only look (spend = false)"

@@ -1,0 +1,91 @@
+"""`gpubid deploy show`: the files for the tools around the daemon, as shipped with this version."""
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.shared import exits, session
+
+PACKAGED = "/usr/bin/gpubid"
+"""What the units run: the command of the Debian package."""
+HIDDEN = (Path("/home"), Path("/root"), Path("/run/user"))
+"""What ProtectHome= hides from the service."""
+
+app = typer.Typer(no_args_is_help=True, help="Show the files for systemd, Prometheus and Grafana.")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of files: what they are for, and which they are, below deploy/."""
+
+    meaning: str
+    patterns: tuple[str, ...]
+
+
+KINDS: Mapping[str, Kind] = {
+    "unit": Kind("systemd's service: /etc/systemd/system/gpubid.service", ("systemd/gpubid.service",)),
+    "backup": Kind("the service and timer that copy the ledger", ("systemd/gpubid-backup.*",)),
+    "group": Kind("who may read: /etc/sysusers.d/gpubid.conf", ("systemd/gpubid.sysusers",)),
+    "scrape": Kind("what Prometheus scrapes, and which rules it loads", ("prometheus/scrape.yml",)),
+    "alerts": Kind("Prometheus' rules, and the series they ask for", ("prometheus/alerts.yml", "prometheus/rec*.yml")),
+    "runbook": Kind("what to do when an alert fires", ("runbook.md",)),
+    "dashboards": Kind("Grafana's dashboards", ("grafana/*.json",)),
+}
+Shown = Annotated[str, typer.Argument(metavar="KIND", help="One of: " + ", ".join(KINDS) + ".")]
+
+
+@app.command()
+def show(
+    kind: Shown,
+    name: Annotated[str | None, typer.Argument(help="Which of several.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write them all there; nothing there is overwritten.")
+    ] = None,
+) -> None:
+    """Print a file that is shipped, or write all of its kind into a folder."""
+    if kind not in KINDS:
+        exits.stop(exits.BAD_INPUT, [f"{kind}: no such kind; say one of {', '.join(KINDS)}"])
+    found = {
+        file.name: file for file in files(session.shipped_folder() / "deploy", KINDS[kind]) if name in {None, file.name}
+    }
+    if not found:
+        exits.stop(exits.BAD_INPUT, [f"no file of the kind {kind} is shipped under that name"])
+    if to is not None:
+        _write(list(found.values()), to)
+    elif len(found) > 1:
+        exits.stop(exits.BAD_INPUT, [f"there are several: name one of {', '.join(found)}, or a folder with --to"])
+    else:
+        sys.stdout.write(text(next(iter(found.values()))))
+
+
+def files(folder: Path, kind: Kind) -> list[Path]:
+    """Return the files of a kind, by name."""
+    return sorted(file for pattern in kind.patterns for file in folder.glob(pattern))
+
+
+def text(file: Path) -> str:
+    """Return a file as it works here: units run this very program."""
+    said = file.read_text()
+    own = Path(sys.prefix) / "bin" / "gpubid"
+    if file.suffix != ".service" or sys.prefix == "/usr/lib/gpubid":
+        return said
+    if any(own.is_relative_to(folder) for folder in HIDDEN):
+        sys.stderr.write(f"gpubid: the unit hides {own} from itself; install the program for all users, as in README\n")
+    return said.replace(PACKAGED, str(own))
+
+
+def _write(found: Collection[Path], folder: Path) -> None:
+    clash = [folder / file.name for file in found if (folder / file.name).exists()]
+    if clash:
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; nothing was written" for file in clash])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in found:
+            (folder / file.name).write_text(text(file))
+            session.say(str(folder / file.name))
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{folder} cannot be written ({error.strerror})"])

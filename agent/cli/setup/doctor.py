@@ -1,0 +1,108 @@
+"""`gpubid doctor`: whether all that the daemon needs is well, each line with what to do where it is not."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from agent.cli.setup import doctor_checks
+from agent.cli.shared import exits, last_good, session
+
+if TYPE_CHECKING:
+    from agent.config.market_place import Place
+    from agent.config.settings import Config
+
+_SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", doctor_checks.Verdict.FAIL: "FAIL"}
+
+
+def doctor(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Look at keys, clocks, disk, ledger, markets, units and metrics; ends with 1 where something fails."""
+    session.log_quietly()
+    with session.waiting("looking around"):
+        lines = look(config)
+    is_good = all(line.verdict is not doctor_checks.Verdict.FAIL for line in lines)
+    if as_json:
+        session.print_json(as_document(lines))
+    else:
+        for line in lines:
+            session.say(
+                f"{_SHOWN[line.verdict]}  {line.name}: {line.sentence}" + (f" -> {line.mend}" if line.mend else "")
+            )
+    if not is_good:
+        raise typer.Exit(exits.FAILED)
+
+
+def as_document(lines: list[doctor_checks.Line]) -> dict[str, object]:
+    """Return the lines as JSON."""
+    return {
+        "is_good": all(line.verdict is not doctor_checks.Verdict.FAIL for line in lines),
+        "lines": [
+            {"name": line.name, "verdict": line.verdict.value, "sentence": line.sentence, "mend": line.mend}
+            for line in lines
+        ],
+    }
+
+
+def look(file: Path) -> list[doctor_checks.Line]:
+    """Return a line for each thing; of a configuration that is wrong its mistakes, and what needs none."""
+    read = last_good.read(file)
+    if isinstance(read, last_good.Broken):
+        mend = "mend the file; `gpubid check` reads it again"
+        bad = [
+            doctor_checks.Line("configuration", doctor_checks.Verdict.FAIL, mistake, mend) for mistake in read.mistakes
+        ]
+        return [*doctor_checks.versions(), *bad, *_look_past(read.place)]
+    settings, _ = read
+    return [
+        *doctor_checks.versions(),
+        *doctor_checks.configuration(file),
+        *doctor_checks.exposed(settings),
+        *asyncio.run(_look(settings)),
+    ]
+
+
+def _look_past(place: "Place") -> list[doctor_checks.Line]:
+    """Look at what is there without a configuration, where there is a ledger at all."""
+    from agent.clock import SystemClock
+
+    if session.may_read(place.ledger) and not place.ledger.exists():
+        return []
+    return [
+        *doctor_checks.disk(place),
+        *doctor_checks.ledger(place, SystemClock().now()),
+        *asyncio.run(doctor_checks.answers(place)),
+    ]
+
+
+async def _look(config: "Config") -> list[doctor_checks.Line]:
+    from agent.app import Outside
+    from agent.clock import SystemClock
+
+    outside = Outside(SystemClock(), session.secret, {})
+    bound = await _accounts(config)
+    lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
+    lines += [*doctor_checks.credentials(config), *doctor_checks.disk(config)]
+    lines += await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
+    lines += await doctor_checks.daemon(config)
+    if session.is_service(config.file):
+        lines += await doctor_checks.units()
+    return [*lines, *await doctor_checks.webhook(config.notify)]
+
+
+async def _accounts(config: "Config") -> dict[str, str]:
+    """Return the account of each market that the ledger is bound to; nothing where it cannot be read."""
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.ledger.reader import open_reader
+
+    if not session.may_read(config.ledger):
+        return {}
+    try:
+        reader = await open_reader(config.ledger)
+    except LedgerError:
+        return {}
+    try:
+        meta = await reader.meta()
+    finally:
+        await reader.close()
+    return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}

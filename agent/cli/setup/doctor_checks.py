@@ -1,0 +1,335 @@
+"""What `gpubid doctor` looks at, one function a thing; each returns lines and raises nothing."""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent import __version__
+from agent.cli.shared import session
+
+if TYPE_CHECKING:
+    from agent.app import Outside
+    from agent.config.market_place import Place
+    from agent.config.notify import Notify
+    from agent.config.settings import Config, MarketSettings
+    from agent.markets.port import Account, Market
+
+ANSWER_SECONDS = 5.0
+MUCH_ROOM, LITTLE_ROOM = 2**30, 2**24
+"""Bytes free on the ledger's disk: below the first somebody should look, below the second it soon cannot write."""
+SLOW_CLOCK, BAD_CLOCK = 5.0, 60.0
+"""Seconds between the market's clock and ours: beyond the second nothing is paid for."""
+MUCH_USED = 0.9
+"""Share of a day's search rows beyond which searches will soon end for the day."""
+STALE_BACKUP = timedelta(days=1)
+BOOTED = Path("/run/systemd/system")
+"""There where systemd runs the machine."""
+UNITS = ("gpubid.service", "gpubid-backup.timer")
+
+
+class Verdict(StrEnum):
+    """How it stands."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was looked at; `mend` says what to do where it is not well."""
+
+    name: str
+    verdict: Verdict
+    sentence: str
+    mend: str = ""
+
+
+def versions() -> list[Line]:
+    """Say what runs here."""
+    sentence = f"gpubid {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return [Line("versions", Verdict.OK, sentence)]
+
+
+async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
+    """Look at one market: its key, whose it is and what it may, what is left, its clock, its listing."""
+    from agent.app import connect
+    from agent.markets import market_errors
+    from agent.systemd import CredentialError
+
+    name = f"market {settings.name}"
+    if settings.is_simulated:
+        return [Line(name, Verdict.OK, f"simulated ({settings.simulated}): no account, no key, no money")]
+    try:
+        session.secret(settings)
+    except CredentialError as error:
+        return [Line(f"key {settings.name}", Verdict.FAIL, str(error), "give the daemon the key")]
+    it = connect(settings, outside)
+    try:
+        account = await it.account()
+        found = [_key(settings.name, account, bound), *_credit(settings.name, account)]
+        found += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
+    except market_errors.Unauthorized as error:
+        return [
+            Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
+        ]
+    except market_errors.MarketError as error:
+        return [Line(name, Verdict.FAIL, str(error), "look at the market's status page and at this machine's network")]
+    finally:
+        await it.close()
+    if not settings.may_spend:
+        mend = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
+        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only looks: nothing is paid for", mend))
+    return found
+
+
+def _key(name: str, account: "Account", bound: Mapping[str, str]) -> Line:
+    mine = bound.get(name, "")
+    if mine and account.account_id and mine != account.account_id:
+        sentence = f"it is of account {account.account_id}, the ledger of {mine}: nothing is paid"
+        return Line(f"key {name}", Verdict.FAIL, sentence, "use the key of that account, or another [ledger] path")
+    return Line(f"key {name}", Verdict.OK, f"valid, of account {account.account_id or 'unknown'}")
+
+
+def _credit(name: str, account: "Account") -> list[Line]:
+    if account.credit is None:
+        return []
+    if account.credit.micros <= 0:
+        return [Line(f"credit {name}", Verdict.FAIL, f"{account.credit} is left", "add credit: nothing can be rented")]
+    return [Line(f"credit {name}", Verdict.OK, f"{account.credit} is left")]
+
+
+def _clock(name: str, account: "Account", outside: "Outside") -> list[Line]:
+    if account.market_time is None:
+        return []
+    skew = abs((account.market_time - outside.clock.now()).total_seconds())
+    verdict = Verdict.OK if skew <= SLOW_CLOCK else Verdict.WARN if skew <= BAD_CLOCK else Verdict.FAIL
+    mend = "" if verdict is Verdict.OK else "let this machine keep time: apt install systemd-timesyncd"
+    return [Line("clock", verdict, f"{skew:.0f} s from that of {name}; beyond {BAD_CLOCK:.0f} s nothing is paid", mend)]
+
+
+async def _listing(name: str, it: "Market") -> Line:
+    count = len(await it.instances())
+    return Line(name, Verdict.OK, f"reachable; the account has {count} instance(s), ours and others")
+
+
+async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
+    """Look whether the key may more than our calls need, as far as reading can tell."""
+    from agent.markets import market_errors
+    from agent.markets.runpod import scope as runpod
+    from agent.markets.vast import scope as vast
+
+    ask, needed = {"vast": (vast.is_wide, vast.NEEDED), "runpod": (runpod.is_wide, runpod.NEEDED)}[settings.name]
+    name = f"scope {settings.name}"
+    try:
+        is_wide = await ask(settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+    except market_errors.MarketError:
+        is_wide = None
+    if is_wide is None:
+        return [Line(name, Verdict.OK, "the market does not say what the key may do")]
+    if not is_wide:
+        return [Line(name, Verdict.OK, "the key has only some of the account's permissions")]
+    return [
+        Line(name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with {_listed(needed)} alone")
+    ]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def ledger(config: "Config | Place", now: datetime) -> list[Line]:
+    """Look at the ledger: whether it is there, ours to read, sound, and copied."""
+    from agent.ledger.file import ledger_check, sidecar
+
+    file = config.ledger
+    if not session.may_read(file):
+        mend = "run this as root or as the daemon's user"
+        return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", mend)]
+    if not file.exists():
+        return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
+    found = ledger_check.verify(file)
+    rows = sum(found.counted.values())
+    if found.is_damaged:
+        return [Line("ledger", Verdict.FAIL, "; ".join(found.findings[:3]), "gpubid ledger restore the newest backup")]
+    made = sidecar.last_backup(file)
+    lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
+    if found.inconsistencies:
+        mend = "keep this ledger; gpubid ledger verify says what to compare"
+        lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), mend)]
+    mend = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
+    if made is None:
+        return [*lines, Line("backup", Verdict.WARN, "there is no backup", mend)]
+    is_stale = now - made > STALE_BACKUP
+    verdict = Verdict.WARN if is_stale else Verdict.OK
+    return [*lines, Line("backup", verdict, f"the newest is of {made:%Y-%m-%d %H:%M} UTC", mend if is_stale else "")]
+
+
+def disk(config: "Config | Place") -> list[Line]:
+    """Look at the room where the ledger lies."""
+    folder = config.ledger.absolute().parent
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        mend = "start the daemon once, or run this as root"
+        return [Line("disk", Verdict.WARN, f"{folder} cannot be looked at ({error.strerror})", mend)]
+    verdict = Verdict.OK if free >= MUCH_ROOM else Verdict.WARN if free >= LITTLE_ROOM else Verdict.FAIL
+    mend = "" if verdict is Verdict.OK else "make room: without any, nothing is paid for"
+    return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", mend)]
+
+
+async def answers(place: "Place") -> list[Line]:
+    """Look whether a daemon answers on its socket, where nobody knows the address of its page."""
+    from agent.cli.shared import daemon_socket
+
+    if await daemon_socket.get(place, "/running") is not None:
+        return [Line("daemon", Verdict.OK, "it runs on its last good file")]
+    return [Line("daemon", Verdict.FAIL, "none runs, and none starts on this file", "mend the file, then start it")]
+
+
+async def daemon(config: "Config") -> list[Line]:
+    """Look at the running daemon: its health, its version, its last reload."""
+    url = address(config)
+    try:
+        health, metrics = await asyncio.gather(page(f"{url}/healthz"), page(f"{url}/metrics"))
+    except (OSError, TimeoutError) as error:
+        sentence = f"nobody serves metrics at {url} ({type(error).__name__})"
+        return [Line("daemon", Verdict.FAIL, sentence, "systemctl start gpubid, or gpubid run")]
+    lines = [
+        Line("daemon", Verdict.OK if '"ok": true' in health else Verdict.FAIL, f"metrics at {url}/metrics; {health}")
+    ]
+    lines += _quotas(metrics)
+    if f'gpubid_build_info{{version="{__version__}"}}' not in metrics:
+        lines.append(Line("daemon's version", Verdict.WARN, f"it is not {__version__}", "systemctl restart gpubid"))
+    if "gpubid_config_last_reload_successful 0.0" in metrics:
+        mend = "gpubid check, mend the file, systemctl reload gpubid"
+        lines.append(Line("reload", Verdict.FAIL, "the last reload was refused; it runs on the files before", mend))
+    return lines
+
+
+def _quotas(metrics: str) -> list[Line]:
+    """Look at how much of each market's ration of search rows is used up today."""
+    from agent.markets import pace
+
+    lines = []
+    for name, said in re.findall(r'^gpubid_search_rows_today\{market="(\w+)"\} ([0-9.e+]+)$', metrics, re.MULTILINE):
+        used = float(said) / pace.DAILY_ROWS
+        verdict = Verdict.OK if used < MUCH_USED else Verdict.WARN
+        mend = "" if verdict is Verdict.OK else "let workloads ask for less; it begins anew at 00:00 UTC"
+        sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that we allow ourselves a day"
+        lines.append(Line(f"quota {name}", verdict, sentence, mend))
+    return lines
+
+
+def address(config: "Config") -> str:
+    """Return where the daemon serves its pages."""
+    host = f"[{config.listen.host}]" if ":" in config.listen.host else config.listen.host
+    return f"http://{host}:{config.listen.port}"
+
+
+async def page(url: str) -> str:
+    """Return a page of the daemon's.
+
+    Raises: OSError, TimeoutError.
+    """
+    import aiohttp
+
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS)) as link,
+            link.get(url) as reply,
+        ):
+            return await reply.text()
+    except aiohttp.ClientError as error:
+        raise OSError(str(error)) from None
+
+
+async def units() -> list[Line]:
+    """Look at the service and its timer, where systemd runs this machine."""
+    if not BOOTED.is_dir():  # noqa: ASYNC240 - one look
+        return [Line("unit", Verdict.WARN, "systemd does not run this machine", "let something restart gpubid run")]
+    lines = []
+    for unit in UNITS:
+        said = await run("systemctl", "show", unit, "--property=ActiveState,UnitFileState,NRestarts")
+        found = {key: told for key, _, told in (line.partition("=") for line in said.splitlines())}
+        is_up, is_kept = found.get("ActiveState") == "active", found.get("UnitFileState") == "enabled"
+        verdict = Verdict.OK if is_up and is_kept else Verdict.WARN if is_up or "timer" in unit else Verdict.FAIL
+        sentence = f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'not installed'}"
+        restarts = f", restarted {found['NRestarts']} time(s)" if found.get("NRestarts") else ""
+        mend = "" if verdict is Verdict.OK else f"systemctl enable --now {unit}"
+        lines.append(Line(f"unit {unit}", verdict, sentence + restarts, mend))
+    return lines
+
+
+async def run(*order: str) -> str:
+    """Run a program to its end and return what it printed, nothing where it cannot be run."""
+    quiet = asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *order, stdin=quiet, stdout=asyncio.subprocess.PIPE, stderr=quiet
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), 2 * ANSWER_SECONDS)
+    except (OSError, TimeoutError):
+        return ""
+    return out.decode("utf-8", "replace")
+
+
+def credentials(config: "Config") -> list[Line]:
+    """Look whether every other credential that the configuration names can be had; nothing of it is shown."""
+    from agent.systemd import CredentialError
+
+    named = {config.listen.credential, config.listen.webhook_credential, *config.notify.credentials}
+    named |= {name for work in config.workloads for name in work.credentials}
+    lines = []
+    for name in sorted(named - {""}):
+        try:
+            session.named(name)
+        except CredentialError as error:
+            lines.append(Line(f"credential {name}", Verdict.FAIL, str(error), "give the daemon the credential"))
+    count = len(named - {""})
+    return lines or ([Line("credentials", Verdict.OK, f"all {count} that are named can be had")] if count else [])
+
+
+async def webhook(notify: "Notify") -> list[Line]:
+    """Look whether the webhook's host takes connections; nothing is sent."""
+    import yarl
+
+    from agent.systemd import CredentialError
+
+    if notify.webhook is None:
+        return []
+    try:
+        url = yarl.URL(notify.webhook.url or session.named(notify.webhook.url_credential))
+        _, writer = await asyncio.wait_for(asyncio.open_connection(url.host, url.port), ANSWER_SECONDS)
+        writer.close()
+    except CredentialError as error:
+        return [Line("webhook", Verdict.FAIL, str(error), "give the daemon the credential")]
+    except (OSError, TimeoutError, ValueError) as error:
+        mend = "mend the address in [notify], then `gpubid notify test`"
+        return [Line("webhook", Verdict.FAIL, f"its host cannot be reached ({type(error).__name__})", mend)]
+    return [Line("webhook", Verdict.OK, "its host takes connections")]
+
+
+def exposed(config: "Config") -> list[Line]:
+    """Look whether others can read a key or reach the pages."""
+    from agent.config import exposure
+
+    return [Line(each.about, Verdict.WARN, each.sentence, each.mend) for each in exposure.exposures(config)]
+
+
+def configuration(file: Path) -> list[Line]:
+    """Look whether somebody else may change what the daemon obeys."""
+    mode = file.stat().st_mode
+    if mode & 0o022:
+        return [Line("configuration", Verdict.WARN, f"{file} may be written by others", f"chmod go-w {file}")]
+    owner = "root's" if file.stat().st_uid == 0 else "yours" if file.stat().st_uid == os.getuid() else "another user's"
+    return [Line("configuration", Verdict.OK, f"{file} is good, and {owner}")]

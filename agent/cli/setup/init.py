@@ -1,0 +1,217 @@
+"""`gpubid init`: a first configuration, after asking or from flags; the key is checked before anything is written."""
+
+import asyncio
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.setup import first_config
+from agent.cli.shared import exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.markets.port import Account
+
+MARKETS = (first_config.SIMULATED, "vast", "runpod")
+PLACES = ("none", "remote", "disk")
+MOST_SLOTS = 1000
+
+
+def init(  # noqa: PLR0913 - a flag for each question
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    market: Annotated[str | None, typer.Option(help="simulated, vast or runpod.")] = None,
+    workload: Annotated[str | None, typer.Option(help="What to call what runs.")] = None,
+    image: Annotated[str | None, typer.Option(help="The image it runs in.")] = None,
+    command: Annotated[str | None, typer.Option(help="What runs in it; empty for the image's own.")] = None,
+    gpu: Annotated[list[str] | None, typer.Option(help="A model that will do; may repeat.")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, max=MOST_SLOTS, help="How many of it must run.")] = None,
+    max_price: Annotated[str | None, typer.Option(help="The most one may cost an hour, in dollars.")] = None,
+    budget: Annotated[str | None, typer.Option(help="The most everything may cost in a UTC day, in dollars.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Where it keeps checkpoints: none, remote or disk.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="A file with the key of the market, and nothing else.")] = None,
+    url: Annotated[str, typer.Option(help="Where the market answers, if not at its own address.")] = "",
+    spend: Annotated[bool, typer.Option("--spend", help="Let it pay from the first start on.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; what no flag says is as shipped.")] = False,
+) -> None:
+    """Write a commented first configuration; check the key with a question that changes nothing."""
+    shipped = session.shipped_config().read_text()
+    _refuse_taken(config, shipped)
+    ask = _Asker(is_silent=yes or not sys.stdin.isatty())
+    chosen = ask("Market (simulated costs nothing)", market, first_config.SIMULATED, MARKETS)
+    if chosen == first_config.SIMULATED and (key_file is not None or url or spend):
+        exits.stop(
+            exits.BAD_INPUT, ["--key-file, --url and --spend are for a live market: add --market vast or runpod"]
+        )
+    answers = first_config.Answers(
+        market=chosen,
+        workload=ask("A name for what runs", workload, "train"),
+        image=ask("Its image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"),
+        command=ask("Its command (empty: the image's own)", command, ""),
+        gpu=tuple(gpu or _words(ask("GPU models that will do, with commas between", None, "RTX 4090"))),
+        slots=_count("--slots", ask("How many of it must run", None if slots is None else str(slots), "1")),
+        max_price=_dollars("--max-price", ask("The most one may cost an hour, in dollars", max_price, "0.45")),
+        per_day=_dollars("--budget", ask("The most everything may cost in a day, in dollars", budget, "12")),
+        checkpoint=ask("Where it keeps checkpoints (none: an interruption loses all)", checkpoint, "none", PLACES),
+        may_spend=spend,
+        url=url,
+    )
+    _carry_out(
+        config,
+        shipped,
+        answers,
+        ("", None) if chosen == first_config.SIMULATED else _key(chosen, key_file, ask, config),
+    )
+
+
+def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known: tuple[str, Path | None]) -> None:
+    """Check the key, keep it, and write the file, in this order: what fails leaves nothing behind."""
+    key, file = known
+    if file is not None and file.parent != session.STORE:
+        answers = replace(answers, credential_file=str(file))
+    text = first_config.written(shipped, answers)
+    settings = _parsed(text)
+    is_live = answers.market != first_config.SIMULATED
+    if is_live:
+        session.say(_greeting(answers.market, _account(settings, key)))
+        if file is not None and not file.exists():
+            _write_new(file, key + "\n", 0o600)
+            session.say(f"the key is kept in {file}")
+    _write_config(config, text, shipped)
+    what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
+    session.say(f"{config} is written: {what}")
+    if is_live and not answers.may_spend:
+        session.say("nothing is paid for until spend = true stands in it; `gpubid plan` says what it would do")
+
+
+class _Asker:
+    """Asks on the terminal what no flag answered; where nobody can be asked, takes what is shipped."""
+
+    def __init__(self, *, is_silent: bool) -> None:
+        self._is_silent = is_silent
+
+    def __call__(self, question: str, given: str | None, default: str, among: tuple[str, ...] = ()) -> str:
+        said = given if given is not None else default
+        if given is None and not self._is_silent:
+            said = str(typer.prompt(question, default=default, show_default=bool(default)))
+        if among and said not in among:
+            exits.stop(exits.BAD_INPUT, [f"{said!r} is none of {', '.join(among)}"])
+        return said.strip()
+
+    def hidden(self, question: str) -> str:
+        """Ask for a key without showing it; nothing where nobody can be asked."""
+        return "" if self._is_silent else str(typer.prompt(question, hide_input=True)).strip()
+
+
+def _refuse_taken(config: Path, shipped: str) -> None:
+    """End unless the file is free: not there, or byte for byte the shipped one, in which nobody has written."""
+    try:
+        if config.read_text() == shipped:
+            return
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        pass
+    exits.stop(exits.BAD_INPUT, [f"{config} exists, and nothing is overwritten: name another with --config"])
+
+
+def _words(said: str) -> list[str]:
+    return [word.strip() for word in said.split(",") if word.strip()]
+
+
+def _count(flag: str, said: str) -> int:
+    number = int(said) if said.isascii() and said.isdecimal() and len(said) <= 4 else 0  # noqa: PLR2004 - digits
+    if not 1 <= number <= MOST_SLOTS:
+        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is no number from 1 to {MOST_SLOTS}"])
+    return number
+
+
+def _dollars(flag: str, said: str) -> Decimal:
+    try:
+        amount = Decimal(said.removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal("nan")
+    if not amount.is_finite() or amount <= 0:
+        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is no amount of dollars such as 0.45"])
+    return amount
+
+
+def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[str, Path | None]:
+    """Return the key, and the file it is or will be kept in where it is not already a credential."""
+    from agent import systemd
+
+    name = f"{market}_api_key"
+    try:
+        if given is None:
+            key = systemd.credential(name, None, os.environ)
+            session.REDACTOR.register(key)
+            return key, None
+        key = systemd.credential(name, given.absolute(), os.environ)
+    except systemd.CredentialError as error:
+        key = ask.hidden(f"The key of {market}, which is not shown") if given is None else ""
+        if not key:
+            exits.stop(exits.BAD_INPUT, [f"{error}, or as --key-file"])
+    session.REDACTOR.register(key)
+    if session.is_service(config):
+        return key, session.STORE / name
+    return key, given.absolute() if given is not None else config.absolute().with_name(name)
+
+
+def _parsed(text: str) -> "Config":
+    """Return the configuration, or end with its mistakes: an answer that no file may hold is bad input."""
+    with tempfile.TemporaryDirectory(prefix="gpubid-init-") as folder:
+        draft = Path(folder) / "agent.toml"
+        draft.write_text(text)
+        return session.read(draft)[0]
+
+
+def _account(settings: "Config", key: str) -> "Account":
+    from agent.app import Outside, connect
+    from agent.clock import SystemClock
+    from agent.markets import market_errors
+
+    async def asked() -> "Account":
+        market = connect(settings.markets[0], Outside(SystemClock(), lambda _: key, {}))
+        try:
+            return await market.account()
+        finally:
+            await market.close()
+
+    session.log_quietly()
+    try:
+        with session.waiting("asking whose key it is"):
+            return asyncio.run(asked())
+    except market_errors.Unauthorized as error:
+        exits.stop(exits.BAD_INPUT, [f"the key is refused, nothing was written: {error}"])
+    except market_errors.MarketError as error:
+        exits.stop(exits.FAILED, [f"the key could not be checked, nothing was written: {error}"])
+
+
+def _greeting(market: str, account: "Account") -> str:
+    credit = f", credit {account.credit}" if account.credit is not None else ""
+    return f"the key is good: account {account.account_id} of {market}{credit}"
+
+
+def _write_config(config: Path, text: str, shipped: str) -> None:
+    try:
+        config.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{config.parent} cannot be made ({error.strerror})"])
+    if config.exists() and config.read_text() == shipped:
+        config.unlink()
+    _write_new(config, text, 0o644)
+
+
+def _write_new(file: Path, text: str, mode: int) -> None:
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "w") as stream:
+            stream.write(text)
+    except FileExistsError:
+        exits.stop(exits.BAD_INPUT, [f"{file} exists, and nothing is overwritten"])
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{file} cannot be written ({error.strerror})"])

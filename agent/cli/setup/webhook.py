@@ -1,0 +1,105 @@
+"""`gpubid webhook`: ask Vast to tell us at once, and try that a delivery arrives."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.shared import exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config, MarketSettings
+
+app = typer.Typer(no_args_is_help=True, help="Let the market wake the daemon.")
+
+
+@app.command()
+def register(
+    url: Annotated[str, typer.Argument(help="Public https address that leads to /webhooks/vast of the daemon.")],
+    secret_file: Annotated[Path, typer.Option(help="New file for the secret, which the market tells once only.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+) -> None:
+    """Register a webhook with Vast and keep its secret in a file of mode 600; nothing is printed of it."""
+    from agent.markets import market_errors
+
+    settings, _ = session.read(config)
+    market = settings.market("vast")
+    if market is None or market.is_simulated:
+        exits.stop(exits.BAD_INPUT, [f"{config}: webhooks need a live [markets.vast]"])
+    if secret_file.exists():
+        exits.stop(exits.BAD_INPUT, [f"{secret_file} exists; name a new file"])
+    try:
+        # The file is made first: a secret that is told once must have a place to go.
+        handle = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{secret_file} cannot be made ({error.strerror})"])
+    try:
+        told = asyncio.run(_register(url, market))
+    except market_errors.MarketError as error:
+        secret_file.unlink()
+        exits.stop(exits.FAILED, [str(error)])
+    else:
+        os.write(handle, told.encode())
+    finally:
+        os.close(handle)
+    session.say(f"registered; the secret is in {secret_file}")
+    session.say("give it to the daemon as a credential, and name that in [web] as webhook_credential")
+
+
+@app.command("test")
+def try_out(
+    url: Annotated[str | None, typer.Argument(help="Where to deliver; by default the daemon itself.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+) -> None:
+    """Deliver a signed test event, and one with a wrong signature: the first must be taken, the second refused."""
+    settings, _ = session.read(config)
+    if not settings.listen.webhook_credential:
+        exits.stop(exits.BAD_INPUT, [f"{config}: [web] names no webhook_credential"])
+    good, bad = asyncio.run(_deliver(url or _here(settings), session.named(settings.listen.webhook_credential)))
+    session.say(f"signed: {good}; with a wrong signature: {bad}")
+    if good != "HTTP 204" or bad != "HTTP 401":
+        raise typer.Exit(exits.FAILED)
+
+
+def _here(config: "Config") -> str:
+    from agent.web.webhook_deliveries import PATH
+
+    listen = config.listen
+    name = f"[{listen.host}]" if ":" in listen.host else listen.host
+    return f"http://{name}:{listen.port}{PATH}"
+
+
+async def _register(url: str, market: "MarketSettings") -> str:
+    from agent.clock import SystemClock
+    from agent.markets.vast import webhooks
+
+    return await webhooks.register(url, market.url, lambda: session.secret(market), SystemClock())
+
+
+async def _deliver(url: str, secret: str) -> tuple[str, str]:
+    from agent.clock import SystemClock
+    from agent.web import webhook_deliveries
+
+    now = SystemClock().now()
+    body = {"event_id": f"test-{now.timestamp()}", "notif_type": "client:test", "message": "a test of gpubid"}
+    raw = json.dumps(body | {"timestamp": now.timestamp(), "user_id": 0, "subject": "test"}).encode()
+    headers = webhook_deliveries.signed(raw, now, secret)
+    forged = headers | {"X-Vast-Signature-256": "sha256=" + "0" * 64}
+    return await _post(url, raw, headers), await _post(url, raw, forged)
+
+
+async def _post(url: str, raw: bytes, headers: dict[str, str]) -> str:
+    import aiohttp
+
+    patience = aiohttp.ClientTimeout(total=10)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=patience) as client,
+            client.post(url, data=raw, headers=headers, allow_redirects=False) as answer,
+        ):
+            return f"HTTP {answer.status}"
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        return f"not reached ({type(error).__name__})"

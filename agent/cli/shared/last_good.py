@@ -1,0 +1,52 @@
+"""A configuration that is broken while its daemon runs on the last good one: the daemon still answers and obeys."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agent.cli.shared import daemon_socket, exits, session
+from agent.config.problems import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent.config.market_place import Place
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A file with mistakes, and where the socket of its daemon is as far as the file tells."""
+
+    file: Path
+    place: "Place"
+    mistakes: tuple[str, ...]
+
+    def asked(self, route: str, query: daemon_socket.Query | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Return what the daemon shows; where none listens, end with the mistakes."""
+        return self.told(asyncio.run(daemon_socket.get(self.place, route, query)))
+
+    def told(self, answer: Any) -> Any:  # noqa: ANN401 - JSON
+        """Return a daemon's answer and say whose it is; where there is none, end with the mistakes."""
+        if answer is None:
+            self.end()
+        sys.stderr.write(f"gpubid: {self.file} is broken; the daemon, on its last good file, answers\n")
+        return answer
+
+    def end(self) -> NoReturn:
+        """End with every mistake."""
+        exits.stop(exits.BAD_INPUT, self.mistakes)
+
+
+def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
+    """Return the configuration and the tuned strategies, or what is wrong with them."""
+    from agent.config import market_place
+    from agent.simulator import climate
+
+    try:
+        return session.parse(path, climate.names())
+    except ConfigError as error:
+        return Broken(path, market_place.of_file(path), tuple(str(problem) for problem in error.problems))

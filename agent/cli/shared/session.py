@@ -1,0 +1,276 @@
+"""What most verbs begin with: the configuration, the strategies, keys, and a market, embedded where it is simulated."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from agent import systemd
+from agent.cli.shared import exits
+from agent.config.problems import ConfigError
+from agent.config.settings import Config, MarketSettings
+from agent.decide.strategy import Tuned
+from agent.telemetry import redaction
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agent.app import Outside
+    from agent.simulator.saved_market import Saved
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, stable from version to version.")]
+DEFAULT_CONFIG = Path("agent.toml")
+SIMULATED_KEY = "simulated-key"
+SEED = 7
+WIDEST = 10_000
+"""Characters across of a table in which no column may break lines."""
+REDACTOR = redaction.Redactor()
+STORE = systemd.STORE
+
+
+def shipped_folder() -> Path:
+    """Return where agent.toml and deploy/ lie: the checkout, else the environment the program is installed in."""
+    import agent
+
+    checkout = Path(agent.__file__).parents[1]
+    return checkout if (checkout / "deploy/systemd").is_dir() else Path(sys.prefix) / "share/gpubid"
+
+
+def shipped_config() -> Path:
+    """Return the configuration as it is shipped."""
+    return shipped_folder() / "agent.toml"
+
+
+def is_service(config: Path) -> bool:
+    """Tell whether a configuration is that of the systemd unit."""
+    from agent.config import loading
+
+    return config.absolute().parent == loading.SERVICE
+
+
+def read(path: Path) -> tuple[Config, Mapping[str, Tuned]]:
+    """Return the configuration and the tuned strategies, or end with 2 and every mistake."""
+    from agent.simulator import climate
+
+    try:
+        return parse(path, climate.names())
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+
+
+def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]:
+    """Return the configuration and the tuned strategies.
+
+    Raises:
+        ConfigError: with every mistake in every file.
+    """
+    from agent import tuning
+    from agent.config import loading
+
+    config = loading.load(path, strategies=tuning.installed().keys(), climates=climates, check_query=_check_query)
+    return config, tuning.load(config.strategies)
+
+
+def _check_query(text: str) -> None:
+    from agent.markets.vast import query
+
+    query.check(text)
+
+
+def secret(settings: MarketSettings) -> str:
+    """Return the key of a market: the simulator's own, or a credential by its name; it is never logged from here on.
+
+    It is looked up for every request, so that a key may be replaced while the daemon runs.
+
+    Raises:
+        CredentialError: there is none that can be used.
+    """
+    if settings.is_simulated:
+        return SIMULATED_KEY
+    key = systemd.credential(settings.credential, settings.credential_file, os.environ)
+    REDACTOR.register(key)
+    return key
+
+
+def named(name: str) -> str:
+    """Return a credential that a workload names; it is never logged from here on.
+
+    Raises:
+        CredentialError: there is none that can be used.
+    """
+    key = systemd.credential(name, None, os.environ)
+    REDACTOR.register(key)
+    return key
+
+
+def _named_while_running(name: str) -> str:
+    from agent.markets import market_errors
+    from agent.systemd import CredentialError
+
+    try:
+        return named(name)
+    except CredentialError as error:
+        raise market_errors.Rejected("no_credential", str(error)) from None
+
+
+def _secret_while_running(settings: MarketSettings) -> str:
+    """Return the key; one that went missing since the start is a market that cannot be read, and no reason to end."""
+    from agent.markets import market_errors
+    from agent.systemd import CredentialError
+
+    try:
+        return secret(settings)
+    except CredentialError as error:
+        raise market_errors.Unauthorized(str(error)) from None
+
+
+@contextlib.asynccontextmanager
+async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outside"]:
+    """Give the world outside the program: the machine's clock, and a simulator for each simulated market.
+
+    What is asked of a simulated market is kept beside the ledger, unless this process only looks (`keeps`).
+
+    Raises:
+        CredentialError: a market has no key that can be used.
+    """
+    from agent.app import Outside
+    from agent.clock import SystemClock
+    from agent.simulator.saved_market import Saved
+
+    for settings in config.markets:
+        secret(settings)
+    for work in config.workloads:
+        for name in work.credentials:
+            named(name)
+    async with contextlib.AsyncExitStack() as stack:
+        embedded: dict[str, Saved] = {}
+        urls = {}
+        for settings in config.markets:
+            if settings.is_simulated:
+                climate = settings.simulated
+                if climate not in embedded:
+                    embedded[climate] = await stack.enter_async_context(_embedded(climate, config.ledger, keeps=keeps))
+                urls[settings.name] = embedded[climate].simulator.url(settings.name)
+        anew = frozenset(each.name for each in config.markets if each.is_simulated and embedded[each.simulated].is_anew)
+        yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running, anew=anew)
+
+
+def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
+    """Give the same for who only ends things: keys of markets are needed, credentials of workloads are not.
+
+    Raises:
+        CredentialError: a market has no key that can be used.
+    """
+    return outside(dataclasses.replace(config, workloads=()))
+
+
+@contextlib.asynccontextmanager
+async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIterator["Saved"]:
+    from agent.simulator import climate
+    from agent.simulator.saved_market import Saved
+    from agent.simulator.simulated_clock import ScaledClock
+
+    file = ledger.with_name(f"{ledger.name}.market-{climate_name}.jsonl")
+    saved = Saved(file, climate.named(climate_name), SEED, ScaledClock(), REDACTOR.concealed, keeps=keeps)
+    await saved.open()
+    async with saved.simulator:
+        yield saved
+
+
+def may_write(file: Path) -> bool:
+    """Tell whether a file is ours to write, or to make."""
+    try:
+        return not file.exists() or os.access(file, os.W_OK)
+    except PermissionError:
+        return False
+
+
+def must_own(file: Path) -> None:
+    """End with a sentence where a ledger is not ours to write: an order without a daemon is written there."""
+    if not may_write(file):
+        sentence = f"no daemon runs, and {file} is not yours to write; start the daemon, or run this as its user"
+        exits.stop(exits.FAILED, [sentence])
+
+
+def may_read(file: Path) -> bool:
+    """Tell whether a file is ours to read; what is not there counts as readable, and is then found missing."""
+    try:
+        return not file.exists() or os.access(file, os.R_OK)
+    except PermissionError:
+        return False
+
+
+def log_quietly() -> None:
+    """Log errors only: what a verb has to say, it prints."""
+    from agent.clock import SystemClock
+    from agent.telemetry import logging
+
+    logging.configure(REDACTOR, SystemClock().now, level="ERROR")
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
+    """Print one JSON document, in ASCII: a market's text must not paint the terminal, and escapes lose nothing."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Tell whether a person is watching a stream, standard output by default."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show at a terminal that something goes on; everywhere else say nothing."""
+    from rich.console import Console
+
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield
+
+
+def plain(text: str) -> str:
+    """Return text in which nothing can paint the terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def say(line: str) -> None:
+    """Print one line, whatever it holds, as plain text."""
+    sys.stdout.write(plain(line) + "\n")
+
+
+def table(*names: str, folded: str = "") -> "Table":
+    """Return an empty table with these columns; only `folded` may break lines."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False)
+    for name in names:
+        made.add_column(name, no_wrap=name != folded, overflow="fold")
+    return made
+
+
+def add(made: "Table", *cells: str) -> None:
+    """Add a row, whatever its cells hold, as plain text."""
+    made.add_row(*(plain(cell) for cell in cells))
+
+
+def show(made: "Table") -> None:
+    """Print a table as wide as the terminal or a file; wider where no column may break lines: no figure is cut."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
+    if all(column.no_wrap for column in made.columns):
+        needed = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
+        console.width = max(console.width, needed)
+    console.print(made)

@@ -1,0 +1,1 @@
+"""Verbs that read: fleet, plan, explain, spend, ledger, report, logs."""

@@ -1,0 +1,128 @@
+"""`gpubid explain`: why, in terms: candidates with their reckoning, every refusal, the last decisions."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import ask, last_good, session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+    from agent.domain.record.shadow_account import ShadowDecision
+    from agent.ledger.reader import Reader
+    from agent.ledger.tables.decisions import RecordedDecision
+
+
+MOST_REFUSED = 20
+
+
+def explain(
+    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Say why the next cycle would do what it would, and what was decided last."""
+    query = {"workload": workload} if workload else None
+    read = last_good.read(config)
+    shown = read.asked("/explain", query) if isinstance(read, last_good.Broken) else _shown(*read, workload, query)
+    if as_json:
+        session.print_json(shown)
+        return
+    _print(shown)
+
+
+def _shown(
+    settings: "Config", tuned: "Mapping[str, Tuned]", workload: str | None, query: dict[str, str] | None
+) -> dict[str, Any]:
+    from agent.cli.watch.preview import preview
+    from agent.web.reading import views
+
+    ask.must_know(settings, workload)
+    # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
+    told = ask.daemon(settings, "/explain", query)
+    if told is not None:
+        return dict(told)
+    seen = preview(settings, tuned)
+    has_none = session.may_read(settings.ledger) and not settings.ledger.exists()
+    decided, weighed, beside = ([], [], []) if has_none else ask.ledger(settings, _last)
+    return views.explained(seen, decided, weighed, workload, beside)
+
+
+async def _last(
+    reader: "Reader",
+) -> "tuple[list[RecordedDecision], list[RecordedDecision], list[ShadowDecision]]":
+    return await reader.decisions(), await reader.weighed(), await reader.last_shadow_decisions()
+
+
+def _print(shown: dict[str, Any]) -> None:
+    for one in shown["now"]:
+        _print_now(one)
+    for row in shown["weighed"]:
+        session.say(f"last choice in money: {_decided(row)}")
+        session.show(_options(row["options"]))
+    for row in shown["last"]:
+        session.say(f"last: {_decided(row)}")
+    for row in shown["beside"]:
+        session.say(
+            f"beside, on paper: {row['at'][:19]} {row['slot']} {row['strategy']} {row['kind']}: {row['sentence']}"
+        )
+
+
+def _print_now(one: dict[str, Any]) -> None:
+    from agent.decide import explain as explaining
+
+    session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
+    for made in one["decisions"]:
+        session.say(f"  now: {explaining.told(made)}")
+        if len(made["options"]) > 1:
+            session.show(_options(made["options"]))
+    if one["candidates"]:
+        session.show(_candidates(one["candidates"]))
+    for row in one["checkpoints"]:
+        by_age = ", ".join(f"{each['seconds']} s from {each['age_seconds'] / 60:.0f} min on" for each in row["by_age"])
+        session.say(
+            f"  checkpoints of {row['slot']} on host {row['host']}: every {row['seconds']} s at "
+            f"{row['losses_per_hour']:.3f} losses an hour; by its age {by_age}"
+        )
+    for refused in one["refused"][:MOST_REFUSED]:
+        session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
+    if len(one["refused"]) > MOST_REFUSED:
+        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+
+
+def _decided(row: dict[str, Any]) -> str:
+    digest = f"{row['strategy']} {row['params_digest'][:12]}" if row["strategy"] else ""
+    at = f"{datetime.fromisoformat(row['at']):%Y-%m-%d %H:%M:%S}"
+    return f"{at} {row['slot']} {row['kind']}, {row['code']}: {row['sentence']} [{digest}]"
+
+
+def _named(term: dict[str, Any]) -> str:
+    return f"{term['name']} ({term['unit']})" if term["unit"] else str(term["name"])
+
+
+def _options(options: list[dict[str, Any]]) -> "Table":
+    """Return the ways that were weighed side by side, each with its dollars and what they are made of."""
+    table = session.table("term", *(option["name"] for option in options))
+    session.add(table, "dollars", *(f"${option['dollars']:.4f}" for option in options))
+    terms = [{_named(term): term["figure"] for term in way["terms"]} for way in options]
+    for name in dict.fromkeys(name for way in terms for name in way):
+        session.add(table, name, *(f"{way[name]:.4f}" if name in way else "" for way in terms))
+    return table
+
+
+def _candidates(rows: list[dict[str, Any]]) -> "Table":
+    """Return the terms of the best candidates side by side, best first."""
+    table = session.table("term", *(f"{row['gpu']} on {row['host']}" for row in rows))
+    session.add(table, "tenure", *(row["tenure"] for row in rows))
+    session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
+    session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
+    for terms in zip(*(row["terms"] for row in rows), strict=True):
+        name = f"{terms[0]['name']} ({terms[0]['unit']})"
+        session.add(table, name, *(f"{term['figure']:.4f}" for term in terms))
+    return table

@@ -1,0 +1,108 @@
+"""`gpubid fleet`: slots, leases, spend and doubts as the ledger knows them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.cli.shared import ask, session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent.config.settings import Config
+    from agent.decide.operators.notices import Notice
+    from agent.domain.record.event import Event
+    from agent.ledger.reader import Reader
+
+
+MOST_YEARS = 5
+"""What rests for longer has no end of its own."""
+
+
+def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Show slots, leases, spend and doubts, by the daemon's word where one runs, else as the ledger has them."""
+    found = shown(config)
+    if as_json:
+        session.print_json(found)
+        return
+    _print(found)
+
+
+def shown(file: Path) -> dict[str, Any]:
+    """Return what there is, or end with a sentence."""
+    # The daemon knows more than its ledger: the right time, and what keeps it from paying.
+    return dict(ask.ask(file, "/fleet", _shown, first=True))
+
+
+async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
+    """Return what there is by the ledger, where no daemon tells."""
+    from agent.act import bill_check
+    from agent.clock import SystemClock
+    from agent.decide.operators import bill_drift, oversight
+    from agent.web.reading import views
+
+    now = SystemClock().now()
+    known, decided = await reader.recollection(now), await reader.decisions()
+    last = await reader.events(None, None, None, [], 1)
+    notices = [
+        *_without_daemon(last, is_open=bool(known.leases)),
+        *oversight.after_kill(oversight.remaining(known, now), now),
+        *bill_drift.notices(await bill_check.last(reader, now)),
+    ]
+    return views.fleet(config.workloads, known, decided, now, notices, config.limits)
+
+
+def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
+    """Yield that no daemon runs, and why the last one ended if that is the last thing it wrote."""
+    from agent.decide.operators.notices import Notice
+
+    bills = "; what is open goes on billing" if is_open else ""
+    sentence = f"none runs on this ledger, which shows what it knew last{bills}: `gpubid run` takes it up again"
+    yield Notice("daemon", "not_running", sentence)
+    for event in last:
+        if event.kind == "daemon.refused":
+            yield Notice(event.market or "daemon", event.reason_code, event.reason)
+
+
+def _print(shown: dict[str, Any]) -> None:
+    table = session.table("slot", "state", "lease", "host", "GPU", "tenure", "bills now", "since")
+    for row in _in_order(shown):
+        if "gpu" not in row:
+            session.add(table, row["slot"], "empty", "", "", "", "", "", "")
+            continue
+        state = f"{row['state']} (held)" if row["is_held"] else row["state"]
+        bills = f"${row['billing_dollars_per_hour']:.4f}/h"
+        gpu = f"{row['gpus']}x {row['gpu']}"
+        session.add(table, row["slot"], state, row["lease"], row["host"], gpu, row["tenure"], bills, row["since"][:19])
+    session.show(table)
+    for line in _sentences(shown):
+        session.say(line)
+    for row in shown["credit"]:
+        session.say(row["sentence"])
+    today, month = shown["spent_today_dollars"], shown["spent_month_dollars"]
+    session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour")
+
+
+def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
+    """Yield leases slot by slot as configured, a slot that has none by itself, and last what is in no slot."""
+    places = {row["slot"]: row for row in shown["slots"]}
+    for place, slot in places.items():
+        mine = [row for row in shown["leases"] if row["slot"] == place]
+        if slot["lease"] is None:
+            yield slot
+        yield from mine
+    yield from (row for row in shown["leases"] if row["slot"] not in places)
+
+
+def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
+    """Yield what explains the table: the whole first, then slot by slot, then what rests."""
+    yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
+    yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
+    yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
+    from agent.act.orders import operator_orders
+
+    for row in shown["resting"]:
+        if row["what"].partition(":")[0] in operator_orders.MARKS:
+            continue
+        is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
+        span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"
+        yield f"rests {span}: {row['what']}, after {row['after']}"

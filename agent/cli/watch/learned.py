@@ -1,0 +1,124 @@
+"""`gpubid strategy learned` and `reset`: what our own record says of pools, hosts and rivals, and forgetting it."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.ordering import orders
+from agent.cli.shared import ask, exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.ledger.reader import Reader
+
+UNTIL_WATCHED = 0.5
+"""Hours watched before a rate is shown instead of what other pools would say."""
+
+
+def learned(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    export: Annotated[Path | None, typer.Option(help="Write all of it to a file that is not there yet.")] = None,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show what our own record says: pools that come and go, hosts, their owners, the market, rivals' bids."""
+    shown = ask.ask(config, "/learned", _learned)
+    if export is not None:
+        _export(shown, export)
+    if as_json:
+        session.print_json(shown)
+        return
+    for market in shown["markets"]:
+        _show(market)
+    is_known = bool(shown["markets"])
+    if is_known:
+        _show_rivals(shown["rivals"])
+    session.say(
+        f"counts of hosts halve in {shown['half_life_days']} days" if is_known else "nothing has been learned yet"
+    )
+
+
+def reset(
+    market: Annotated[str | None, typer.Option(help="Forget what was learned of this market alone.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Forget this pool alone, as `learned` names it.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Forget what was learned: of a pool, of a market with its hosts, or all; an event tells who did."""
+    if market is not None and pool is not None:
+        exits.stop(exits.BAD_INPUT, ["name --market or --pool, not both"])
+    target = f"pool:{pool}" if pool is not None else f"market:{market}" if market is not None else "all"
+    question = f"Forget what was learned of {target}? Strategies begin anew with what they were shipped with"
+    if not yes and not typer.confirm(question):
+        exits.stop(exits.FAILED, ["nothing was forgotten"])
+    orders.give("reset", target, config, as_json=as_json)
+
+
+async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
+    from agent.clock import SystemClock
+    from agent.web.reading import learned_json as views
+
+    return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now())
+
+
+def _export(shown: dict[str, Any], file: Path) -> None:
+    try:
+        with file.open("x") as opened:
+            opened.write(json.dumps(shown, indent=1) + "\n")
+    except FileExistsError:
+        exits.stop(exits.BAD_INPUT, [f"{file} is there; name another"])
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{file} cannot be written ({error.strerror}); name another"])
+
+
+def _show_rivals(law: dict[str, Any]) -> None:
+    shares = ", ".join(f"{step['headroom']:.0%} {step['losing_share']:.0%}" for step in law["steps"][1:])
+    session.say(
+        f"rivals: of the losses at the floor, {law['displaced_share']:.0%} are to on-demand renters; by headroom there "
+        f"remain {shares} (after {law['outbids']:.1f} outbids with a price told, {law['displaced']:.1f} to on-demand)"
+    )
+
+
+def _show(market: dict[str, Any]) -> None:
+    session.say(
+        f"{market['market']}: {market['losses_per_hour']:.3f} losses to the market an hour, "
+        f"after {market['interruptible_hours']:.1f} interruptible hours"
+    )
+    if market["pools"]:
+        _show_pools(market["pools"])
+    if market["hosts"]:
+        _show_hosts(market["hosts"])
+
+
+def _show_pools(pools: list[dict[str, Any]]) -> None:
+    table = session.table(
+        "pool", "capacity", "since", "looked", "turns/h now", "lost/h seen", "back/h seen", "x losses", "x returns"
+    )
+    for row in pools:
+        since = datetime.fromisoformat(row["since"])
+        session.add(
+            table, row["pool"], "there" if row["is_there"] else "away",
+            f"{since:%m-%d %H:%M}{'' if row['is_begun'] else ' or before'}", f"{row['looks']}",
+            f"{row['turns_per_hour']:.3f}", _rate(row["there"]), _rate(row["away"]),
+            f"{row['loss_factor']:.2f}", f"{row['return_factor']:.2f}",
+        )  # fmt: skip
+    session.show(table)
+
+
+def _rate(counts: dict[str, Any]) -> str:
+    hours = sum(counts["hours"])
+    return f"{sum(counts['ends']) / hours:.3f} ({hours:.0f} h)" if hours >= UNTIL_WATCHED else ""
+
+
+def _show_hosts(hosts: list[dict[str, Any]]) -> None:
+    table = session.table("host", "owner", "ran", "lost", "failed", "losses/h", "starts", "Mb/s")
+    for row in hosts:
+        speed = f"{row['loaded_mbps']:.0f}" if row["loaded_mbps"] is not None else ""
+        session.add(
+            table, row["host"], row["owner"], f"{row['running_hours']:.1f} h", f"{row['losses_to_market']:.1f}",
+            f"{row['host_failures']:.1f}", f"{row['losses_per_hour']:.3f}", f"{row['start_success']:.0%}", speed,
+        )  # fmt: skip
+    session.show(table)

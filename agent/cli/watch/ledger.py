@@ -1,0 +1,238 @@
+"""`gpubid ledger`: events, prices, backup, verify; all of them read, also while the daemon runs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from agent.cli.shared import ask, exits, last_good, session
+
+if TYPE_CHECKING:
+    from agent.config.market_place import Place
+    from agent.config.settings import Config
+    from agent.ledger.file.ledger_check import Verification
+    from agent.ledger.reader import Reader
+
+T = TypeVar("T")
+Since = Annotated[str | None, typer.Option(metavar="ISO", help="Only from this instant on, UTC.")]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, the newest first.")]
+
+app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledger.")
+
+
+@app.command()
+def events(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    workload: Annotated[str | None, typer.Option(help="Only of this workload.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only of this kind, such as lease.interrupted; may repeat.")
+    ] = None,
+    since: Since = None,
+    limit: Limit = 100,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show every pause, resume, rent and release with its cause, evidence and money."""
+    from agent.domain import money
+    from agent.web.reading import views
+
+    start = _instant(since)
+    asked = {"since": since, "workload": workload, "limit": str(limit)}
+    query = [(key, value) for key, value in asked.items() if value is not None]
+    shown = _shown(
+        config, "/events", [*query, *(("kind", one) for one in kind or ())],
+        lambda reader: reader.events(start, None, workload, kind or (), limit), views.events,
+    )  # fmt: skip
+    if as_json:
+        session.print_json(shown)
+        return
+    table = session.table(
+        "at", "slot", "what", "host", "cause", "price", "money", "evidence or reason", folded="evidence or reason"
+    )
+    for row in reversed(shown):
+        slot = row["workload"] if row["slot"] is None else f"{row['workload']}/{row['slot']}"
+        amount = str(money.usd(row["amount"])) if row["amount"] else ""
+        price = str(money.per_hour(row["bid"])) if row["bid"] is not None else ""
+        when = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
+        why = row["evidence"] or row["reason"]
+        session.add(table, when, slot, row["kind"], row["host_id"], row["cause"] or "", price, amount, why)
+    session.show(table)
+
+
+@app.command()
+def prices(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    gpu: Annotated[str | None, typer.Option(help="Only of this GPU model, in any spelling.")] = None,
+    host: Annotated[str | None, typer.Option(help="Only of this host.")] = None,
+    since: Since = None,
+    limit: Limit = 100,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show asks and floors as they changed."""
+    from agent.domain import money
+    from agent.domain.market import gpu as gpus
+    from agent.web.reading import views
+
+    model = gpus.model(gpu) if gpu is not None else None
+    start = _instant(since)
+    asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
+    shown = _shown(
+        config, "/prices", [(key, value) for key, value in asked.items() if value],
+        lambda reader: reader.prices(None, model, host, start, None, limit), views.prices,
+    )  # fmt: skip
+    if as_json:
+        session.print_json(shown)
+        return
+    if not shown:
+        session.say("nothing is recorded of that")
+        return
+    table = session.table("at", "host", "GPU", "ask", "floor")
+    for row in reversed(shown):
+        ask, floor = (str(money.per_hour(row[key])) if row[key] else "-" for key in ("ask", "floor"))
+        at = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
+        session.add(table, at, row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
+    session.show(table)
+
+
+def _shown(
+    config: Path,
+    route: str,
+    query: list[tuple[str, str]],
+    question: "Callable[[Reader], Awaitable[T]]",
+    view: Callable[[T], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return rows of the ledger."""
+
+    async def rows(_: "Config", reader: "Reader") -> list[dict[str, Any]]:
+        return view(await question(reader))
+
+    return list(ask.ask(config, route, rows, query))
+
+
+@app.command()
+def backup(
+    to: Annotated[Path, typer.Argument(help="The file to write, which must not exist, or a folder to write one into.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    keep: Annotated[
+        int, typer.Option(min=0, max=10_000, help="In a folder, keep so many copies, the newest; 0 keeps all.")
+    ] = 0,
+) -> None:
+    """Write a whole, checked copy of the ledger."""
+    from agent.clock import SystemClock
+    from agent.ledger.file import backup as copies
+
+    settings = _place(config)
+    at = SystemClock().now()
+    folder = to if to.is_dir() else None
+    if keep and folder is None:
+        exits.stop(exits.BAD_INPUT, [f"--keep: {to} is no folder; name one, or leave --keep out"])
+    file = to if folder is None else folder / copies.name(at)
+    if file.exists():
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
+    ask.ledger(settings, lambda reader: reader.backup(file, at=at))
+    session.say(f"{settings.ledger} is backed up to {file}")
+    for old in _drop_old(folder, keep) if folder is not None and keep else ():
+        session.say(f"{old} is deleted: {keep} newer ones are kept")
+
+
+def _drop_old(folder: Path, keep: int) -> list[Path]:
+    from agent.ledger.file import backup as copies
+    from agent.ledger.ledger_errors import LedgerError
+
+    try:
+        return copies.drop_old(folder, keep)
+    except LedgerError as error:
+        exits.refused(error)
+
+
+@app.command()
+def restore(
+    backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A copy that `gpubid ledger backup` wrote.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    replace: Annotated[bool, typer.Option("--replace", help="Put a ledger that is there aside; it is kept.")] = False,
+) -> None:
+    """Put a backup in the ledger's place while no daemon runs; the next start learns from the market what is newer."""
+    from agent.clock import SystemClock
+    from agent.ledger.file import restore as restoring
+    from agent.ledger.ledger_errors import LedgerError
+
+    settings, _ = session.read(config)
+    try:
+        settings.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        aside = restoring.restore(backup_file, settings.ledger, SystemClock().now(), replaces=replace)
+    except LedgerError as error:
+        exits.refused(error)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{settings.ledger.parent} cannot be made ({error.strerror}); run this as root"])
+    session.say(f"{settings.ledger} is restored from {backup_file}")
+    if aside is not None:
+        session.say(f"what was there is now {aside}")
+    session.say("the next start takes up what runs, and counts what the market charged meanwhile")
+
+
+@app.command()
+def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Check the file, its references and its sums; ends with 3 when it is damaged, with 1 when sums contradict."""
+    from agent.ledger.file import ledger_check as verifying
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.web.reading import views
+
+    settings = _place(config)
+    try:
+        verifying.refuse_unreadable(settings.ledger)
+    except LedgerError as error:
+        exits.refused(error)
+    if not settings.ledger.exists():
+        exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once"])
+    with session.waiting("checking the ledger"):
+        found = verifying.verify(settings.ledger)
+    if as_json:
+        session.print_json(views.plain(asdict(found)) | {"is_sound": found.is_sound})
+    else:
+        _say_verified(found)
+    if not found.is_sound:
+        raise typer.Exit(exits.DAMAGED if found.is_damaged else exits.FAILED)
+
+
+def _say_verified(found: "Verification") -> None:
+    session.say(f"{found.path}, schema {found.revision or 'unknown'}")
+    for table, rows in found.counted.items():
+        session.say(f"  {table}: {rows} row(s)")
+    for finding in found.findings:
+        session.say(f"wrong: {finding}")
+    for finding in found.inconsistencies:
+        session.say(f"inconsistent: {finding}")
+    if found.is_damaged:
+        session.say(f"damaged, {len(found.findings)} finding(s): restore the newest backup (gpubid ledger restore)")
+    elif found.inconsistencies:
+        session.say(
+            f"whole, but {len(found.inconsistencies)} sum(s) contradict: keep this ledger, a backup would know less; "
+            "compare `gpubid spend --by lease` with the market's bill and send `gpubid report` with a bug report"
+        )
+    else:
+        session.say("sound")
+
+
+def _place(config: Path) -> "Config | Place":
+    """Return where the ledger lies: a mistake elsewhere in the file must end no backup.
+
+    Ends with every mistake where there is no ledger at the place that the broken file tells.
+    """
+    read = last_good.read(config)
+    if not isinstance(read, last_good.Broken):
+        return read[0]
+    if session.may_read(read.place.ledger) and not read.place.ledger.exists():
+        read.end()
+    return read.place
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is no ISO date such as 2026-11-21T00:00:00Z"])
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

@@ -1,0 +1,25 @@
+"""`gpubid plan`: what the next cycle would do."""
+
+from agent.cli.shared import ask, last_good, session
+
+
+def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Say what the next cycle would do, and do nothing."""
+    from agent.cli.watch.preview import preview
+    from agent.decide import explain
+    from agent.web.reading import views
+
+    read = last_good.read(config)
+    if isinstance(read, last_good.Broken):
+        shown = read.asked("/plan")
+    else:
+        # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+        shown = ask.daemon(read[0], "/plan")
+        shown = shown if shown is not None else views.plan(preview(*read))
+    if as_json:
+        session.print_json(shown)
+        return
+    for made in shown["decisions"]:
+        session.say(explain.told(made))
+    for row in shown["credit"]:
+        session.say(row["sentence"])

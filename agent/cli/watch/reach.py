@@ -1,0 +1,130 @@
+"""`gpubid ssh` and `gpubid logs`: go to a slot's container, and read what it prints."""
+
+import asyncio
+import functools
+import os
+import secrets
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import daemon_socket, exits, last_good, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+
+SlotArgument = Annotated[str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.")]
+FOLLOW_SECONDS = 5.0
+"""Each look makes the market write a file."""
+
+
+def ssh(
+    slot: SlotArgument,
+    command: Annotated[list[str] | None, typer.Argument(help="What to run there; a shell without it.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    *,
+    is_printed: Annotated[bool, typer.Option("--print", help="Print the command and run nothing.")] = False,
+) -> None:
+    """Log in to a slot's container with ssh."""
+    from agent.cli.watch import fleet
+
+    shown = fleet.shown(config)
+    found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
+    if not found:
+        exits.stop(exits.BAD_INPUT, [f"no open lease is meant by {session.plain(slot)!r}; `gpubid fleet` shows them"])
+    running = [row for row in found if row["state"] == "running"]
+    line = (running or found or [{}])[-1].get("ssh")
+    if not line:
+        state = found[-1]["state"]
+        exits.stop(
+            exits.FAILED, [f"nobody knows yet where {session.plain(slot)} answers: it is {state}; try again later"]
+        )
+    words = [*line.split(), *(command or [])]
+    if is_printed:
+        session.say(" ".join(words))
+        return
+    os.execvp(words[0], words)  # noqa: S606 - a fixed program, its host checked
+
+
+def logs(
+    slot: SlotArgument,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    *,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many of the last lines.")] = 100,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more is printed.")] = False,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Print what a slot's container printed last."""
+    from agent.ledger.ledger_errors import LedgerError
+
+    read = last_good.read(config)
+    session.log_quietly()
+    try:
+        whom = read if isinstance(read, last_good.Broken) else read[0]
+        asyncio.run(_logs(whom, slot, lines, is_followed=is_followed, as_json=as_json))
+    except LedgerError as error:
+        exits.refused(error)
+    except KeyboardInterrupt:
+        return
+
+
+async def _logs(
+    config: "Config | last_good.Broken", slot: str, lines: int, *, is_followed: bool, as_json: bool
+) -> None:
+    from agent.clock import SystemClock
+    from agent.decide.reconcile import probing
+
+    before: list[str] = []
+    while True:
+        said = await _read(config, slot, lines)
+        if as_json:
+            session.print_json(said)
+        else:
+            for line in probing.news(before, said["lines"]):
+                session.say(line)
+        # Into a pipe nothing would be seen before pages of it had come together.
+        sys.stdout.flush()
+        if not is_followed:
+            return
+        before = said["lines"]
+        await SystemClock().sleep(FOLLOW_SECONDS)
+
+
+async def _read(config: "Config | last_good.Broken", slot: str, lines: int) -> dict[str, Any]:
+    """Ask the daemon, or the market itself when none runs."""
+    query = {"slot": slot, "lines": str(lines)}
+    if isinstance(config, last_good.Broken):
+        return dict(config.told(await daemon_socket.get(config.place, "/logs", query)))
+    said: dict[str, Any] | None = await daemon_socket.get(config, "/logs", query)
+    return said if said is not None else await _directly(config, slot, lines)
+
+
+async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
+    from agent.clock import SystemClock
+    from agent.ledger.reader import open_reader
+    from agent.markets import every
+    from agent.web.reading import container_logs as reading
+
+    clock = SystemClock()
+    reader = await open_reader(config.ledger)
+    try:
+        leases = (await reader.recollection(clock.now())).leases
+    finally:
+        await reader.close()
+    if any(settings.is_simulated for settings in config.markets):
+        exits.stop(exits.FAILED, ["a simulated market lives in the daemon, and none runs: start `gpubid run`"])
+    markets = {
+        settings.name: every.MARKETS[settings.name](
+            settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000
+        )
+        for settings in config.markets
+    }
+    try:
+        said = await reading.read(slot, lines, leases, markets)
+    finally:
+        for market in markets.values():
+            await market.close()
+    if "error" in said:
+        exits.stop(exits.FAILED, [said["sentence"]])
+    return said

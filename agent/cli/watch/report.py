@@ -1,0 +1,161 @@
+"""`gpubid report`: one file for a bug report, with what was seen and without what is secret."""
+
+import asyncio
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.setup import doctor, doctor_checks
+from agent.cli.shared import exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+
+MOST_EVENTS = 2000
+MOST_LINES = 5000
+LONGEST_LINE = 4000
+_ASSIGNED = re.compile(r"^(\s*[\w.\"'-]+\s*=\s*).*$")
+_SECRET_TABLES = re.compile(r"^\s*\[.*(\benv\b|env_from|image_login|notify).*\]")
+_SECRET_KEYS = re.compile(r"(?i)(key|token|secret|password|onstart|command|template|url)")
+_TABLE = re.compile(r"^\s*\[")
+
+To = Annotated[Path, typer.Argument(help="The file to write; it must not exist.")]
+
+
+def report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
+    """Write a bundle for a bug report: configuration, health, events, metrics and log, without keys and variables."""
+    if to.exists():
+        exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
+    session.log_quietly()
+    with session.waiting("gathering"):
+        parts = dict(gathered(config))
+    try:
+        with to.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
+            to.chmod(0o600)
+            for name, text in parts.items():
+                _put(bundle, name, redacted(text))
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
+    session.say(f"{to}: {', '.join(parts)}")
+    session.say("keys, variables, commands and addresses are taken out; read it before you send it")
+
+
+def gathered(config: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of each part; what cannot be had says why."""
+    yield "doctor.json", json.dumps(doctor.as_document(doctor.look(config)), indent=2)
+    yield "agent.toml", _configuration(config)
+    settings = _settings(config)
+    if settings is not None:
+        _know_secrets(settings)
+        yield from _of_daemon(settings)
+    yield "log.txt", asyncio.run(_journal())
+
+
+def redacted(text: str) -> str:
+    """Return text without the program's secrets and without what looks like one, line by line."""
+    return "\n".join(session.REDACTOR.text(line, LONGEST_LINE) for line in text.splitlines()) + "\n"
+
+
+def _configuration(config: Path) -> str:
+    """Return the file with the values of what may be secret taken out; its shape stays."""
+    try:
+        lines = config.read_text("utf-8", "replace").splitlines()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+    kept, is_secret = [], False
+    for line in lines:
+        is_secret = bool(_SECRET_TABLES.search(line)) if _TABLE.match(line) else is_secret
+        assigned = _ASSIGNED.match(line)
+        hides = assigned is not None and (is_secret or _SECRET_KEYS.search(assigned[1]) is not None)
+        kept.append(f"{assigned[1]}[redacted]" if assigned is not None and hides else line)
+    return "\n".join(_without_blocks(kept))
+
+
+def _without_blocks(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, but nothing of texts of several lines and of inline tables: what they hold is unknown."""
+    closing = ""
+    for line in lines:
+        if closing:
+            closing = "" if closing in line else closing
+            continue
+        for quote in ('"""', "'''"):
+            closing = quote if line.count(quote) % 2 else closing
+        yield re.sub(r"\{.*", "{ [redacted] }", line) if "{" in line and not line.lstrip().startswith("#") else line
+
+
+def _settings(config: Path) -> "Config | None":
+    from agent.config.problems import ConfigError
+    from agent.simulator import climate
+
+    try:
+        return session.parse(config, climate.names())[0]
+    except ConfigError:
+        return None
+
+
+def _know_secrets(config: "Config") -> None:
+    """Let the redactor know every value that may be secret, wherever it may turn up."""
+    from agent.systemd import CredentialError
+
+    names = [name for work in config.workloads for name in work.credentials] + list(config.notify.credentials)
+    for market in config.markets:
+        try:
+            session.secret(market)
+        except CredentialError:
+            continue
+    for name in names:
+        try:
+            session.named(name)
+        except CredentialError:
+            continue
+    for work in config.workloads:
+        for _, value in work.environment:
+            session.REDACTOR.register(value)
+
+
+def _of_daemon(config: "Config") -> Iterator[tuple[str, str]]:
+    yield "metrics.txt", asyncio.run(_metrics(config))
+    if not session.may_read(config.ledger):
+        yield "events.json", "the ledger is not ours to read: run this as root"
+        return
+    yield "events.json", asyncio.run(_events(config))
+
+
+async def _metrics(config: "Config") -> str:
+    try:
+        return await doctor_checks.page(f"{doctor_checks.address(config)}/metrics")
+    except (OSError, TimeoutError) as error:
+        return f"nobody serves metrics ({type(error).__name__})"
+
+
+async def _events(config: "Config") -> str:
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.ledger.reader import open_reader
+    from agent.web.reading import views
+
+    try:
+        reader = await open_reader(config.ledger)
+    except LedgerError as error:
+        return error.sentence
+    try:
+        return json.dumps(views.events(await reader.events(limit=MOST_EVENTS)), indent=1)
+    finally:
+        await reader.close()
+
+
+async def _journal() -> str:
+    order = ("journalctl", "--no-pager", "--output", "cat", "--unit", "gpubid.service", "--lines", str(MOST_LINES))
+    return await doctor_checks.run(*order) or "no journal of gpubid.service can be read here"
+
+
+def _put(bundle: tarfile.TarFile, name: str, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    member = tarfile.TarInfo(f"gpubid-report/{name}")
+    member.size, member.mode = len(content), 0o600
+    bundle.addfile(member, io.BytesIO(content))

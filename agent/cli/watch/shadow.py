@@ -1,0 +1,55 @@
+"""`gpubid shadow`: what strategies that spend nothing would have done and cost beside the live ones."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import ask, session
+
+if TYPE_CHECKING:
+    from agent.ledger.reader import Reader
+
+SHOWN = 20
+
+
+def shadow(
+    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Show each shadow on paper beside what the live strategy did in the same time."""
+    query = {"workload": workload} if workload else None
+    told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, workload), query, workload=workload)
+    if as_json:
+        session.print_json(told)
+        return
+    _print(told)
+
+
+async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
+    from agent.clock import SystemClock
+    from agent.web.reading import shadow_json
+
+    now = SystemClock().now()
+    return await shadow_json.shown(reader, (await reader.recollection(now)).leases, now, workload)
+
+
+def _print(told: dict[str, Any]) -> None:
+    if not told["shadows"]:
+        session.say('nothing decides beside the live strategies; write shadow = ["hedged"] in a workload')
+        return
+    table = session.table("workload", "strategy", "since", "spent", "useful h", "lost h", "interruptions", "$/useful h")
+    for one in told["shadows"]:
+        for name, figures in ((one["strategy"], one["paper"]), ("(live)", one["live"])):
+            each = figures["dollars_per_useful_hour"]
+            session.add(
+                table, one["workload"], name, one["since"][:16], f"${figures['dollars']:.4f}",
+                f"{figures['useful_hours']:.2f}", f"{figures['lost_hours']:.2f}", f"{figures['interruptions']}",
+                "" if each is None else f"{each:.4f}",
+            )  # fmt: skip
+    session.show(table)
+    for one in told["shadows"]:
+        for made in one["last"][:SHOWN]:
+            session.say(f"{made['at'][:19]} {made['slot']} {one['strategy']} would {made['kind']}: {made['sentence']}")
+    for rule in told["rules"]:
+        session.say(f"  {rule}")

@@ -1,0 +1,136 @@
+"""`gpubid spend` and `gpubid savings`: what it cost, what was wasted, and what it would have cost elsewhere."""
+
+import csv
+import sys
+from collections.abc import Mapping
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import ask, exits, session
+
+if TYPE_CHECKING:
+    from agent.ledger.reader import Reader
+
+
+class By(StrEnum):
+    """By what a report is grouped."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    WORKLOAD = "workload"
+    MARKET = "market"
+    GPU = "gpu"
+    TENURE = "tenure"
+    LEASE = "lease"
+    CAUSE = "cause"
+
+
+ByOption = Annotated[By, typer.Option("--by", help="What the rows are.")]
+Since = Annotated[str | None, typer.Option(metavar="DAY", help="Only from this UTC day on.")]
+Until = Annotated[str | None, typer.Option(metavar="DAY", help="Only up to this UTC day, which is left out.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
+
+
+def spend(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    by: ByOption = By.DAY,
+    since: Since = None,
+    until: Until = None,
+    as_json: session.JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Show what was spent, on what, and what of it was wasted, as of the last metering."""
+    report = _reported(config, "/spend", _query(by, since, until))
+    if as_json:
+        session.print_json(report)
+        return
+    columns = {
+        "dollars": "spent", "waste_dollars": "wasted", "paid_hours": "paid h", "useful_hours": "useful h",
+        "lost_hours": "lost h", "restoring_hours": "restoring h", "loading_hours": "loading h",
+        "interruptions": "interruptions", "dollars_per_useful_hour": "$/useful h",
+    }  # fmt: skip
+    _print(report, columns, as_csv=as_csv)
+
+
+def savings(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    by: ByOption = By.MONTH,
+    since: Since = None,
+    until: Until = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Compare with the published price of this cloud, such as aws.")
+    ] = None,
+    as_json: session.JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Compare useful hours with the on-demand price of that time on the same market, or with that of a cloud."""
+    report = _reported(config, "/savings", _query(by, since, until) | ({"baseline": baseline} if baseline else {}))
+    if as_json:
+        session.print_json(report)
+        return
+    columns = {
+        "dollars": "spent", "compared_dollars": report["against"], "saved_dollars": "saved", "savings_ratio": "share",
+        "useful_hours": "useful h", "unknown_hours": "h without a price",
+    }  # fmt: skip
+    _print(report, columns, as_csv=as_csv)
+    if not as_csv:
+        for line in report["cited"]:
+            session.say(line)
+
+
+def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
+    """Return what is asked, as the daemon is asked it; a day that is none ends here."""
+    days = {name: _day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
+    return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
+
+
+def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return a report."""
+    return dict(ask.ask(config, route, lambda _, reader: _read(reader, route, query), query))
+
+
+async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
+    from agent.clock import SystemClock
+    from agent.web.reading import spend_reports
+
+    try:
+        return await spend_reports.answer(reader, route, query, SystemClock().now())
+    except spend_reports.ReportError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+def _print(report: Mapping[str, Any], columns: Mapping[str, str], *, as_csv: bool) -> None:
+    rows = [*report["rows"], {"key": "all", **report["total"]}]
+    if as_csv:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    table = session.table(str(report["by"]), *columns.values())
+    for row in rows:
+        session.add(table, str(row["key"]), *(_cell(name, row[name]) for name in columns))
+    session.show(table)
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if name == "savings_ratio":
+        return f"{value:.1%}"
+    if name == "interruptions":
+        return str(value)
+    return f"${value:.4f}" if "dollars" in name else f"{value:.2f}"
+
+
+def _day(option: str, text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        exits.stop(exits.BAD_INPUT, [f"{option}: {text!r} is no day such as 2026-11-21"])
