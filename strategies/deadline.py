@@ -1,7 +1,8 @@
 """Slack is spent where it is expected to save most; on-demand is rented when the deadline says so, left when it may be.
 
 Between waiting, interruptible capacity and on-demand the cheapest expected way to finish in time is chosen, by hazards
-that fall with age and by what this market showed (`agent.decide.deadline.single_pool_policy`); a rule of slack can stand in for that.
+that fall with age and by what this market showed (`agent.decide.deadline.single_pool_policy`); a rule of slack can
+stand in for that.
 
 Invariants:
 1. Whatever else is cheaper, from the last call on only on-demand is rented.

@@ -160,15 +160,14 @@ class Hedged:
         asks = tuple(islice(view.ranking(offer_terms.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT))
         is_kept = params.keep_warm and work.kind is WorkloadKind.SERVICE and view.has_offers
         numbers = service_slots.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
+        shares = hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
         grounds = _Grounds(
             view=view,
             params=params,
             pricing=bidding_ways,
             bids=bids,
             asks=asks,
-            spread=hedging.Spread(
-                view, hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
-            ),
+            spread=hedging.Spread(view, shares),
             loss_rate=hedging.loss_rate(view, params.pool_window),
             kept=service_slots.keep(view, numbers, bids, asks) if is_kept else None,
         )
@@ -225,9 +224,8 @@ def _fare(slot: SlotView, grounds: _Grounds) -> Proposal | None:
         return (
             deadline_markets.told(_calm(slot, held, grounds), made) if held is not None and slot.down is None else None
         )
-    sentence = (
-        f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}; {made.sentence}"
-    )
+    place = f"host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}"
+    sentence = f"hold {place}; {made.sentence}"
     code = "fallback" if made.tenure is Tenure.ON_DEMAND else "best_offer"
     return recovery.go(slot, to, Reason(code, sentence, made.options))
 
@@ -341,8 +339,7 @@ def _why_fall_back(slot: SlotView, grounds: _Grounds) -> str:
 def _fall_back(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     """Leave a lost interruptible lease for on-demand by rule; what ended by itself or by hand is left to recovery."""
     why = _why_fall_back(slot, grounds)
-    is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by is not None
-    is_lost = is_lost and held.interrupted_by not in recovery.NOT_OF_THE_MARKET
+    is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
     ask = grounds.fallback(slot) if why and is_lost else None
     if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
         return None

@@ -3,7 +3,7 @@
 | call | what | who |
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
-| POST /say | {"verb", "target", "seconds", "into", "hours"}: a word, as in agent/act/orders/operator_orders.py | who may order |
+| POST /say | {"verb", "target", "seconds", "into", "hours"}: a word (act/orders/operator_orders.py) | who may order |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /billing: what still bills and what was tried to end it | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |

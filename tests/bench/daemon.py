@@ -37,7 +37,8 @@ MEGABYTE = 1e6
 
 CHILD = """
 import sys
-import agent.app, agent.cli.main, agent.cli.run, agent.cli.shared.session, agent.config.loading, agent.daemon, agent.tuning
+import agent.app, agent.cli.main, agent.cli.run, agent.cli.shared.session
+import agent.config.loading, agent.daemon, agent.tuning
 import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metrics, agent.web.web_server
 import psutil
 print(psutil.Process().memory_info().rss, flush=True)

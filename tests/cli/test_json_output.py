@@ -90,7 +90,7 @@ UNSEEN = {
         "last[].options[].name",
         "last[].options[].dollars",
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),
-        # Only a workload that says how long a checkpoint takes has advice; tests/decide/moves/test_checkpointing.py has one.
+        # Only a workload that says how long a checkpoint takes has advice: tests/decide/moves/test_checkpointing.py.
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("now[].checkpoints[]")),
     },
     # What differs is in tests/lab.

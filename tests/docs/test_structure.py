@@ -11,8 +11,14 @@ from tests.docs.exceptions import EXCEPTIONS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("agent", "strategies", "migrations")
-ADAPTERS = re.compile(r"agent/(markets|simulator)/(vast|runpod)/")
-"""The adapters name their files alike on purpose (CONTRIBUTING.md, "Add a market"): they count as one package."""
+OWN_NAMES = {
+    # The vendors' folders name their files alike on purpose (CONTRIBUTING.md, "Add a market"): they count as one.
+    "vendors": re.compile(r"agent/(markets|simulator)/(vast|runpod)/(http/)?"),
+    # A verb's file has the verb's name, and a strategy's file the strategy's.
+    "verbs": re.compile(r"agent/cli/(lab/|\w+/)?"),
+    "strategies": re.compile(r"strategies/"),
+}
+"""Folders whose modules are named by a rule of their own; within each a name stands once."""
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 50
 MODULES_OF_A_PACKAGE = 20
@@ -78,8 +84,8 @@ def sizes(root: Path) -> Iterator[Size]:
     for package, count in Counter(path.parent.as_posix() for path in modules).items():
         yield Size(package, count, MODULES_OF_A_PACKAGE, mend)
     mend = "Give the newer module a name that no other module of the program has."
-    names = {(path.name, ADAPTERS.sub(r"agent/\1/", path.as_posix())) for path in modules}
-    for name, count in Counter(name for name, _ in names).items():
+    shared = [path.name for path in modules if not any(rule.match(path.as_posix()) for rule in OWN_NAMES.values())]
+    for name, count in Counter(shared).items():
         yield Size(name, count, PACKAGES_WITH_A_NAME, mend)
     words = len((root / "README.md").read_text().split())
     yield Size("README.md", words, WORDS_OF_THE_README, "Move what is no pitch and no first step to a page of its own.")

@@ -126,9 +126,9 @@ SHIPPED = Hazards(
         *(0.0395, 0.0248, 0.0245, 0.00855),
     ),
 )
-"""Fitted by `agent.lab.deadline.hazard_fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26, 12 days
-(collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI 2027). A
-cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
+"""Fitted by `agent.lab.deadline.hazard_fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26,
+12 days (collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI
+2027). A cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
 
 UNSEEN = Learned(SHIPPED)
 """What is known before anything was seen."""

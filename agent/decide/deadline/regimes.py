@@ -124,7 +124,8 @@ SHIPPED = Regimes(
     ),
     shares=(0.361, 0.133, 0.295, 0.211),
 )
-"""Fitted by `agent.lab.pools.regime_fitting` (`gpubid lab fit`) to recorded availability of AWS (8 pools of us-west-2 from
-2022-10-26, 9 zones from 2023-02-15) and GCP (16 H100 at once in 13 zones from 2025-10-03), of the artifacts of "Can't
-Be Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs it in
+"""Fitted by `agent.lab.pools.regime_fitting` (`gpubid lab fit`) to recorded availability of AWS (8 pools of us-west-2
+from 2022-10-26, 9 zones from 2023-02-15) and GCP (16 H100 at once in 13 zones from 2025-10-03), of the artifacts of
+"Can't Be Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs
+it in
 hours."""

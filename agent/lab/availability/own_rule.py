@@ -1,4 +1,4 @@
-"""Our own rule on a span: what `agent.decide.service.capacity_choice` chooses, carried out as the daemon does, a move at a time.
+"""Our own rule on a span: what decide/service/capacity_choice.py chooses, carried out as the daemon does, move by move.
 
 It sees what the published rules see: what it asked for and what it got.
 """

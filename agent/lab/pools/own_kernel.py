@@ -1,4 +1,4 @@
-"""Our own kernel on the bench: what was seen of each pool becomes a belief, and `agent.decide.deadline.multi_pool_policy` chooses."""
+"""Our own kernel on the bench: what was seen becomes a belief, and decide/deadline/multi_pool_policy.py chooses."""
 
 from dataclasses import dataclass, field
 

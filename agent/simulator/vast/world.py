@@ -13,14 +13,12 @@ from typing import Any
 from agent.simulator import demand
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
-from agent.simulator.instances import images
-from agent.simulator.instances.billing import Turn
+from agent.simulator.instances import billing, images
 from agent.simulator.market_model import Charge, Container, Contract, EndCause, Host, Notice, Refusal, Rival, Slice
-from agent.simulator.vast import landlord, scenario_events, truth
+from agent.simulator.vast import landlord, prices, scenario_events, truth
 from agent.simulator.vast.contract_desk import Desk
 from agent.simulator.vast.host_auction import Yard
 from agent.simulator.vast.hosts import draw_hosts, draw_slices
-from agent.simulator.vast.prices import Prices
 
 LOWEST_BID = 0.001
 HIGHEST_BID = 128.0  # of a create
@@ -42,7 +40,7 @@ class World:
         self.seed = seed
         self.start_time = start
         self._timeline = Timeline(start)
-        self._prices = Prices(climate, start)
+        self._prices = prices.Prices(climate, start)
         drawing = random.Random(f"{seed}/hosts")
         drawn = draw_hosts(drawing, climate.hosts if hosts is None else hosts, start)
         self.hosts = {host.machine_id: host for host in drawn}
@@ -323,7 +321,7 @@ class World:
         """Give what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
         return self._desk.till.charges(since, until, self.now)
 
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[billing.Turn]:
         """Give every change of what a contract cost, in order: what each stretch of it was paid for."""
         return self._desk.till.turns
 
