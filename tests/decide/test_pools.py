@@ -7,7 +7,7 @@ from typing import Any
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import match
-from agent.decide.reconcile import cause, no_longer_sold, readback, reconcile
+from agent.decide.reconcile import cause, market_alerts, readback, reconcile
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market import host
@@ -97,7 +97,7 @@ def test_a_lost_bid_without_a_price_is_an_outbid_and_a_stop_by_the_market_is_unk
 
 def test_what_is_not_sold_is_said_for_each_market() -> None:
     view = replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
-    (alert,) = no_longer_sold.alerts(builders.fleet(markets={"vast": view}))
+    (alert,) = market_alerts.not_sold(builders.fleet(markets={"vast": view}))
     assert (alert.code, alert.key) == ("not_sold", "vast/interruptible")
     assert alert.sentence.startswith("it is gone")
 

@@ -18,10 +18,9 @@ from agent.decide.reconcile import (
     cause,
     doubt,
     losses,
-    no_longer_sold,
+    market_alerts,
     orphans,
     ownership,
-    price_rises,
     readback,
     readiness,
     turns,
@@ -82,9 +81,9 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
             result = _market(fleet, view, view.listed_at, owned.undecided, result)
     alerts = (
         *readiness.idle_alerts(fleet),
-        *price_rises.alerts(fleet),
+        *market_alerts.price_rises(fleet),
         *agreed_rate.alerts(fleet),
-        *no_longer_sold.alerts(fleet),
+        *market_alerts.not_sold(fleet),
     )
     return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.standing(result.facts)) + alerts)
 
@@ -246,7 +245,7 @@ def _lost(
 def _updated(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
-    kind = _kind(held, target) or price_rises.kind(held, row)
+    kind = _kind(held, target) or market_alerts.kind(held, row)
     bills = _bills(held, row)
     is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate

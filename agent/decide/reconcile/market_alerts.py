@@ -1,4 +1,4 @@
-"""What a lease comes to cost more without our doing: a rise that its host asks for, or one that is there already."""
+"""What a market or a host changed on us: a price that rises without our doing, a tenure that is sold no more."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,14 @@ from agent.domain.record.lease import Lease
 REPRICED = "lease.repriced"
 
 
-def alerts(fleet: Fleet) -> Iterator[Alert]:
+def not_sold(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each tenure that a market does not sell now; what can still be rented goes on."""
+    for name in sorted(fleet.markets):
+        for tenure, why in fleet.markets[name].not_sold.items():
+            yield Alert("not_sold", f"{name}/{tenure.value}", f"{why}; other tenures are rented as before")
+
+
+def price_rises(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each pending rise on a lease of ours: a person may accept it, else the lease ends in time."""
     asked = {(rise.market, rise.instance_id): rise for view in fleet.markets.values() for rise in view.rises}
     for held in fleet.leases:
