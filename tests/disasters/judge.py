@@ -8,6 +8,7 @@ from agent.config.settings import Config
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
+from tests.disasters.points.faults import Faults
 from tests.disasters.points.known import Known
 from tests.disasters.points.money import Money
 from tests.disasters.points.releases import Releases
@@ -16,7 +17,7 @@ from tests.disasters.points.stopping import Stopping
 from tests.disasters.points.writes import Writes
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.story import Story
+from tests.disasters.story import Story, Strike
 from tests.disasters.truth import Box, Truth
 
 FAULT_SECONDS = 3600.0
@@ -41,6 +42,7 @@ class Judge:
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
+        self.faults = Faults()
         self.vanished_at = -FAULT_SECONDS
         self.killed_at: float | None = None
         self.calm_since: float | None = None
@@ -64,6 +66,11 @@ class Judge:
         self.writes.leaves(order, ledger)
         if not is_second:
             self.releases.leaves(order)
+
+    def hear(self, now: float, strike: Strike) -> None:
+        """See what went wrong with an answer or a commit."""
+        self.releases.hear(now, strike)
+        self.faults.hear(now, strike)
 
     def look_blindly(self, cycle: int) -> Broken | None:
         """Judge what can be judged while no daemon runs."""
@@ -91,6 +98,7 @@ class Judge:
             () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: self._reason(config.ledger, box)),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
+            self.faults.judge(sight),
             self.slots.judge(sight, excuse=self._excuse(sight), closed=self._closed(sight), can_run=can_run),
         )
 

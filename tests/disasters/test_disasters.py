@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, shrink, tell
+from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.story import Deed, Story, Strike, Work
 
 SEEDS = range(1, 201)
@@ -38,6 +38,18 @@ def test_a_story_shrinks_to_what_it_takes_to_fail() -> None:
     assert small.strikes == (needed,)
     assert len(small.deeds) == 1
     assert "the answer is lost" in "\n".join(tell.story(small))
+
+
+def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None:
+    """A workload of two slots ends while the answers to its releases are lost: both vanish from one listing."""
+    works = (Work("w0", "service", "ondemand", 2), Work("w1", "service", "ondemand", 1))
+    unanswered = Strike("vast", "release", 1, "lost_after", times=8)
+    story = dataclasses.replace(QUIET, works=works, strikes=(unanswered,), deeds=(Deed(30, "kill_workload"),))
+    assert play.play(story).broken is None
+    with regressions.taken_out("1.8"):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "only our own releases" in broken.sentence) == (6, True)
 
 
 @pytest.mark.nightly

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from agent.domain.market.label import Label
 from agent.markets import labels
 from agent.simulator.instances.billing import Turn
-from agent.simulator.market_model import Container, Contract
+from agent.simulator.market_model import Container, Contract, EndCause
 from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
@@ -25,6 +25,11 @@ class Box:
     def is_live(self) -> bool:
         """Whether it exists."""
         return self.thing.ended is None
+
+    @property
+    def was_destroyed(self) -> bool:
+        """Whether somebody's order ended it, not its host."""
+        return self.thing.end_cause in {EndCause.DESTROYED, EndCause.DESTROYED.value}
 
     @property
     def is_ours(self) -> bool:

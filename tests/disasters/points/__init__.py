@@ -1,1 +1,1 @@
-"""The six points that hold in every story, one file each."""
+"""The six points that hold in every story, one file each; the sixth has two."""

@@ -1,0 +1,47 @@
+"""Point 6, too: no market is held at fault for instances that we ourselves ended (rule 4)."""
+
+from collections.abc import Iterator
+
+from agent.decide.reconcile.facts import Alert
+from tests.disasters.sight import Broken, Sight
+from tests.disasters.story import Strike
+
+LATELY_SECONDS = 3600.0
+"""So long a market may be held at fault for what truly vanished, or was told to have."""
+HIDING = frozenset({"empty", "missing_row", "stale", "id", "twice", "label", "state"})
+"""Lies of a listing after which instances may count as vanished."""
+
+
+class Faults:
+    """Remembers when a listing last lied and when a ledger last failed; the rest is read from the truth."""
+
+    def __init__(self) -> None:
+        self._lied: dict[str, float] = {}
+        self._shared = -LATELY_SECONDS
+        self._unwritten = -LATELY_SECONDS
+
+    def hear(self, now: float, strike: Strike) -> None:
+        """Take in what went wrong with an answer or a commit."""
+        if strike.market == "ledger":
+            self._unwritten = now
+        elif strike.place == "listing" and strike.fault in HIDING:
+            self._lied[strike.market] = now
+
+    def judge(self, sight: Sight) -> Iterator[Broken]:
+        """Yield every market that was just called faulty although nothing but our own releases ended there."""
+        since = sight.now - LATELY_SECONDS
+        if sight.is_shared:
+            self._shared = sight.now
+        if not sight.has_ended or sight.app.seen is None:
+            return
+        for fact in sight.app.seen.facts:
+            if not isinstance(fact, Alert) or fact.code != "market_fault":
+                continue
+            # What is ended while the ledger takes nothing is written down nowhere: it looks like a loss.
+            if max(self._lied.get(fact.key, since), self._shared, self._unwritten) > since:
+                continue
+            boxes = [box for box in sight.truth.boxes.values() if box.market == fact.key and box.label is not None]
+            if all(box.was_destroyed for box in boxes if (box.thing.ended or 0.0) > since):
+                yield Broken(
+                    6, sight.cycle, f"{fact.sentence}: and only our own releases ended any, and no listing lied"
+                )
