@@ -17,7 +17,7 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
-from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
+from agent.decide.reconcile.facts import Alert, Fact
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
@@ -229,10 +229,7 @@ class Cycle:
         """Find what happened; look again, and closer, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
         found = reconcile.reconcile(fleet, self._memory)
-        turned = any(
-            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
-        )
-        is_amiss = bool(found.suspects or found.to_probe or turned)
+        is_amiss = bool(found.suspects or found.to_probe or turns.wants_record(found.facts))
         if is_amiss or found.to_look:
             if found.suspects:
                 # What this look showed is not written down: the next one dates it from the look before.

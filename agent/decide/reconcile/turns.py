@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter
+from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -60,6 +61,12 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
     return found
 
 
+def wants_record(facts: Iterable[Fact]) -> bool:
+    """Tell whether the market's record may date a change: what was lost while it loaded may have run before."""
+    changes = (fact for fact in facts if isinstance(fact, LeaseChanged))
+    return any(change.cause is not None or change.before.bills is not change.after.bills for change in changes)
+
+
 def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
     """Return the turns that the market's record tells of time that is not metered yet, oldest first."""
     return [
@@ -98,7 +105,9 @@ def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn])
     is_undated = held.bills is Bills.NOTHING or is_loading_again
     if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
-    return [(min(max(seen_at, held.accrued_until), found[0][0]), Bills.GPU_AND_DISK), *found]
+    # A look after the stop says nothing of when it had started.
+    seen_at = seen_at if seen_at <= found[0][0] else held.accrued_until
+    return [(max(seen_at, held.accrued_until), Bills.GPU_AND_DISK), *found]
 
 
 def _is_starting(held: Lease) -> bool:

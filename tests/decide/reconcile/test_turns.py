@@ -1,11 +1,13 @@
 """When billing turned: by the market's record where it tells, else on the side that counts more."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.decide.accounting import meter
 from agent.decide.reconcile import turns
+from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
@@ -77,6 +79,14 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=has_run)
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
     assert gpu_hours(held, list(turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
+
+
+def test_the_record_is_read_for_a_loss_that_changes_nothing_of_what_is_billed() -> None:
+    """It loads and is paused in the next look: its disk is billed before and after, and it may have run between."""
+    lost = replace(STARTS, state=LeaseState.PAUSED)
+    assert turns.wants_record([LeaseChanged(STARTS, lost, "lease.start_lost", cause=Cause.OUTBID)])
+    assert turns.wants_record([LeaseChanged(STARTS, replace(STARTS, bills=Bills.GPU_AND_DISK), "lease.running")])
+    assert not turns.wants_record([LeaseChanged(STARTS, replace(STARTS, accrued_until=NOW), "")])
 
 
 def test_the_last_start_of_what_is_loading_goes_on() -> None:
