@@ -164,7 +164,8 @@ format: setup ## Put code and TOML in the shape that check asks for
 	@RUST_LOG=error $(BIN)/taplo fmt $(TAPLO_FORMAT) $(TOML)
 
 .PHONY: handbook
-handbook: setup ## Build the handbook as a website into dist/handbook; the pages are Markdown in deploy/handbook/pages
+handbook: setup ## Write the handbook's generated pages anew, and build it as a website into dist/handbook
+	@PYTHONPATH=. $(PYTHON) -B deploy/handbook/write.py
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
 
 .PHONY: schema

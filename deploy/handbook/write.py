@@ -1,0 +1,121 @@
+"""Write the generated pages of the handbook anew; `make handbook` runs this, and a test says when it is due."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent import tuning
+from agent.config import schema
+from agent.config.notify import severity_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = Path(__file__).parent / "pages"
+GENERATED = "<!-- Written by deploy/handbook/write.py (`make handbook`): change the code, not this page. -->\n"
+EVENT = re.compile(
+    r'"((?:alert|bill|budget|capability|config|credit|daemon|deadline|endpoints|intent|kill|lease|limit|market|operator|'
+    r'orphan|progress|protection|slot|workload)\.[a-z_]+)"'
+)
+ALERT = re.compile(r'\bAlert\(\s*"([a-z_]+)"')
+CODE = re.compile(r'^CODE = "([a-z_]+)"$', re.MULTILINE)
+NO_EVENTS = frozenset({"lease.html", "lease.re"})
+"""Names of files and the like that look like events."""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each generated page by its name."""
+    return {"keys.md": keys(), "events.md": events()}
+
+
+def keys() -> str:
+    """Return the reference of every key of agent.toml and of the strategy files."""
+    tables = schema.agent_schema()["$defs"]
+    parts = [
+        "# Keys\n",
+        GENERATED,
+        "Every key of `agent.toml`, then every number of the shipped strategies. The comments of `agent.toml` and of\n"
+        "`strategies/` say more about each.\n",
+        *(_table(name, table) for name, table in tables.items()),
+        *(_strategy(name) for name in sorted(tuning.params(tuning.BUILT_IN))),
+    ]
+    return "\n".join(parts)
+
+
+def events() -> str:
+    """Return the reference of every event that the source names, with its severity for `[notify]`."""
+    found = {kind for path in (ROOT / "agent").rglob("*.py") for kind in _kinds(path.read_text())}
+    rows = [f"| `{kind}` | {severity_of(kind).name.lower()} |" for kind in sorted(found - NO_EVENTS)]
+    text = (
+        "Kinds of events that the source names. `gpubid ledger events --kind KIND` lists those that happened; some are only\n"
+        "written to the log. The severity is the one that rules of `[notify]` compare with.\n"
+    )
+    return "\n".join(["# Events\n", GENERATED, text, "| event | severity |", "| --- | --- |", *rows]) + "\n"
+
+
+def _kinds(source: str) -> Iterator[str]:
+    yield from EVENT.findall(source)
+    codes = ALERT.findall(source) + (CODE.findall(source) if "Alert(CODE" in source else [])
+    yield from (f"alert.{code}" for code in codes)
+
+
+def _table(name: str, table: dict[str, Any]) -> str:
+    wanted = table.get("required", ())
+    rows = [
+        f"| `{key}` | {_default(value, is_wanted=key in wanted)} | {_range(value)} | {_line(value.get('description', ''))} |"
+        for key, value in table["properties"].items()
+    ]
+    head = [f"## {name.removesuffix('Table')}\n", _line(table.get("description", "")) + "\n"]
+    return "\n".join([*head, "| key | default | range | meaning |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def _default(value: dict[str, Any], *, is_wanted: bool) -> str:
+    if is_wanted:
+        return "must be given"
+    given = value.get("default")
+    return "-" if given is None or isinstance(given, dict) else f"`{json.dumps(given)}`"
+
+
+def _range(value: dict[str, Any]) -> str:
+    least, most = value.get("minimum"), value.get("maximum")
+    above, below = value.get("exclusiveMinimum"), value.get("exclusiveMaximum")
+    if "enum" in value:
+        return ", ".join(f"`{each}`" for each in value["enum"])
+    low = f"above {above}" if above is not None else f"from {least}" if least is not None else ""
+    high = f"below {below}" if below is not None else f"to {most}" if most is not None else ""
+    return f"{low} {high}".strip() or "-"
+
+
+def _strategy(name: str) -> str:
+    text = (ROOT / "strategies" / f"{name}.toml").read_text()
+    head, rows = "", []
+    for comment, key, given in _commented(text):
+        if key == "strategy":
+            head = comment
+        else:
+            rows.append(f"| `{key}` | `{given}` | {comment} |")
+    table = ["| key | default | meaning |", "| --- | --- | --- |", *rows, ""]
+    return "\n".join([f"## Strategy {name}\n", f"{head}\n", *table])
+
+
+def _commented(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield comment, key and value of each line that sets a key."""
+    comment: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("#:"):
+            continue
+        if line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+        elif "=" in line:
+            key, _, given = line.partition("=")
+            yield _line(" ".join(comment)), key.strip(), given.partition(" #")[0].strip()
+            comment = []
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        (PAGES / page).write_text(text)
