@@ -165,7 +165,7 @@ format: setup ## Put code and TOML in the shape that check asks for
 
 .PHONY: handbook
 handbook: setup ## Write the handbook's generated pages anew, and build it as a website into dist/handbook
-	@PYTHONPATH=. $(PYTHON) -B deploy/handbook/write.py
+	@$(PYTHON) -B deploy/handbook/write.py
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
 
 .PHONY: schema

@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from agent import tuning
-from agent.config import schema
+from agent.config import config_schema
 from agent.config.notify import severity_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = Path(__file__).parent / "pages"
 GENERATED = "<!-- Written by deploy/handbook/write.py (`make handbook`): change the code, not this page. -->\n"
+ABOUT_KEYS = """\
+Every key of `agent.toml`, then every number of the shipped strategies. The comments of `agent.toml` and of
+`strategies/` say more about each.
+"""
+ABOUT_EVENTS = """\
+Kinds of events that the source names. `gpubid ledger events --kind KIND` lists those that happened; some are only
+written to the log. The severity is the one that rules of `[notify]` compare with.
+"""
 EVENT = re.compile(
     r'"((?:alert|bill|budget|capability|config|credit|daemon|deadline|endpoints|intent|kill|lease|limit|market|operator|'
     r'orphan|progress|protection|slot|workload)\.[a-z_]+)"'
@@ -30,12 +38,11 @@ def pages() -> dict[str, str]:
 
 def keys() -> str:
     """Return the reference of every key of agent.toml and of the strategy files."""
-    tables = schema.agent_schema()["$defs"]
+    tables = config_schema.agent_schema()["$defs"]
     parts = [
         "# Keys\n",
         GENERATED,
-        "Every key of `agent.toml`, then every number of the shipped strategies. The comments of `agent.toml` and of\n"
-        "`strategies/` say more about each.\n",
+        ABOUT_KEYS,
         *(_table(name, table) for name, table in tables.items()),
         *(_strategy(name) for name in sorted(tuning.params(tuning.BUILT_IN))),
     ]
@@ -46,11 +53,8 @@ def events() -> str:
     """Return the reference of every event that the source names, with its severity for `[notify]`."""
     found = {kind for path in (ROOT / "agent").rglob("*.py") for kind in _kinds(path.read_text())}
     rows = [f"| `{kind}` | {severity_of(kind).name.lower()} |" for kind in sorted(found - NO_EVENTS)]
-    text = (
-        "Kinds of events that the source names. `gpubid ledger events --kind KIND` lists those that happened; some are only\n"
-        "written to the log. The severity is the one that rules of `[notify]` compare with.\n"
-    )
-    return "\n".join(["# Events\n", GENERATED, text, "| event | severity |", "| --- | --- |", *rows]) + "\n"
+    table = ["| event | severity |", "| --- | --- |", *rows, ""]
+    return "\n".join(["# Events\n", GENERATED, ABOUT_EVENTS, *table])
 
 
 def _kinds(source: str) -> Iterator[str]:
@@ -61,12 +65,14 @@ def _kinds(source: str) -> Iterator[str]:
 
 def _table(name: str, table: dict[str, Any]) -> str:
     wanted = table.get("required", ())
-    rows = [
-        f"| `{key}` | {_default(value, is_wanted=key in wanted)} | {_range(value)} | {_line(value.get('description', ''))} |"
-        for key, value in table["properties"].items()
-    ]
+    rows = [_row(key, value, is_wanted=key in wanted) for key, value in table["properties"].items()]
     head = [f"## {name.removesuffix('Table')}\n", _line(table.get("description", "")) + "\n"]
     return "\n".join([*head, "| key | default | range | meaning |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def _row(key: str, value: dict[str, Any], *, is_wanted: bool) -> str:
+    meaning = _line(value.get("description", ""))
+    return f"| `{key}` | {_default(value, is_wanted=is_wanted)} | {_range(value)} | {meaning} |"
 
 
 def _default(value: dict[str, Any], *, is_wanted: bool) -> str:

@@ -1,16 +1,19 @@
-"""The handbook is whole: every page is in its table of contents, and MkDocs builds it without a warning."""
+"""The handbook is whole and current: its contents, its generated pages, its guesses, and MkDocs builds it."""
 
+import ast
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "deploy/handbook"
 PAGES = sorted((HANDBOOK / "pages").glob("*.md"))
+GUESSES = 20
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:
@@ -42,3 +45,31 @@ def test_the_handbook_is_built_without_a_warning(tmp_path: Path) -> None:
     loaded = [page.name for page in tmp_path.glob("*.html") if re.search(r'<script src="https?:', page.read_text())]
     assert loaded == [], "these pages load a script from elsewhere"
     assert {f"{page.stem}.html" for page in PAGES} <= {page.name for page in tmp_path.glob("*.html")}
+
+
+def test_the_generated_pages_are_current() -> None:
+    due = [name for name, text in _writer().pages().items() if (HANDBOOK / "pages" / name).read_text() != text]
+    assert due == [], "run `.venv/bin/python deploy/handbook/write.py` (`make handbook` does)"
+
+
+def test_every_guess_leads_to_the_function_that_it_names() -> None:
+    page = (HANDBOOK / "pages/one-guess.md").read_text()
+    guesses = re.findall(r"^\| .+ \| `(agent/\S+\.py)` \| `(\w+)` \|$", page, re.MULTILINE)
+    assert len(guesses) == GUESSES
+    assert [(file, name) for file, name in guesses if name not in _names_of(ROOT / file)] == []
+
+
+def _names_of(file: Path) -> set[str]:
+    if not file.is_file():
+        return set()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)}
+
+
+def _writer() -> Any:
+    spec = spec_from_file_location("handbook_writer", HANDBOOK / "write.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
