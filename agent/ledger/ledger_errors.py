@@ -11,6 +11,8 @@ class Code(Enum):
     NEWER_SCHEMA = "newer_schema"
     OLDER_SCHEMA = "older_schema"
     """Only for a reader: the daemon migrates at its next start."""
+    UNRELEASED_SCHEMA = "unreleased_schema"
+    """Written before the first release: sound, and no way leads from there."""
     CORRUPT = "corrupt"
     MISSING = "missing"
     FLEET_MISMATCH = "fleet_mismatch"

@@ -229,13 +229,14 @@ async def open_reader(path: Path) -> Reader:
     """Open a ledger to read it: no lock, no migration, nothing written.
 
     Raises:
-        LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA and NEWER_SCHEMA, the file is of another release.
+        LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA, NEWER_SCHEMA and UNRELEASED_SCHEMA, the file
+            is of another release.
     """
     ledger_check.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
     revision = await asyncio.to_thread(migrate.stored_revision, path)
     if revision is None:
         raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")
-    migrate.refuse_newer(path, revision)
+    migrate.refuse_foreign(path, revision)
     if revision != schema.REVISION:
         raise LedgerError(
             Code.OLDER_SCHEMA,

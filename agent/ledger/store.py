@@ -53,7 +53,7 @@ class Ledger:
         """Open the ledger at `path`, making or upgrading it; a new fleet gets `fleet_id`, or a random one.
 
         Raises:
-            LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, FLEET_MISMATCH.
+            LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH.
         """
         lock = sidecar.Lock(path)
         try:

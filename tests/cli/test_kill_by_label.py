@@ -40,14 +40,15 @@ async def test_a_damaged_ledger_is_no_reason_to_go_on_paying(tmp_path: Path, lef
     assert await left.billing() == []
 
 
-async def test_a_ledger_of_a_later_release_tells_its_fleet_itself(tmp_path: Path, left: Market) -> None:
+@pytest.mark.parametrize("revision", ["9999", "0016"], ids=["a later release's", "of before the first"])
+async def test_a_ledger_of_another_schema_tells_its_fleet_itself(tmp_path: Path, left: Market, revision: str) -> None:
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger:
-        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+        ledger.execute("UPDATE alembic_version SET version_num = ?", (revision,))
         ledger.commit()
     (tmp_path / "ledger.sqlite.fleet").unlink()
     ran = await gpubid(tmp_path, "kill")
     assert ran.code == 0, ran
-    assert "has schema 9999" in ran.err
+    assert f"has schema {revision}" in ran.err
     assert await left.billing() == []
 
 

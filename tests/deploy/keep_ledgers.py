@@ -66,6 +66,7 @@ def main() -> None:
     """Write them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.sqlite"
+        FOLDER.mkdir(exist_ok=True)
         for revision in earlier():
             file = FOLDER / f"{revision}.sql"
             if file.exists():

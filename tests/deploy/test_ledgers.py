@@ -1,6 +1,5 @@
 """A ledger of every earlier schema is kept, and each is led to the present one with all that it holds."""
 
-import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,7 +12,7 @@ from agent.ledger.tables import schema
 from tests.deploy import keep_ledgers
 
 LEDGERS = sorted((Path(__file__).parent / "ledgers").glob("*.sql"))
-ALTERED = ("ALTER TABLE leases ADD COLUMN note TEXT", "DELETE FROM prices", "INSERT INTO meta VALUES ('a', 'b')")
+ALTERED = ("ALTER TABLE leases ADD COLUMN note TEXT", "DELETE FROM cooldowns", "INSERT INTO meta VALUES ('a', 'b')")
 
 
 def definitions(path: Path) -> dict[str, str]:
@@ -59,16 +58,19 @@ def test_it_is_led_to_the_present_schema(dump: Path, present: Mapping[str, str],
 @pytest.mark.parametrize("change", ALTERED, ids=["altered", "dropped", "added"])
 def test_what_is_kept_of_a_ledger_makes_it_again(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, again = tmp_path / "led.sqlite", tmp_path / "again.sqlite"
-    last = LEDGERS[-1].stem
-    keep_ledgers.make(last, path)
+    folder = tmp_path / "ledgers"
+    folder.mkdir()
+    monkeypatch.setattr(keep_ledgers, "FOLDER", folder)
+    migrate.prepare(path)
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("INSERT INTO cooldowns VALUES ('host', 'vast/1', 1, 'slow')")
+        raw.commit()
     before = keep_ledgers.statements(path)
+    (folder / f"{schema.FIRST}.sql").write_text(keep_ledgers.step(schema.FIRST, ["nothing yet"], before))
     with closing(sqlite3.connect(path)) as raw:
         raw.execute(change)
         raw.execute("UPDATE alembic_version SET version_num = '9999'")
         raw.commit()
-    folder = tmp_path / "ledgers"
-    shutil.copytree(keep_ledgers.FOLDER, folder)
-    monkeypatch.setattr(keep_ledgers, "FOLDER", folder)
     (folder / "9999.sql").write_text(keep_ledgers.step("9999", before, keep_ledgers.statements(path)))
     keep_ledgers.make("9999", again)
     assert keep_ledgers.statements(again) == keep_ledgers.statements(path)

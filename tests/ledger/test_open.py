@@ -17,7 +17,7 @@ from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.ledger import reader
-from agent.ledger.file import migrate, sidecar
+from agent.ledger.file import ledger_check, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
@@ -180,6 +180,27 @@ async def test_a_newer_schema_is_refused_by_writer_and_reader(path: Path, clock:
         await reader.open_reader(path)
     assert caught.value.code is Code.NEWER_SCHEMA
     assert path.read_bytes() == before
+
+
+async def test_a_schema_of_before_the_first_release_is_refused_by_all_and_called_sound(
+    path: Path, clock: SteppedClock
+) -> None:
+    await (await Ledger.open(path, clock=clock)).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("UPDATE alembic_version SET version_num = '0016'")
+    before = path.read_bytes()
+    error = await refused(path, clock)
+    assert error.code is Code.UNRELEASED_SCHEMA
+    assert "schema 0016" in error.sentence
+    assert "`gpubid kill`" in error.sentence
+    with pytest.raises(LedgerError) as caught:
+        await reader.open_reader(path)
+    assert caught.value.code is Code.UNRELEASED_SCHEMA
+    with pytest.raises(LedgerError) as caught:
+        ledger_check.verify(path)
+    assert caught.value.code is Code.UNRELEASED_SCHEMA
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.glob(f"{path.name}.schema-*")] == []
 
 
 async def test_somebody_elses_database_is_refused_and_left_alone(path: Path, clock: SteppedClock) -> None:

@@ -1,7 +1,5 @@
 """Outbids lie in the ledger with the record of their host, survive a restart, and end with it or with their steps."""
 
-# ruff: noqa: ASYNC240 - a test may wait for its own files and programs
-
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -11,12 +9,10 @@ import pytest
 
 from agent.act.orders import operator_orders
 from agent.clock import SteppedClock
-from agent.decide.pricing import host_record, loss_rate, rival_bids
+from agent.decide.pricing import host_record, rival_bids
 from agent.domain.market.host import HALF_LIFE
 from agent.domain.market.outbids import Outbids
-from agent.ledger.file import migrate
 from agent.ledger.store import Ledger
-from agent.ledger.tables import schema
 from tests.ledger.values import NOW
 
 TIMID = Outbids.one(0.0, 0.01)
@@ -79,20 +75,4 @@ async def test_counts_by_other_steps_are_dropped_and_all_else_of_the_host_stays(
     ledger = await opened(path)
     kept = ledger.recollection().hosts_on("vast")["h1"]
     assert (kept.outbids, kept.market_losses) == (Outbids(), 2.0)
-    await ledger.close()
-
-
-async def test_a_ledger_of_before_keeps_what_it_knew_of_hosts(path: Path) -> None:
-    path.touch()
-    migrate.upgrade_to(path, "0007")
-    with closing(sqlite3.connect(path)) as raw:
-        raw.execute("INSERT INTO hosts VALUES ('vast', 'h1', 'o1', 60.0, 3.0, 2.0, 1.0, NULL, 2.0, 50.0, 5.0, 40.0)")
-        raw.commit()
-    migrate.upgrade_to(path, schema.REVISION)
-    ledger = await opened(path)
-    kept = ledger.recollection().hosts_on("vast")["h1"]
-    assert (kept.owner_id, kept.running_seconds, kept.interruptions, kept.market_losses) == ("o1", 60.0, 3.0, 2.0)
-    assert (kept.bid_seconds, kept.loading_seconds) == (50.0, 40.0)
-    assert (kept.displaced, kept.outbids) == (0.0, Outbids())
-    assert kept.weighed_hours == pytest.approx(50.0 / 3600 * loss_rate.ahead(0.0), rel=1e-3)
     await ledger.close()

@@ -25,6 +25,7 @@ UNUSABLE = frozenset(
     {
         Code.CORRUPT,
         Code.NEWER_SCHEMA,
+        Code.UNRELEASED_SCHEMA,
         Code.UNREADABLE,
         Code.UNWRITABLE,
         Code.LOCKED,

@@ -150,6 +150,7 @@ def _listed(words: Sequence[str]) -> str:
 def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     """Look at the ledger: whether it is there, ours to read, sound, and copied."""
     from agent.ledger.file import ledger_check, sidecar
+    from agent.ledger.ledger_errors import LedgerError
 
     file = config.ledger
     if not session.may_read(file):
@@ -157,7 +158,10 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
         return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", mend)]
     if not file.exists():
         return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
-    found = ledger_check.verify(file)
+    try:
+        found = ledger_check.verify(file)
+    except LedgerError as error:
+        return [Line("ledger", Verdict.FAIL, error.sentence, "install the gpubid that wrote it")]
     rows = sum(found.counted.values())
     if found.is_damaged:
         return [Line("ledger", Verdict.FAIL, "; ".join(found.findings[:3]), "gpubid ledger restore the newest backup")]

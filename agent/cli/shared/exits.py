@@ -32,6 +32,7 @@ def refused(error: LedgerError) -> NoReturn:
         Code.WRONG_ACCOUNT: BAD_INPUT,
         Code.FLEET_MISMATCH: BAD_INPUT,
         Code.NEWER_SCHEMA: BAD_INPUT,
+        Code.UNRELEASED_SCHEMA: BAD_INPUT,
         Code.BAD_BACKUP: BAD_INPUT,
     }
     stop(codes.get(error.code, FAILED), [error.sentence])

@@ -186,8 +186,11 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         exits.refused(error)
     if not settings.ledger.exists():
         exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once"])
-    with session.waiting("checking the ledger"):
-        found = verifying.verify(settings.ledger)
+    try:
+        with session.waiting("checking the ledger"):
+            found = verifying.verify(settings.ledger)
+    except LedgerError as error:
+        exits.refused(error)
     if as_json:
         session.print_json(views.plain(asdict(found)) | {"is_sound": found.is_sound})
     else:

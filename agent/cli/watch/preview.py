@@ -40,7 +40,7 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
                 config.ledger, ", or start the daemon, which answers the members of its group"
             )
             revision = await asyncio.to_thread(migrate.stored_revision, config.ledger)
-            migrate.refuse_newer(config.ledger, revision or "")
+            migrate.refuse_foreign(config.ledger, revision or "")
             await asyncio.to_thread(backup.copy, config.ledger, copy.with_name(copy.name + ".dry-run"))
         async with session.outside(config, keeps=False) as outside:
             app = await App.open(replace(config, ledger=copy), tuned, outside, is_dry=True)

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.ledger.file import connection
+from agent.ledger.file import connection, migrate
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
@@ -83,7 +83,11 @@ def refuse_unreadable(path: Path, way_out: str = "") -> None:
 
 
 def verify(path: Path) -> Verification:
-    """Check a ledger or a backup of one; it may be in use, and damage is a finding, not an error."""
+    """Check a ledger or a backup of one; it may be in use, and damage is a finding, not an error.
+
+    Raises:
+        LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA: another release's, and no damage.
+    """
     try:
         with closing(connection.connect(path, "ro")) as raw:
             raw.execute("BEGIN")
@@ -97,6 +101,7 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
     if damage:
         return Verification(path, "", {}, damage)
     revision = str(raw.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+    migrate.refuse_foreign(path, revision)
     if revision != schema.REVISION:
         return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}

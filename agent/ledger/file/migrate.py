@@ -2,7 +2,8 @@
 
 1. An older ledger is copied before it is changed; the copy is named after its schema, and the newest few are kept.
 2. All steps are one transaction: a crash leaves the old schema, whole.
-3. A newer schema is refused: an older program would not know what its columns mean.
+3. A newer schema is refused: an older program would not know what its columns mean. So is one of before the first
+   release, and neither is called damaged.
 """
 
 import glob
@@ -53,12 +54,19 @@ def check_sound(path: Path) -> None:
         raise connection.in_our_words(sqlite3.DatabaseError(found), path)
 
 
-def refuse_newer(path: Path, revision: str) -> None:
-    """Refuse a schema of a later release.
+def refuse_foreign(path: Path, revision: str) -> None:
+    """Refuse a schema of a later release, or of before the first; the file is sound and stays as it is.
 
     Raises:
-        LedgerError: NEWER_SCHEMA.
+        LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA.
     """
+    if revision and revision < schema.FIRST:
+        raise LedgerError(
+            Code.UNRELEASED_SCHEMA,
+            f"{path} has schema {revision}, from before the first release, and this gpubid knows no way from there; it "
+            "is sound and was not touched. End its leases with the gpubid that wrote it, or with `gpubid kill`, which "
+            "ends them by their label; then move the file away, and the daemon begins a new one",
+        )
     if revision > schema.REVISION:
         raise LedgerError(
             Code.NEWER_SCHEMA,
@@ -71,13 +79,13 @@ def prepare(path: Path) -> None:
     """Lead a file to the present schema: make it, check it, copy and upgrade it, or refuse it.
 
     Raises:
-        LedgerError: CORRUPT, NEWER_SCHEMA, UNWRITABLE.
+        LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
     revision = stored_revision(path)
     if revision is None:
         _touch(path)
     else:
-        refuse_newer(path, revision)
+        refuse_foreign(path, revision)
         check_sound(path)
         if revision == schema.REVISION:
             return

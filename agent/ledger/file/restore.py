@@ -25,7 +25,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
 
     Raises:
         LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is none, is damaged, or a ledger is in the way and may not be
-            replaced; NEWER_SCHEMA, UNWRITABLE.
+            replaced; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
     _check(source)
     lock = sidecar.Lock(path)
@@ -49,10 +49,10 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
 def _check(source: Path) -> None:
     try:
         revision = migrate.stored_revision(source)
-        migrate.refuse_newer(source, revision or "")
+        migrate.refuse_foreign(source, revision or "")
         migrate.check_sound(source)
     except LedgerError as error:
-        if error.code is Code.NEWER_SCHEMA:
+        if error.code in {Code.NEWER_SCHEMA, Code.UNRELEASED_SCHEMA}:
             raise
         raise LedgerError(Code.BAD_BACKUP, f"{source} is damaged or no ledger; take an older backup") from error
     if revision is None:

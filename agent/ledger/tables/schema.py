@@ -23,7 +23,9 @@ from agent.ledger.tables.types import (
     UtcMicros,
 )
 
-REVISION = "0016"
+FIRST = "0100"
+"""The schema of the first release. What came before was never released, and no way leads from there."""
+REVISION = "0100"
 """The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
