@@ -7,7 +7,7 @@ from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
 
 LATELY_SECONDS = 3600.0
-"""So long a market may be held at fault for what truly vanished, or was told to have."""
+"""So long before an instance ended a listing may have hidden it already."""
 HIDING = frozenset({"empty", "missing_row", "stale", "id", "twice", "label", "state"})
 """Lies of a listing after which instances may count as vanished."""
 
@@ -28,8 +28,7 @@ class Faults:
             self._lied[strike.market] = now
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
-        """Yield every market that was just called faulty although nothing but our own releases ended there."""
-        since = sight.now - LATELY_SECONDS
+        """Yield every market that was just called faulty for instances all of which our own releases ended."""
         if sight.is_shared:
             self._shared = sight.now
         if not sight.has_ended or sight.app.seen is None:
@@ -37,11 +36,13 @@ class Faults:
         for fact in sight.app.seen.facts:
             if not isinstance(fact, Alert) or fact.code != "market_fault":
                 continue
-            # What is ended while the ledger takes nothing is written down nowhere: it looks like a loss.
-            if max(self._lied.get(fact.key, since), self._shared, self._unwritten) > since:
+            names = fact.sentence.partition("instances ")[2].partition(" vanished")[0].split(", ")
+            boxes = [sight.truth.boxes.get((fact.key, name)) for name in names]
+            ends = [box.thing.ended for box in boxes if box is not None and box.was_destroyed and box.thing.ended]
+            if len(ends) < len(names):
                 continue
-            boxes = [box for box in sight.truth.boxes.values() if box.market == fact.key and box.label is not None]
-            if all(box.was_destroyed for box in boxes if (box.thing.ended or 0.0) > since):
-                yield Broken(
-                    6, sight.cycle, f"{fact.sentence}: and only our own releases ended any, and no listing lied"
-                )
+            # What is ended while the ledger takes nothing is written down nowhere: it looks like a loss.
+            amiss = max(self._lied.get(fact.key, -LATELY_SECONDS), self._shared, self._unwritten)
+            if amiss < min(ends) - LATELY_SECONDS:
+                sentence = f"{fact.sentence}: and our own releases ended them all, and no listing lied"
+                yield Broken(6, sight.cycle, sentence)
