@@ -8,8 +8,10 @@ MAX_TEXT = 200
 def clean(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text without control, bidirectional and other unprintable characters, at most `limit` long."""
     # Slicing before the filter bounds the work that a hostile megabyte can cause.
-    kept = (character if character.isprintable() else " " for character in text[: 4 * limit])
-    return " ".join("".join(kept).split())[:limit]
+    kept = text[: 4 * limit]
+    if not kept.isprintable():
+        kept = "".join(character if character.isprintable() else " " for character in kept)
+    return " ".join(kept.split())[:limit]
 
 
 @lru_cache(maxsize=16_384)
