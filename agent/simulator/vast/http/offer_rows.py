@@ -94,7 +94,7 @@ class OfferRows:
         """Name every column a filter may use."""
         if not self._columns:
             first = next(iter(self._world.listed()), None)
-            self._columns = MOVING_COLUMNS if first is None else MOVING_COLUMNS | self.fixed(first).keys()
+            self._columns = MOVING_COLUMNS if first is None else MOVING_COLUMNS.union(self.fixed(first))
         return self._columns
 
 

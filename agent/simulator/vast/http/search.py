@@ -24,6 +24,8 @@ DEFAULT_LIMIT = 64
 MOST_ROWS = 512
 # Share of the answers in which one offer stands twice. Duplicates are recorded, their frequency is assumed.
 DUPLICATE_SHARE = 0.05
+MOST_QUESTIONS = 32
+"""Of so many questions it is remembered which offers fit: a daemon asks the same few again and again."""
 
 Row = dict[str, Any]
 
@@ -38,6 +40,7 @@ class Search:
         self._seed = seed
         self._asked = 0
         self.rows = OfferRows(world)
+        self._fits: dict[tuple[bytes, frozenset[str]], dict[int, bool]] = {}
 
     def answer(self, call: Call) -> Reply:
         """Answer a search in any of the forms in which clients send it."""
@@ -68,17 +71,31 @@ class Search:
         return _sorted(rows, body.get("order"))
 
     def _matches(self, body: Mapping[str, Any], kind: str, storage: float) -> Iterator[tuple[Slice, Row]]:
-        tests = filter_grammar.compile_search(body, self.rows.all_columns())
+        columns = self.rows.all_columns()
+        tests = filter_grammar.compile_search(body, columns)
         if filter_grammar.to_number(body.get("allocated_storage")) is not None:
             tests.append(("disk_space", filter_grammar.compile_one("gte", storage)))
         fixed_tests = [(name, test) for name, test in tests if name not in offer_rows.MOVING_COLUMNS]
         moving_tests = [(name, test) for name, test in tests if name in offer_rows.MOVING_COLUMNS]
+        fits = self._fits_of(msgspec.json.encode(body), columns)
         for slice_ in self._world.listed():
-            if not _holds(fixed_tests, self.rows.fixed(slice_)):
+            does_fit = fits.get(slice_.offer_id)
+            if does_fit is None:
+                does_fit = fits[slice_.offer_id] = _holds(fixed_tests, self.rows.fixed(slice_))
+            if not does_fit:
                 continue
             prices = self.rows.prices(slice_, kind, storage)
             if prices is not None and _holds(moving_tests, prices):
                 yield slice_, prices
+
+    def _fits_of(self, question: bytes, columns: frozenset[str]) -> dict[int, bool]:
+        """Return which offers are known to fit a question by the columns that never change."""
+        fits = self._fits.get((question, columns))
+        if fits is None:
+            if len(self._fits) >= MOST_QUESTIONS:
+                self._fits.clear()
+            fits = self._fits[question, columns] = {}
+        return fits
 
 
 def encode_market(world: World, kind: str = offer_rows.BID, storage_gb: float = offer_rows.DEFAULT_STORAGE_GB) -> bytes:
