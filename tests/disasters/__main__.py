@@ -12,6 +12,7 @@ from pathlib import Path
 
 import structlog
 
+from agent.decide.deadline import single_pool_policy
 from tests.disasters import draw, play, shrink, tell
 from tests.disasters.play import Verdict
 from tests.disasters.sight import Broken
@@ -21,6 +22,8 @@ QUIET = 50
 COLLECT_EVERY = 50_000
 """New objects between two collections: a cycle makes thousands, and nearly all of them go by themselves."""
 MOST_TOLD = 5
+MOST_TABLE_BYTES = 1500 << 20
+"""Of a worker's tables for deadlines: all jobs here differ in prices only, and a hundred tables of 14 MB serve them."""
 
 
 def quietly() -> None:
@@ -33,6 +36,7 @@ def ready() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 50)
+    single_pool_policy.keep(MOST_TABLE_BYTES)
 
 
 def lived(seed: int, folder: Path | None = None) -> Verdict:

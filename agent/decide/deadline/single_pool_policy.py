@@ -118,6 +118,11 @@ def forget() -> None:
     _shelf.clear()
 
 
+def keep(most_bytes: int) -> None:
+    """Keep up to so many bytes of tables from now on: who plays thousands of jobs has room for more of them."""
+    _shelf.most_bytes = most_bytes
+
+
 def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool_dp.Setting:
     """Return the setting of a job of so much work in `span` hours: rounded, so that few tables answer for all.
 
