@@ -13,7 +13,7 @@ from agent.act import protect, record, shadow_ledgers, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
 from agent.decide import needs, plan
-from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
+from agent.decide.deadline import progress_facts
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
@@ -118,11 +118,11 @@ class Cycle:
         self._started_at = clock.now()
         self._known_since: dict[str, datetime] = {}
         self._risks: risk.Risks = {}
-        self._typical: dict[tuple[GpuModel, int], float] = {}
+        self._typical: Mapping[tuple[GpuModel, int], float] = {}
         self._built: tuple[tuple[datetime, float], tuple[object, ...], Fleet] | None = None
 
     async def run(self) -> Pass:
-        """Do one pass.
+        """Do one pass: the steps of this method, in their order.
 
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for in this pass.
@@ -131,28 +131,49 @@ class Cycle:
         rules = self._rules()
         self.hurry.begin()
         self._acted_at = self._clock.monotonic()
+        # Every market's listing, what its record says of a dark stretch, and what answers from outside.
+        await self._look(rules)
+        last_seen = self._memory.last_seen
+        # What happened since, looked at twice before a loss is believed.
+        found = await self._reconcile(rules)
+        facts = self._facts(await self._fleet(rules), found, rules)
+        self._unwritten = facts
+        try:
+            # Nothing is decided on what is not written down.
+            await self._record(rules, found, facts)
+            recorded = await self._fleet(rules)
+            # What went wrong again and again rests.
+            await self._protect(recorded, facts)
+            # Offers for what is needed.
+            await self._ask(recorded, rules)
+            fleet = await self._enrich(rules)
+            planned = await self._plan(fleet, rules, found)
+            news = await self._record_plan(planned)
+            done = await self._act(planned.decisions, fleet, rules)
+            self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
+            beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
+        except LedgerError:
+            await self._end_only(rules, found, last_seen)
+            raise
+        return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
+
+    async def _look(self, rules: Rules) -> None:
         for poller in self._pollers:
             await self._read(poller.look, rules)
         known = self._ledger.recollection(self._clock.now()).leases
         await self._read(partial(recall.recall, self._pollers, self._memory.last_listed, known), rules)
         if any(work.is_probed for work in rules.workloads):
-            seen = await self._fleet(rules)
+            fleet = await self._fleet(rules)
             for poller in self._pollers:
-                await self._read(partial(poller.sight, probing.targets(seen, poller.market.name)), rules)
-        last_seen = self._memory.last_seen
-        found = await self._reconcile(rules)
-        fleet = await self._fleet(rules)
-        alerts = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        facts = (*self._news((*found.facts, *alerts, *self._of_money(fleet, rules))), *progress_facts.told(fleet))
-        self._unwritten = facts
-        try:
-            return await self._carry_on(rules, found, facts)
-        except LedgerError:
-            await self._end_only(rules, found, last_seen)
-            raise
+                await self._read(partial(poller.sight, probing.targets(fleet, poller.market.name)), rules)
 
-    async def _carry_on(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> Pass:
-        """Write down what happened, decide, and do it."""
+    def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
+        """Return what is to be written down: what was found, alerts that were not told yet, and progress."""
+        risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
+        return (*self._news((*found.facts, *risks, *self._of_money(fleet, rules))), *progress_facts.told(fleet))
+
+    async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
+        """Write down what happened, and stop paying where it tells of a second daemon."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
         self._said, self._unwritten = self._heard, ()
@@ -160,28 +181,30 @@ class Cycle:
         if second:
             self._is_stopped = True
             self._stop_writing(second)
-        fleet = await self._fleet(rules)
+
+    async def _protect(self, fleet: Fleet, facts: tuple[Fact, ...]) -> None:
         self._is_review_due |= protect.is_due(facts, self._refused)
         if self._is_review_due:
             await protect.review(self._ledger, fleet)
             self._is_review_due = False
+
+    async def _ask(self, fleet: Fleet, rules: Rules) -> None:
         for poller in self._pollers:
             asked = partial(poller.ask, needs.needs(fleet), rules.workloads, needs.dear(fleet))
             await self._read(asked, rules)
-        fleet = await self._fleet(rules)
-        self._risks = risk.risks(fleet, rules.caps, self._risks)
-        self._typical = deadline_progress.typical(self._typical, fleet)
-        seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
-        await record.keep_capacity(self._ledger, fleet.capacity, seen)
-        fleet = replace(fleet, typical=self._typical, capacity=seen)
-        planned = await self._plan(fleet, rules, found)
-        news = await record.record_plan(
-            self._ledger, planned, [row for poller in self._pollers for row in poller.seen_offers]
-        )
-        done = await self._act(planned.decisions, fleet, rules)
-        self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
-        beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
-        return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
+
+    async def _enrich(self, rules: Rules) -> Fleet:
+        """Return the fleet with what this pass has taught of speed and capacity, and keep that for the next."""
+        before = await self._fleet(rules)
+        self._risks = risk.risks(before, rules.caps, self._risks)
+        fleet = snapshot.enriched(before)
+        self._typical = fleet.typical
+        await record.keep_capacity(self._ledger, before.capacity, fleet.capacity)
+        return fleet
+
+    async def _record_plan(self, planned: plan.Plan) -> tuple[Decision, ...]:
+        offers = [row for poller in self._pollers for row in poller.seen_offers]
+        return await record.record_plan(self._ledger, planned, offers)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""

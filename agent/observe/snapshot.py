@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent.decide.deadline import availability, availability_by_market
+from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.market.gpu import GpuModel
@@ -75,6 +75,12 @@ def fleet(
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return replace(made, capacity=seen)
+
+
+def enriched(fleet: Fleet) -> Fleet:
+    """Return a fleet with what its offers and leases teach of the speed of slices and of capacity."""
+    seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
+    return replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:
