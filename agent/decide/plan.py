@@ -55,6 +55,16 @@ class Ground:
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a decision is held against: the fleet, what may be spent, markets at fault, and what rests."""
+
+    fleet: Fleet
+    caps: limits.Limits
+    faulty: frozenset[str]
+    cooling: Mapping[str, str]
+
+
 def plan(
     fleet: Fleet,
     tuned: Mapping[str, Tuned],
@@ -63,6 +73,7 @@ def plan(
 ) -> Plan:
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
+    bounds = Bounds(fleet, caps, faulty, ground.cooling)
     now_standing = limits.standing(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
@@ -71,14 +82,7 @@ def plan(
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            wanted = _willed(rests_after_writes.instead(_decision(proposal, work), work, fleet), ground.cooling)
-            decision = _allowed(wanted, fleet, now_standing, caps, faulty)
-            decision = break_before_make.instead(decision, proposal, wanted, work, fleet, caps)
-            if isinstance(decision, Pause) and proposal.candidate is not None:
-                rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), ground.cooling)
-                rent = _allowed(rent, fleet, now_standing.after(decision), caps, faulty)
-                # To cancel a start for a move that may not be made would leave the slot with neither.
-                decision = rent if isinstance(rent, Hold) else decision
+            decision = _settled(proposal, work, bounds, now_standing)
             now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host)
@@ -86,6 +90,24 @@ def plan(
     return Plan(
         fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads}
     )
+
+
+def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
+    """Return what stands of a proposal. Nothing else replaces a decision, and it is replaced in this order."""
+    # What was refused a moment ago, or was just left, is not asked for again.
+    wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
+    # A person's word stands above the strategy's.
+    wanted = _willed(wanted, bounds.cooling)
+    # Limits, the proof that an instance is ours, and what could not be rented again stand above both.
+    decision = _allowed(wanted, bounds, now_standing)
+    # Where old and new fit no budget together, the old one goes first.
+    decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
+    if isinstance(decision, Pause) and proposal.candidate is not None:
+        rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.cooling)
+        rent = _allowed(rent, bounds, now_standing.after(decision))
+        # To cancel a start for a move that may not be made would leave the slot with neither.
+        decision = rent if isinstance(rent, Hold) else decision
+    return decision
 
 
 def _after(now_standing: limits.Standing, decision: Decision, work: Workload) -> limits.Standing:
@@ -233,10 +255,9 @@ def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
     return Hold(slot_of(decision), replace(decision.reason, code=word.code, sentence=sentence))
 
 
-def _allowed(
-    decision: Decision, fleet: Fleet, now_standing: limits.Standing, caps: limits.Limits, faulty: frozenset[str]
-) -> Decision:
-    struck = limits.strike(decision, fleet, now_standing, caps, faulty) or _for_good(decision, fleet)
+def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.Standing) -> Decision:
+    struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
+    struck = struck or _for_good(decision, bounds.fleet)
     struck = struck or _untouchable(decision)
     if struck is None or isinstance(decision, Hold):
         return decision
