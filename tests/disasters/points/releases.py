@@ -24,6 +24,7 @@ class Releases:
         self._pending: list[tuple[Box, bool]] = []
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
+        self._unwritten_at = -LATELY_SECONDS
         self._now = 0.0
         self.judged = 0
 
@@ -46,6 +47,8 @@ class Releases:
         """Take in what went wrong with an answer."""
         if strike.fault in TERMS:
             self._lies.append((now, strike.market))
+        if strike.market == "ledger":
+            self._unwritten_at = now
 
     def see(self, now: float) -> None:
         """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
@@ -65,8 +68,10 @@ class Releases:
         if code is None:
             return "the ledger has no lease of it"
         if not code:
-            # What a person ordered goes on although it could not be written down (rule 13).
-            return "" if box.label and self._ordered(box.label.slot.workload) else "no reason is recorded"
+            # What a person ordered, and what nobody uses, ends although that could not be written down (rule 13).
+            is_unwritten = runs_elsewhere and self._now - self._unwritten_at < LATELY_SECONDS
+            is_ordered = bool(box.label and self._ordered(box.label.slot.workload))
+            return "" if is_ordered or is_unwritten else "no reason is recorded"
         if code.startswith("mismatch"):
             lies = sum(market == box.market and at >= box.thing.created for at, market in self._lies)
             return "" if lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
