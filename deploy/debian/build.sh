@@ -60,6 +60,13 @@ install -D -m 755 "$debian/gpubid.sh" "$root/usr/bin/gpubid"
 install -D -m 644 "$tree/share/gpubid/agent.toml" "$root/etc/gpubid/agent.toml"
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/*.service deploy/systemd/*.timer
 install -D -m 644 deploy/systemd/gpubid.sysusers "$root/usr/lib/sysusers.d/gpubid.conf"
+{
+  printf '\nBundled in /usr/share/doc/gpubid/handbook: the theme mkdocs-material (MIT, below), which brings lunr.js (MIT) and\n'
+  printf 'icons of Material Design Icons (Apache-2.0):\n\n'
+  cat "$("$bin/python" -c 'import importlib.metadata as found; \
+print(found.distribution("mkdocs-material").locate_file("mkdocs_material-%s.dist-info/licenses/LICENSE" \
+  % found.version("mkdocs-material")))')"
+} >>"$stage/copyright"
 install -D -m 644 -t "$root/usr/share/doc/gpubid" README.md "$stage/copyright"
 NO_MKDOCS_2_WARNING=1 "$bin/python" -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml \
   --site-dir "$root/usr/share/doc/gpubid/handbook"
