@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide.reconcile import ownership, readback
+from agent.decide.reconcile import agreed_rate, ownership, readback
 from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -129,7 +129,9 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     runs = row.state is InstanceState.RUNNING
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""
     past = fleet.past_leases.get(row.instance_id)
-    agreed = _agreed(row, intent, past)
+    agreed = _agreed(fleet, row, slot, intent, past)
+    # What differs from what was ordered is released at once; any other rate far above the agreed one is doubted first.
+    is_believed = bool(differs) or row.gpu_rate <= agreed.scaled(agreed_rate.MOST_RISE)
     since = min(past.accrued_until if past else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
     return Lease(
@@ -145,7 +147,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         gpu=row.gpu,
         gpus=row.gpus,
         dlperf=row.dlperf,
-        gpu_rate=max(row.gpu_rate, agreed),
+        gpu_rate=max(row.gpu_rate, agreed) if is_believed else agreed,
         agreed_rate=agreed,
         disk_rate=row.disk_rate,
         disk_gb=row.disk_gb,
@@ -165,10 +167,15 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     )
 
 
-def _agreed(row: Instance, intent: Intent | None, past: Lease | None) -> UsdPerHour:
-    """Return what the GPUs of an adopted instance were agreed to cost; what no record of ours tells is as listed."""
+def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:
+    """Return what the GPUs of an adopted instance were agreed to cost.
+
+    What no record of ours tells is as listed, up to the price of the workload: no daemon of this fleet rents for more,
+    and a higher price is doubted until a look by id agrees (rule 21).
+    """
     if past is not None:
         return past.agreed
     if intent is None or intent.kind is not IntentKind.RENT:
-        return row.gpu_rate
+        work = fleet.workload(slot.workload)
+        return row.gpu_rate if work is None else min(row.gpu_rate, max(FREE, work.max_price - row.disk_rate))
     return intent.price if intent.price is not None else max(FREE, intent.rate - row.disk_rate)

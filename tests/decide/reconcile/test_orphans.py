@@ -201,6 +201,20 @@ def test_the_lease_of_a_row_is_what_the_row_shows_for_the_money() -> None:
     assert (made.traffic_down_gb, made.traffic_up_gb) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("intent", "agreed"),
+    [(None, "0.99"), (builders.intent(7, tenure=Tenure.ON_DEMAND, price=None, rate=builders.per_hour("0.42")), "0.41")],
+    ids=["no record of ours", "the rent of ours"],
+)
+def test_an_absurd_price_is_doubted_before_it_counts(intent: Any, agreed: str) -> None:
+    """Without a record of ours the price of the workload bounds it: no daemon of the fleet rents for more (rule 21)."""
+    row = builders.instance(
+        7, tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("500"), disk_rate=builders.per_hour("0.01")
+    )
+    made = orphans.lease_of(world(), row, builders.slot(), intent)
+    assert (made.gpu_rate, made.agreed) == (builders.per_hour(agreed),) * 2
+
+
 def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> None:
     """Traffic that was paid is not paid again; another id, for the lease that ended keeps its own."""
     past = builders.lease(7, end_reason="host_gone", has_run=True, traffic_down_gb=5.0, traffic_up_gb=2.0)
