@@ -52,7 +52,6 @@ def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None
     assert (broken.point, "our own releases ended them all" in broken.sentence) == (6, True)
 
 
-@pytest.mark.nightly
 def test_two_hundred_seeds_hold() -> None:
     with concurrent.futures.ProcessPoolExecutor(2, initializer=disasters.ready) as pool:
         verdicts = list(pool.map(disasters.lived, SEEDS, chunksize=4))
