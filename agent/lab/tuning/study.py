@@ -12,7 +12,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
@@ -41,6 +41,8 @@ OPENING_SECONDS = 0.1
 LOCK_SECONDS = 60
 """So long a process waits for another one to let go of the SQLite file."""
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+ASKED_AGAIN = 5
+"""So often a trial is asked for again that another process was quicker to end."""
 DIGEST = "digest"
 SCHEMES = ("sqlite", "postgresql+psycopg")
 
@@ -237,7 +239,7 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
         axis.key: CategoricalDistribution((False, True)) if axis.of is bool else FloatDistribution(0.0, 1.0)
         for axis in searched
     }
-    trial = study.ask(spread)
+    trial = _asked(study, spread)
     best = _best_parts(study)
     told: list[float] = []
 
@@ -257,6 +259,14 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
     if told:
         trial.report(sum(told) / len(told), len(told))
     study.tell(trial, state=TrialState.PRUNED)
+
+
+def _asked(study: optuna.Study, spread: dict[str, BaseDistribution]) -> optuna.Trial:
+    """Return the next trial; one that waits may be begun and ended by another process while it is asked for."""
+    for _ in range(ASKED_AGAIN):
+        with suppress(UpdateFinishedTrialError):
+            return study.ask(spread)
+    return study.ask(spread)
 
 
 def _best_parts(study: optuna.Study) -> list[float]:
