@@ -108,7 +108,7 @@ class Money:
         """Return how long what is no more is counted besides, until it is believed gone."""
         if box.is_live:
             return 2 * self._poll
-        return GONE_SECONDS + 2 * self._poll + (FAULT_SECONDS if box.thing.end_cause != "destroyed" else 0.0)
+        return GONE_SECONDS + 2 * self._poll + (0.0 if box.was_destroyed else FAULT_SECONDS)
 
     def _lied(self, sight: Sight) -> None:
         """A state that a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
