@@ -1,5 +1,6 @@
 """A person's stop of all spending: it holds from the word on, and is written down as soon as the ledger takes it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
@@ -9,6 +10,7 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.halting")
 
@@ -33,12 +35,11 @@ async def settle(ledger: Ledger, now: datetime) -> None:
     if not ledger.owed:
         return
     async with ledger.transaction() as tx:
-        tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
-        for rest in ledger.owed:
-            tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
-        stopped = f"all spending stopped by {ledger.owed[0].code}"
-        tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=stopped))
-    ledger.owed = ()
+        # Whoever waited for his turn may find that the other wrote it down or lifted it.
+        owed = ledger.owed
+        if owed:
+            _write(tx, owed, now)
+    _forget(ledger, owed)
 
 
 async def end(ledger: Ledger, now: datetime, who: str) -> None:
@@ -48,7 +49,22 @@ async def end(ledger: Ledger, now: datetime, who: str) -> None:
         LedgerError: it could not be written down; the stop holds on.
     """
     async with ledger.transaction() as tx:
+        owed = ledger.owed
         tx.lift_cooldown(*kill_hold.EVERYTHING)
         tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
         tx.append_event(Event(at=now, kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
-    ledger.owed = ()
+    _forget(ledger, owed)
+
+
+def _write(tx: Transaction, owed: Sequence[Cooldown], now: datetime) -> None:
+    tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
+    for rest in owed:
+        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+    stopped = f"all spending stopped by {owed[0].code}"
+    tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=stopped))
+
+
+def _forget(ledger: Ledger, owed: Sequence[Cooldown]) -> None:
+    """Owe no more what was just settled; a kill that was given meanwhile stays owed."""
+    if ledger.owed is owed:
+        ledger.owed = ()

@@ -1,0 +1,54 @@
+"""A kill and its lifting cross each other, and a cycle that settles what is owed: none is lost, none is told twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.act.orders import halting
+from agent.clock import SteppedClock
+from agent.decide.operators import kill_hold
+from agent.ledger.store import Ledger
+from tests.support.scene import START
+
+
+@pytest.fixture
+async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
+    opened = await Ledger.open(tmp_path / "ledger.sqlite", clock=SteppedClock(START))
+    yield opened
+    await opened.close()
+
+
+async def told(ledger: Ledger) -> list[str]:
+    events = await (await ledger.reader()).events()
+    return [event.kind for event in sorted(events, key=lambda event: event.event_id or 0)]
+
+
+def is_on(ledger: Ledger) -> bool:
+    return kill_hold.is_on(ledger.recollection().cooldowns, START)
+
+
+async def test_a_cycle_that_waits_to_settle_a_kill_writes_it_once(ledger: Ledger) -> None:
+    await asyncio.gather(halting.begin(ledger, START, "me"), *(halting.settle(ledger, START) for _ in range(3)))
+    assert await told(ledger) == ["operator.halted"]
+    assert (is_on(ledger), ledger.owed) == (True, ())
+
+
+async def test_a_kill_that_is_lifted_while_others_wait_to_settle_it_is_over(ledger: Ledger) -> None:
+    begun = asyncio.create_task(halting.begin(ledger, START, "me"))
+    ended = asyncio.create_task(halting.end(ledger, START, "me"))
+    await asyncio.gather(begun, ended, halting.settle(ledger, START))
+    assert await told(ledger) == ["operator.halted", "operator.lifted"]
+    assert (is_on(ledger), ledger.owed) == (False, ())
+
+
+@pytest.mark.parametrize("first", [halting.begin, halting.end], ids=["another kill", "its lifting"])
+async def test_a_kill_given_while_something_else_is_written_down_stands(ledger: Ledger, first: object) -> None:
+    await halting.begin(ledger, START, "you")
+    before = asyncio.create_task(first(ledger, START, "you"))  # type: ignore[operator]
+    await asyncio.sleep(0)
+    await halting.begin(ledger, START, "me", keep_disks=True)
+    await before
+    assert (is_on(ledger), ledger.owed) == (True, ())
+    assert kill_hold.KEEPS_DISKS in {(rest.scope, rest.key) for rest in ledger.recollection().cooldowns}
