@@ -197,7 +197,11 @@ class App:
         ]
         reason = Reason("ordered", f"ordered by `gpubid {verb}`")
         kind = Pause if keep_disks else Release
-        return await self.order([kind(lease, reason) for lease in named], who)
+        done = await self.order([kind(lease, reason) for lease in named], who)
+        if verb == "kill":
+            # Who hears nothing believes that it outlives the program: also where nothing was left to end.
+            await halting.settle(self.ledger, self.clock.now())
+        return done
 
     async def say(self, order: operator_orders.Order, who: str) -> tuple[str, list[Intent]]:
         """Take a person's word: write it down, do at once what it asks for, and return what it came to.

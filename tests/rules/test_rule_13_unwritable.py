@@ -150,6 +150,20 @@ def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
     play(story, seed=seed, tuned={"patient": Tuned("patient", quits, PatientParams(), "q")})
 
 
+def test_whoever_kills_on_a_full_disk_with_nothing_to_end_is_told_that_it_may_be_forgotten() -> None:
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await let_write(world, may=False)
+        with pytest.raises(LedgerError):
+            await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await let_write(world, may=True)
+        orders = len(world.orders)
+        await cycles(world, 5)
+        assert not [order for order in world.orders[orders:] if order.kind.is_paying]
+
+    play(story, seed=1, workloads=(work(slots=1),))
+
+
 @given(seed=seeds, keep=st.booleans(), minutes=st.sampled_from([0, 2, 30]))
 def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: int, *, keep: bool) -> None:
     async def story(world: Rehearsed) -> None:
