@@ -226,7 +226,7 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
 
 
-async def test_one_404_in_place_of_graphql_makes_no_pod_one_on_demand(clock: SteppedClock) -> None:
+async def test_404s_in_place_of_graphql_make_no_pod_one_on_demand(clock: SteppedClock) -> None:
     lost = refusing(Says(drop=True))
     async with pods.runpod_saying(lost, clock) as (runpod, wire):
         with pytest.raises(market_errors.Ambiguous):
@@ -236,9 +236,18 @@ async def test_one_404_in_place_of_graphql_makes_no_pod_one_on_demand(clock: Ste
         clock.advance(200.0)
         page = Says(b"<html>404</html>", 404)
         wire.answers = lambda seen: page if seen.path == "/graphql" else pods.listing(row)(seen)
+        for _ in range(5):
+            with pytest.raises(market_errors.Unavailable):
+                await runpod.instances()
+            clock.advance(170.0)
+        wire.answers = pods.listing(row, told=[told()])
+        assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
+        # What GraphQL has told stays known, also when it is taken for gone after a quarter of an hour.
+        wire.answers = lambda seen: page if seen.path == "/graphql" else pods.listing(row)(seen)
+        clock.advance(10.0)
         with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
-        wire.answers = pods.listing(row, told=[told()])
+        clock.advance(901.0)
         assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
 
 

@@ -31,8 +31,8 @@ ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """A question that was taken away is asked again this seldom: the market may have been mending something."""
 HISTORY_KEPT_SECONDS = 4.0
 """What GraphQL told serves the looks of one cycle, as long as the listing agrees with it."""
-NOT_THERE_ANSWERS = 2
-"""So many answers in a row that there is no GraphQL are believed: one alone may be a proxy's."""
+NOT_THERE_SECONDS = 900.0
+"""So long every answer must say that there is no GraphQL before it is believed: a proxy may say it too. Assumed."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
 _EXITED = "EXITED"
@@ -62,7 +62,7 @@ class RunPodMarket:
         self._at_a_bid: dict[str, UsdPerHour] = {}
         self._account_id = ""
         self._no_graph_until: float | None = None
-        self._not_there = 0
+        self._not_there_since: float | None = None
         self._dropped_rows = 0
 
     @property
@@ -215,11 +215,12 @@ class RunPodMarket:
         try:
             answered = await self._client.ask_graph(history.QUESTION, {})
         except graph.NotThere as error:
-            self._not_there += 1
-            if self._not_there < NOT_THERE_ANSWERS:
+            now = self._clock.monotonic()
+            self._not_there_since = now if self._not_there_since is None else self._not_there_since
+            if now - self._not_there_since < NOT_THERE_SECONDS:
                 raise market_errors.Unavailable(f"{error}; it is asked again before it is taken for gone.") from None
             raise
-        self._not_there = 0
+        self._not_there_since = None
         return answered
 
     async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
