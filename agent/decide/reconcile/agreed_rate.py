@@ -59,6 +59,11 @@ def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous:
     return _at(fleet, _doubted(fleet, held, row), row, max(held.gpu_rate, highest), previous)
 
 
+def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
+    """Tell whether a listed rate is so far above the agreed one that nobody believes it before a look by id agrees."""
+    return bool(agreed.micros) and row.gpu_rate > agreed.scaled(QUICK_RISE)
+
+
 def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
     """Return the ids of instances whose doubted rate was listed often enough: a look by id decides."""
     return frozenset(

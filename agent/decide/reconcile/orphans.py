@@ -130,8 +130,10 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     differs = readback.difference(readback.of_intent(intent), row) if intent else ""
     past = fleet.past_leases.get(row.instance_id)
     agreed = _agreed(fleet, row, slot, intent, past)
-    # What differs from what was ordered is released at once; any other rate far above the agreed one is doubted first.
-    is_believed = bool(differs) or row.gpu_rate <= agreed.scaled(agreed_rate.MOST_RISE)
+    # What differs from what was ordered ends at once, and counts as listed unless that is absurd.
+    is_on_other_terms = intent is not None and intent.tenure not in {None, row.tenure}
+    most = agreed_rate.QUICK_RISE if differs else agreed_rate.MOST_RISE
+    is_believed = is_on_other_terms or row.gpu_rate <= agreed.scaled(most)
     since = min(past.accrued_until if past else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
     return Lease(

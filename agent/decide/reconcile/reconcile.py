@@ -11,6 +11,8 @@ Invariants:
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import msgspec
+
 from agent.decide.accounting import meter, phases
 from agent.decide.reconcile import (
     absence,
@@ -204,9 +206,15 @@ def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
 def _mismatched(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
 ) -> LeaseChanged:
-    """The lease as it really is, marked as no good: it is released in this very cycle."""
+    """The lease as it really is, marked as no good: it is released in this very cycle.
+
+    What was rented on other terms costs what it costs. On the terms that were asked for an absurd price is doubted: the
+    lease counts at its own until the market has proven the other (rule 21).
+    """
+    is_absurd = row.tenure is held.tenure and agreed_rate.is_absurd(held.agreed, row)
+    row = msgspec.structs.replace(row, gpu_rate=held.gpu_rate) if is_absurd else row
     truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
-    truly = replace(truly, agreed_rate=row.gpu_rate)
+    truly = replace(truly, agreed_rate=held.agreed if is_absurd else row.gpu_rate)
     after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
     after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
     return LeaseChanged(held, after, "lease.mismatched", charges)

@@ -307,6 +307,19 @@ def test_a_fresh_rent_whose_terms_cannot_be_read_waits_to_be_read_back() -> None
     assert changed(seen(held, dear, at=1, memory=memory)).kind == "lease.mismatched"
 
 
+@pytest.mark.parametrize(("listed", "counted"), [("0.90", "0.90"), ("500", "0.30")], ids=["dear", "absurd"])
+def test_what_was_not_asked_for_counts_as_listed_unless_that_is_absurd(listed: str, counted: str) -> None:
+    held = builders.lease(
+        state=LeaseState.STARTING, has_run=False, bills=Bills.GPU_AND_DISK, gpu_rate=builders.per_hour("0.30")
+    )
+    dear = builders.instance(gpu_rate=builders.per_hour(listed))
+    fact = changed(seen(held, dear, at=1, memory=seen(held, dear).memory))
+    assert fact.kind == "lease.mismatched"
+    assert fact.before == held
+    assert (fact.after.gpu_rate, fact.after.agreed) == (builders.per_hour(counted),) * 2
+    assert fact.after.end_reason.startswith(f"mismatch: it costs ${float(listed):.4f}/h")
+
+
 def test_a_lease_whose_price_cannot_be_read_is_metered_at_what_it_says() -> None:
     row = builders.instance(gpu_rate=money.FREE, unread=frozenset({"gpu_rate"}))
     fleet = world((RUNS,), row, at=40)
