@@ -132,6 +132,7 @@ class Saved:
 
     def _noted(self, market: str, answering: Answering, now: Callable[[], float]) -> Answering:
         async def answer(asked: Asked) -> Answer:
+            """Answer as ever, and write down what changed the world before the answer leaves."""
             made = await answering(asked)
             if _is_write(asked):
                 self._write(

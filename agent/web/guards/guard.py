@@ -47,6 +47,7 @@ def answering(refusals: Refusals) -> Middleware:
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer, whatever the route does."""
         try:
             answer = await handler(request)
         except web.HTTPException as refusal:
