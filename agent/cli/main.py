@@ -12,7 +12,7 @@ from agent.cli.ordering import kill, orders
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, init, notify, webhook
 from agent.cli.shared import exits
-from agent.cli.watch import explain, fleet, ledger, plan, reach, report, shadow, spend
+from agent.cli.watch import container, explain, fleet, ledger, plan, report, shadow, spend
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,8 +54,8 @@ for verb in (
     app.command()(verb)
 app.command()(spend.spend)
 app.command()(spend.savings)
-app.command()(reach.ssh)
-app.command()(reach.logs)
+app.command()(container.ssh)
+app.command()(container.logs)
 app.command()(simulate.simulate)
 
 

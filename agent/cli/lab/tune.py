@@ -13,7 +13,7 @@ from agent.config import problems
 
 if TYPE_CHECKING:
     from agent.lab.bench.comparison import Tunable
-    from agent.lab.tuning.search import Compared, Order, Part, Tuning
+    from agent.lab.tuning.number_search import Compared, Order, Part, Tuning
 
 STORAGE = "sqlite:///gpubid-lab.sqlite3"
 
@@ -40,12 +40,12 @@ def tune(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Search for a strategy's numbers within the bounds they declare; stopped, it goes on when it is started again."""
     extra.need(*extra.of_study(storage), "scipy", "tomlkit")
-    from agent.lab.tuning import search
+    from agent.lab.tuning import number_search
     from agent.lab.tuning import study as studies
 
     if out is not None and out.exists() and not write:
         exits.stop(exits.BAD_INPUT, [f"{out} is there; name another, or let --write change it"])
-    order = search.Order(
+    order = number_search.Order(
         storage=storage,
         ends=studies.Ends(trials, patience),
         folds=folds,
@@ -63,13 +63,13 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
     """Return what the search comes to, written down where it is to be; or end with what is wrong."""
-    from agent.lab.tuning import search
+    from agent.lab.tuning import number_search
     from agent.lab.tuning.study import StorageError
 
     built = _tunable(problem, options)
     with running.honest():
         try:
-            made = search.tune(_started(built, strategy, out), strategy, order)
+            made = number_search.tune(_started(built, strategy, out), strategy, order)
             if out is not None:
                 _write(made, out)
         except ValueError as error:

@@ -15,7 +15,7 @@ import tomlkit
 from agent.config import problems
 from agent.decide.strategy import Params
 from agent.lab.bench import interval
-from agent.lab.tuning.search import Tuning
+from agent.lab.tuning.number_search import Tuning
 from agent.lab.tuning.search_space import Value
 
 MARK = "# Tuned: "

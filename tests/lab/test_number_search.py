@@ -21,7 +21,7 @@ from agent.decide.strategy import NEVER, Duration, Params
 from agent.lab.bench.comparison import Score
 from agent.lab.deadline import deadline_baselines
 from agent.lab.traces import walk_forward
-from agent.lab.tuning import search, search_space, study, tuned_file
+from agent.lab.tuning import number_search, search_space, study, tuned_file
 from tests.support import postgres
 
 SHIPPED = [pytest.param(one.params, id=name) for name, one in tuning.load().items()]
@@ -161,7 +161,8 @@ class Toy:
 
 def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never_does_is_not(tmp_path: Path) -> None:
     ends = study.Ends(12, 12)
-    found = search.tune(Toy(Switched()), "mine", search.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1))  # type: ignore[arg-type]
+    order = number_search.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1)
+    found = number_search.tune(Toy(Switched()), "mine", order)  # type: ignore[arg-type]
     assert found.inert == ("idle",)
     assert found.changed["is_on"] is False
     assert found.held.tuned.mean < found.held.shipped.mean - 0.7
@@ -169,7 +170,7 @@ def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never
 
 
 def test_a_late_run_is_never_the_better_one() -> None:
-    assert search._loss(Score(10.0, is_late=True)) > search._loss(Score(50.0))
+    assert number_search._loss(Score(10.0, is_late=True)) > number_search._loss(Score(50.0))
 
 
 def test_what_is_worse_in_nearly_every_part_is_given_up_and_what_is_as_good_is_not() -> None:
@@ -260,13 +261,15 @@ def test_two_processes_share_a_study_over_postgresql(traces: Path, monkeypatch: 
         assert postgres.PASSWORD not in ended.output
 
 
-def made(changed: Params) -> search.Tuning:
-    side = search.Side(10.0, 0)
-    one = search.Compared(4, side, side, -1.0, (-2.0, 0.5))
-    part = search.Part(walk_forward.Fold("all", (0,), (), None), {}, study.Found({}, 1.0, "trials", ()), one, None)
+def made(changed: Params) -> number_search.Tuning:
+    side = number_search.Side(10.0, 0)
+    one = number_search.Compared(4, side, side, -1.0, (-2.0, 0.5))
+    part = number_search.Part(
+        walk_forward.Fold("all", (0,), (), None), {}, study.Found({}, 1.0, "trials", ()), one, None
+    )
     numbers = {key: changed.model_dump()[key] for key in ("slack_share", "return_after")}
     about = {"traces": "zones", "span": ["2026-01-01T00:00:00", "2026-02-01T00:00:00"]}
-    return search.Tuning("deadline", "name", changed, changed, numbers, (), (), part, one, about)
+    return number_search.Tuning("deadline", "name", changed, changed, numbers, (), (), part, one, about)
 
 
 def test_a_file_keeps_its_comments_and_its_other_numbers() -> None:
