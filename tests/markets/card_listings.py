@@ -144,7 +144,7 @@ async def pulls(bench: Bench) -> None:
     assert failed.message
 
 
-@card("MC-36", "the end of a contract is read from its date, which stands still while time passes")
+@card("MC-36", "the end of an instance is read from its end date, which does not change while time passes")
 async def contract_end(bench: Bench) -> None:
     offer = await bench.offer()
     instance_id = await bench.rent(offer)

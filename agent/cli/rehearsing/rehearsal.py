@@ -282,7 +282,7 @@ def _on_demand_hours(leases: list[Lease], lines: list[SpendLine]) -> float:
 
 
 def _orphans(contracts: list[Mapping[str, Any]], leases: list[Lease], events: tuple[Event, ...], now: float) -> int:
-    """Return contracts that billed for more than ten minutes with neither a lease nor an open intent."""
+    """Return the instances that billed for more than ten minutes with neither a lease nor an open intent."""
     held = {lease.instance_id: lease for lease in leases}
     return sum(
         _unaccounted(contract, held.get(str(contract["id"])), events, now) > ORPHAN_SECONDS for contract in contracts
@@ -310,7 +310,7 @@ def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float)
 
 
 def _double_rents(contracts: list[Mapping[str, Any]]) -> int:
-    """Return how many intents have more than one contract in the truth."""
+    """Return how many intents have more than one instance in the truth."""
     rents = Counter(
         label.intent_id for contract in contracts if (label := labels.parse(contract["label"] or "")) is not None
     )

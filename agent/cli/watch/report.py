@@ -29,17 +29,17 @@ To = Annotated[Path, typer.Argument(help="The file to write; it must not exist."
 
 
 def report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
-    """Write a bundle for a bug report: configuration, health, events, metrics and log, without keys and variables."""
+    """Write an archive for a bug report: configuration, health, events, metrics and log, without keys and variables."""
     if to.exists():
         exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
     session.log_quietly()
     with session.waiting("gathering"):
         parts = dict(gathered(config))
     try:
-        with to.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
+        with to.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             to.chmod(0o600)
             for name, text in parts.items():
-                _put(bundle, name, redacted(text))
+                _put(archive, name, redacted(text))
     except OSError as error:
         exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
     session.say(f"{to}: {', '.join(parts)}")
@@ -154,8 +154,8 @@ async def _journal() -> str:
     return await doctor_checks.run(*order) or "no journal of gpubid.service can be read here"
 
 
-def _put(bundle: tarfile.TarFile, name: str, text: str) -> None:
+def _put(archive: tarfile.TarFile, name: str, text: str) -> None:
     content = text.encode("utf-8", "replace")
     member = tarfile.TarInfo(f"gpubid-report/{name}")
     member.size, member.mode = len(content), 0o600
-    bundle.addfile(member, io.BytesIO(content))
+    archive.addfile(member, io.BytesIO(content))

@@ -42,9 +42,7 @@ def of_stop(
     if view.credit is not None and view.credit.micros <= 0:
         return Cause.OUT_OF_CREDIT, Evidence("credit", f"the account's credit is {view.credit}")
     if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, Evidence(
-            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
-        )
+        return Cause.CONTRACT_END, _of_end_date(held.ends_at)
     told = _event(held, view.events, since)
     if told is not None:
         return _of_event(held, told)
@@ -54,12 +52,14 @@ def of_stop(
 def of_absence(held: Lease, now: datetime) -> tuple[Cause, Evidence]:
     """Return why an instance is gone for good."""
     if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, Evidence(
-            "end_date", f"the host's contract ended at {held.ends_at:%Y-%m-%d %H:%M} UTC"
-        )
+        return Cause.CONTRACT_END, _of_end_date(held.ends_at)
     return Cause.HOST_GONE, Evidence(
         "no_such_instance", "the market says there is no such instance, and two listings agree"
     )
+
+
+def _of_end_date(ends_at: datetime) -> Evidence:
+    return Evidence("end_date", f"the host rented the GPU out until {ends_at:%Y-%m-%d %H:%M} UTC, which has passed")
 
 
 def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:

@@ -1,0 +1,145 @@
+"""What an operator reads uses the glossary's words: a word that has no other meaning here stands nowhere unexcused."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from agent.cli import main
+
+ROOT = Path(__file__).parents[2]
+INSTEAD = {
+    r"bundles?": "offer; of files: archive",
+    r"contracts?": "lease; of the market: instance",
+    r"pods?": "lease; of the market: instance",
+    r"rentals?": "lease",
+    r"evict\w*": "interruption",
+    r"preempt\w*": "interruption",
+    r"zombies?": "orphan",
+    r"(?:black|deny|block)list\w*": "cooldown",
+    r"uptime": "running hours, useful hour",
+    r"ticks?": "cycle",
+    r"replicas?": "slot; of daemons: standby",
+    r"providers?": "market",
+    r"backends?": "market",
+    r"guardrails?": "limits",
+    r"funds?": "credit",
+    r"balances?": "credit",
+    r"destroy\w*": "release",
+    r"masters?": "leader",
+    r"gateways?": "front",
+    r"balancers?": "front",
+    r"chaos": "weather",
+    r"job arrays?": "array",
+    r"bid caps?": "limit price",
+}
+"""Words that nobody shall read of, and the glossary's word for the same idea."""
+
+
+class Excuse(NamedTuple):
+    """Where a word may stand all the same: how the place begins, the word, and why."""
+
+    place: str
+    word: str
+    why: str
+
+
+EXCUSES = (
+    Excuse("agent/markets/runpod/", "pods?", "RunPod's console and documents call an instance a pod"),
+    Excuse("agent/markets/runpod/", "balances?", "RunPod's own refusal, recognised by its words"),
+    Excuse("deploy/handbook/pages/markets.md", "pods?", "the page compares the vendors by their own objects"),
+    Excuse("deploy/handbook/pages/inside.md", "contracts?", "import contracts, import-linter's word"),
+    Excuse("gpubid lab", "ticks?", "a tick is the length of a step of a trace, as in the published problems"),
+    Excuse("agent/cli/lab/", "ticks?", "a step of a trace"),
+    Excuse("agent/lab/", "ticks?", "a step of a trace"),
+    Excuse("deploy/handbook/pages/lab.md", "ticks?", "a step of a trace"),
+    Excuse("deploy/handbook/pages/inside.md", "ticks?", "a step of a trace"),
+    Excuse("deploy/handbook/pages/decisions.md", "ticks?", "a step of a trace"),
+    Excuse("deploy/json-output.md", "ticks?", "a step of a trace, in the output of the lab's verbs"),
+)
+
+
+class Line(NamedTuple):
+    """What an operator may read, and where it stands."""
+
+    place: str
+    text: str
+
+
+def test_operators_read_the_glossarys_words() -> None:
+    wrong = [
+        f"{line.place}: {said!r}, say {INSTEAD[word]}" for line, word, said in _found() if not _excused(line, word)
+    ]
+    assert wrong == []
+
+
+def test_no_excuse_is_left_over() -> None:
+    needed = {_excused(line, word) for line, word, _ in _found()}
+    assert [excuse for excuse in EXCUSES if excuse not in needed] == []
+
+
+def test_every_kind_of_text_is_read() -> None:
+    read = list(lines())
+    assert {"gpubid kill", "agent.toml", "README.md"} <= {line.place.split(":")[0] for line in read}
+    for text in (
+        "Stop spending now: release every lease",  # help
+        "GpubidInvoiceDrift",  # alerts and runbook
+        "the market says that the host does not answer",  # the evidence of an event
+    ):
+        assert any(text in line.text for line in read), text
+
+
+def lines() -> Iterator[Line]:
+    """Yield help, messages, event sentences, alerts, templates, settings and pages."""
+    yield from _help(typer.main.get_command(main.app), "gpubid")
+    # What the simulator says is what the vendor says, word for word.
+    for path in sorted([*ROOT.glob("agent/**/*.py"), *ROOT.glob("strategies/*.py")]):
+        if "simulator" not in path.parts:
+            yield from _sentences(path)
+    for path in _documents():
+        for number, text in enumerate(path.read_text().splitlines(), start=1):
+            yield Line(f"{path.relative_to(ROOT)}:{number}", text)
+
+
+def _documents() -> Iterator[Path]:
+    yield from (ROOT / "README.md", ROOT / "agent.toml")
+    for pattern in (
+        "deploy/*.md",
+        "deploy/handbook/pages/*.md",
+        "deploy/prometheus/*.yml",
+        "strategies/*.toml",
+        "agent/web/templates/*.html",
+        "agent/lab/page/templates/*.html",
+    ):
+        yield from sorted(ROOT.glob(pattern))
+
+
+def _help(command: object, typed: str) -> Iterator[Line]:
+    yield Line(typed, getattr(command, "help", None) or "")
+    for parameter in getattr(command, "params", ()):
+        yield Line(f"{typed} {parameter.name}", getattr(parameter, "help", None) or "")
+    for name, one in getattr(command, "commands", {}).items():
+        yield from _help(one, f"{typed} {name}")
+
+
+def _sentences(path: Path) -> Iterator[Line]:
+    """Yield the strings of a module that have more than one word and document nothing."""
+    tree = ast.parse(path.read_text())
+    documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in documenting and " " in str(node.value).strip():
+            yield Line(f"{path.relative_to(ROOT)}:{node.lineno}", str(node.value))
+
+
+def _found() -> Iterator[tuple[Line, str, str]]:
+    for line in lines():
+        for word in INSTEAD:
+            for match in re.finditer(rf"(?i)(?<![\w./-])(?:{word})(?![\w/=])", line.text):
+                yield line, word, match.group()
+
+
+def _excused(line: Line, word: str) -> Excuse | None:
+    return next((each for each in EXCUSES if line.place.startswith(each.place) and each.word == word), None)
