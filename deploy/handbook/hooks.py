@@ -38,14 +38,17 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Return the page with its links leading to the pages of the site."""
     source = Path(page.file.abs_src_path or "")
-    return LINK.sub(lambda link: _led(link, source), markdown)
+    folder = Path(page.file.src_uri).parent
+    return LINK.sub(lambda link: _link_on_the_site(link, source, folder), markdown)
 
 
-def _led(link: re.Match[str], source: Path) -> str:
+def _link_on_the_site(link: re.Match[str], source: Path, folder: Path) -> str:
     bang, text, target, anchor = link[1], link[2], link[3], link[4] or ""
     path = Path(os.path.normpath(source.parent / target))
     if path in OUTSIDE:
-        return f"{bang}[{text}]({path.name}{anchor})"
-    if path.is_relative_to(PAGES):
-        return f"{bang}[{text}]({path.relative_to(PAGES)}{anchor})"
-    return text
+        place = Path(path.name)
+    elif path.is_relative_to(PAGES):
+        place = path.relative_to(PAGES)
+    else:
+        return text
+    return f"{bang}[{text}]({os.path.relpath(place, folder)}{anchor})"

@@ -12,7 +12,9 @@ from tests.support import programs
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "deploy/handbook/pages"
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "deploy").glob("*.md"), *PAGES.glob("*.md")])
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "deploy").glob("*.md"), *PAGES.rglob("*.md")]
+)
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^(?:\$ )?((?:gpubid|make|apt|systemctl) .*)$", re.MULTILINE)
 EMBEDDED = ("tutorial.md", "README.md", "install.md", "tuning.md", "removal.md")

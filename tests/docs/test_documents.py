@@ -16,7 +16,7 @@ from tests.markets.cards import CARDS
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "deploy/handbook/pages"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md"), *HANDBOOK.glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md"), *HANDBOOK.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 RULES = range(1, 22)
 

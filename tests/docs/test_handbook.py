@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "deploy/handbook"
 PAGES = sorted((HANDBOOK / "pages").glob("*.md"))
 GUESSES = 20
+PARTS = ["Context", "Decision", "Consequences", "Measured"]
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:
@@ -57,6 +58,21 @@ def test_every_guess_leads_to_the_function_that_it_names() -> None:
     guesses = re.findall(r"^\| .+ \| `(agent/\S+\.py)` \| `(\w+)` \|$", page, re.MULTILINE)
     assert len(guesses) == GUESSES
     assert [(file, name) for file, name in guesses if name not in _names_of(ROOT / file)] == []
+
+
+def test_every_decision_is_a_record_of_its_own() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \| \[(.+)\]\(decisions/(.+)\) \|$", (HANDBOOK / "pages/decisions.md").read_text(), re.MULTILINE
+    )
+    records = sorted((HANDBOOK / "pages/decisions").glob("*.md"))
+    assert [name for _, _, name in rows] == [record.name for record in records]
+    for place, ((number, title, name), record) in enumerate(zip(rows, records, strict=True), start=1):
+        assert int(number) == place == int(name.split("-")[0])
+        text = record.read_text()
+        assert text.startswith(f"# {number}. {title}\n")
+        assert re.findall(r"^\*\*(\w+)\.\*\* ", text, re.MULTILINE) == PARTS, name
+        measured = text.split("**Measured.** ")[1]
+        assert "`" in measured or measured == "Not measured.\n", f"{name}: no command, and not called unmeasured"
 
 
 def _names_of(file: Path) -> set[str]:

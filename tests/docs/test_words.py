@@ -57,7 +57,6 @@ EXCUSES = (
     Excuse("agent/lab/", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/lab.md", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/inside.md", "ticks?", "a step of a trace"),
-    Excuse("deploy/handbook/pages/decisions.md", "ticks?", "a step of a trace"),
     Excuse("deploy/json-output.md", "ticks?", "a step of a trace, in the output of the lab's verbs"),
 )
 
@@ -108,7 +107,7 @@ def _documents() -> Iterator[Path]:
     yield from (ROOT / "README.md", ROOT / "agent.toml")
     for pattern in (
         "deploy/*.md",
-        "deploy/handbook/pages/*.md",
+        "deploy/handbook/pages/**/*.md",
         "deploy/prometheus/*.yml",
         "strategies/*.toml",
         "agent/web/templates/*.html",
