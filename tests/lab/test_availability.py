@@ -25,7 +25,7 @@ from agent.lab.availability import (
 )
 from agent.lab.bench import comparison
 from agent.lab.traces import trace_files
-from strategies.hedged import HedgedParams
+from strategies.hedged_rules.params import HedgedParams
 
 ONE = span.Setting(slots=1)
 THREE = span.Setting(slots=3)

@@ -16,7 +16,8 @@ from agent.lab.engine.lab_job import Job
 from agent.lab.engine.memory_market import Exchange, Pool
 from agent.lab.engine.trial import GPU, START
 from agent.lab.traces.course import Course, Delays
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 MINUTE = timedelta(minutes=1)

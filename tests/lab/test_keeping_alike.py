@@ -22,7 +22,8 @@ from agent.domain.money import FREE
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import WorkloadKind
 from agent.lab.availability import availability_ticks, own_rule, span
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 STEP, COLD, ASK, GAIN = timedelta(minutes=2), 1, 0.6, 0.05

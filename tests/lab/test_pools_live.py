@@ -19,7 +19,8 @@ from agent.domain.work.decision import Release, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.lab.pools import own_kernel, play
 from agent.lab.pools.pool_terms import HOUR, Course, PoolsCase, Terms
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 GAP, OVERHEAD = 600, 185

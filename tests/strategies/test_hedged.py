@@ -20,7 +20,8 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Rent
 from agent.domain.work.workload import Workload
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 NOW = builders.NOW

@@ -25,7 +25,8 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Decision, Hold, Release, Rent, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 NOW = builders.NOW

@@ -21,7 +21,8 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Release, Rent
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
-from strategies.hedged import Hedged, HedgedParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 NOW = builders.NOW

@@ -23,7 +23,7 @@ from agent.lab.availability.span import Setting, Span, cut
 from agent.lab.bench.comparison import Case, NotComparable, Score
 from agent.lab.engine import run_timeline
 from agent.lab.traces import provenance, trace_files
-from strategies.hedged import HedgedParams
+from strategies.hedged_rules.params import HedgedParams
 
 BOUND, BOUND_WHOLE = "optimum", "optimum_always"
 OURS: Mapping[str, float | None] = {

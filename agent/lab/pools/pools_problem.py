@@ -14,7 +14,7 @@ from agent.lab.engine import run_timeline
 from agent.lab.pools import cut, multi_pool_optimum, own_kernel, play, pools_report, rate, uniform
 from agent.lab.pools.pool_terms import PoolsCase, Terms
 from agent.lab.traces import provenance, trace_files
-from strategies.hedged import HedgedParams
+from strategies.hedged_rules.params import HedgedParams
 
 OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
 POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {

@@ -1,0 +1,69 @@
+"""One slot with a deadline on several markets: held where finishing in time is expected to cost least, or not at all.
+
+The choice is `agent.decide.deadline.deadline_markets`; this module makes the slot's move of it. It stands above every
+other rule of `hedged`.
+
+Invariant: work whose only checkpoint is on a disk stays with that disk.
+"""
+
+from agent.decide.deadline import deadline_markets, on_demand_fallback
+from agent.decide.deadline.deadline_markets import Faring
+from agent.decide.moves import recovery, voluntary_move
+from agent.decide.strategy import Proposal, SlotView
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import WAITS, Reason
+from strategies.hedged_rules import upkeep
+from strategies.hedged_rules.grounds import Grounds
+
+
+def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
+    """Return what to do with a slot; None where no market is to be chosen, or the choice leaves it as any other."""
+    held = slot.lease
+    made = _choose(slot, grounds)
+    if made is None:
+        return None
+    if held is not None:
+        leaving = upkeep.leave_ending(slot, held, grounds, made.candidate)
+        if leaving is not None:
+            return deadline_markets.told(leaving, made)
+    if deadline_markets.holds(slot, made):
+        return None if held is None else _stay(slot, held, made, grounds)
+    if made.tenure is None:
+        return _wait(slot, made, grounds)
+    return _go(slot, made, grounds)
+
+
+def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
+    """Return what finishing is expected to cost least on; None where that is not asked."""
+    params, view, held = grounds.params, grounds.view, slot.lease
+    is_asked = params.weigh_markets and len(view.workload.places) == 1
+    if not is_asked or (held is not None and not recovery.may_leave(held, view.workload)):
+        return None
+    numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
+    return deadline_markets.fare(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)
+
+
+def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
+    """Go where the choice says; stay where the slot may not go there now."""
+    to, held = made.candidate, slot.lease
+    if to is None or not recovery.may_go(slot, grounds.view.workload, to):
+        return _stay(slot, held, made, grounds) if held is not None and slot.down is None else None
+    place = f"host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}"
+    code = "fallback" if made.tenure is Tenure.ON_DEMAND else "best_offer"
+    return recovery.go(slot, to, Reason(code, f"hold {place}; {made.sentence}", made.options))
+
+
+def _wait(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal:
+    """Hold nothing for now; what runs is let go for that only as often as for a cheaper offer."""
+    held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
+    if held is None or slot.down is not None:
+        return Proposal(slot.slot, None, why)
+    if held.state is not LeaseState.RUNNING or slot.runs >= voluntary_move.MOST_LEAVES:
+        return _stay(slot, held, made, grounds)
+    return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
+
+
+def _stay(slot: SlotView, held: Lease, made: Faring, grounds: Grounds) -> Proposal:
+    return deadline_markets.told(upkeep.calm(slot, held, grounds), made)

@@ -1,0 +1,110 @@
+"""Slots at the cheapest offers within the shares; on demand while interruptible capacity fails, and back again.
+
+Invariants:
+1. A slot falls back only after `fallback_after` without running capacity, or while the market takes leases too often.
+2. The way back opens only in a calm market, to a host that did not interrupt the workload lately.
+"""
+
+from agent.decide.moves import recovery, voluntary_move
+from agent.decide.service import hedging
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Option, Reason
+from strategies.hedged_rules import upkeep
+from strategies.hedged_rules.grounds import Grounds
+
+CALM_SHARE = 0.5
+"""The way back opens when the rate of losses is below this share of the bound: at the bound itself it would flap."""
+
+
+def propose(slot: SlotView, grounds: Grounds) -> Proposal:
+    """Return what to do with a slot."""
+    held = slot.lease
+    if held is None:
+        return _fill(slot, grounds)
+    if slot.down is not None:
+        return _fall_back(slot, held, grounds) or upkeep.recover(slot, held, grounds)
+    leaving = upkeep.leave_ending(slot, held, grounds)
+    return leaving or _go_elsewhere(slot, held, grounds) or upkeep.calm(slot, held, grounds)
+
+
+def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
+    """Rent where it is cheapest within the shares; on demand once the slot has been empty too long."""
+    why = _why_fall_back(slot, grounds)
+    bid, ask = grounds.bid(slot), grounds.fallback(slot)
+    best = (ask or bid) if why else bid
+    if best is None:
+        return _nothing(slot, grounds, ask)
+    offer, way = best.offer, best.way
+    is_fallback = bool(why) and way.tenure is Tenure.ON_DEMAND
+    sentence = f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} of {offer.market} at {way.rate} "
+    sentence += f"on demand: {why}" if is_fallback else way.tenure.value
+    sentence += f"; {best.reckoning.per_useful_hour:.3f} $ per useful hour"
+    options = (Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    reason = Reason("fallback" if is_fallback else "best_offer", sentence, options)
+    return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
+
+
+def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposal:
+    if not grounds.view.has_offers:
+        return Proposal(slot.slot, None, Reason("no_view", "no market has been asked lately"))
+    if ask is None:
+        within = "" if grounds.params.may_crowd else " within the shares of owners and markets"
+        return Proposal(slot.slot, None, Reason("no_offer", f"no offer fits within the price{within}"))
+    sentence = f"no bid fits; falls back to on-demand after {grounds.params.fallback_after} without a lease"
+    return Proposal(slot.slot, None, Reason("waits_for_fallback", sentence))
+
+
+def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
+    """Return why a slot without running capacity should go on demand now, or nothing."""
+    params, view = grounds.params, grounds.view
+    if grounds.is_bad:
+        return f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {params.pool_window}"
+    since = slot.down.since if slot.down is not None else slot.empty_since
+    if since is not None and view.now - since >= params.fallback_after:
+        return f"down since {since:%H:%M} UTC, longer than {params.fallback_after}"
+    return ""
+
+
+def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+    """Leave a lost interruptible lease for on-demand by rule; what ended by itself or by hand is left to recovery."""
+    why = _why_fall_back(slot, grounds)
+    is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
+    ask = grounds.fallback(slot) if why and is_lost else None
+    if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
+        return None
+    options = (Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms()),)
+    sentence = f"fall back to host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate} on demand: {why}"
+    return recovery.go(slot, ask, Reason("fallback", sentence, options))
+
+
+def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+    """Leave a healthy lease where that pays: on-demand for a bid, a bid for a cheaper one."""
+    if held.state is not LeaseState.RUNNING:
+        return None
+    return _leave(slot, held, grounds) if held.tenure is Tenure.INTERRUPTIBLE else _go_back(slot, held, grounds)
+
+
+def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+    """Leave on-demand only after its dwell, in a calm market, for a host that did not just interrupt us, at a gain."""
+    view, params = grounds.view, grounds.params
+    is_settled = view.now - held.state_since >= params.return_after
+    if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
+        return None
+    resting = hedging.lost_hosts(view, params.host_rest)
+    rested = [candidate for candidate in grounds.bids if candidate.offer.host not in resting]
+    best = grounds.spread.first(slot.slot, rested, may_crowd=False)
+    gain, hours = params.return_gain, params.return_horizon_hours
+    return voluntary_move.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
+
+
+def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+    """Leave a healthy interruptible lease after its dwell for a cheaper offer."""
+    params, view = grounds.params, grounds.view
+    if not view.has_offers or view.now - held.state_since < params.leave_after:
+        return None
+    best, hours = grounds.bid(slot), params.return_horizon_hours
+    here, gain = grounds.hazard(held), params.leave_gain
+    return voluntary_move.go_back(slot, view.workload, best, gain, hours, here, is_by_speed=view.fastest > 0)

@@ -1,0 +1,40 @@
+"""What every rule of `hedged` does with a lease that stays: recover a lost one, leave a host that ends, lower a bid."""
+
+from agent.decide.moves import bid_decay, recovery
+from agent.decide.pricing import bidding
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.record.lease import Lease
+from strategies.hedged_rules.grounds import Grounds
+
+
+def recover(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
+    """Return how a lost lease is recovered: wait, raise, start again or move, by what each costs."""
+    view, params = grounds.view, grounds.params
+    best = grounds.bid(slot)
+    numbers = recovery.Numbers(
+        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        raise_headroom=params.raise_headroom,
+        least_gain=params.least_gain,
+        may_move=True,
+        may_raise=True,
+        worth=view.workload.max_price.scaled(params.idle_worth),
+        fastest=view.fastest,
+        rivals=view.rivals,
+    )
+    elsewhere = [] if best is None else [best]
+    return recovery.recover(slot, view.workload, elsewhere, grounds.hazard(held), numbers, view.now)
+
+
+def leave_ending(slot: SlotView, held: Lease, grounds: Grounds, preferred: Candidate | None = None) -> Proposal | None:
+    """Return the move of a lease whose host leaves the market; None where it stays or nothing else fits."""
+    if not recovery.ends_soon(held, grounds.view.now):
+        return None
+    best = preferred or grounds.bid(slot) or grounds.ask(slot)
+    return recovery.leave(slot, grounds.view.workload, best, grounds.view.now)
+
+
+def calm(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
+    """Return a lower bid for a lease that has been calm for long, or hold it as it is."""
+    params = grounds.params
+    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    return bid_decay.lower(slot, held, numbers, grounds.view.now)

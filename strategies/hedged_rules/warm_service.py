@@ -1,0 +1,96 @@
+"""Slots of a service that must stay warm: held where, and as many, as one choice over all places says.
+
+The choice is made once a view (`agent.decide.service.service_slots`); each slot then takes its part of it. It stands
+above the fallback and the way back.
+
+Invariant: what is part of the choice is left alone while it runs; nothing is given up before enough others run.
+"""
+
+from agent.decide.moves import recovery, voluntary_move
+from agent.decide.service import service_slots
+from agent.decide.service.service_slots import Keeping
+from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
+from agent.domain.work.decision import SPARE, Reason
+from agent.domain.work.workload import WorkloadKind
+from strategies.hedged_rules import upkeep
+from strategies.hedged_rules.grounds import Grounds
+
+
+def keep(grounds: Grounds) -> Keeping | None:
+    """Return what to hold for the workload; None where that is not asked for, or no market was asked lately."""
+    view, params = grounds.view, grounds.params
+    if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
+        return None
+    numbers = service_slots.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
+    return service_slots.keep(view, numbers, grounds.bids, grounds.asks)
+
+
+def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
+    """Return what to do with a slot, and take its part off the choice."""
+    held = slot.lease
+    if held is None:
+        return _fill(slot, grounds, kept) or _nothing(slot)
+    if slot.down is not None:
+        # What ended by itself or by hand would end so elsewhere too: recovery lets it cool off where it stands.
+        is_left = held.interrupted_by in recovery.NOT_OF_THE_MARKET
+        return (None if is_left else _fill(slot, grounds, kept)) or upkeep.recover(slot, held, grounds)
+    moved = _change(slot, held, grounds, kept)
+    return moved or upkeep.leave_ending(slot, held, grounds) or upkeep.calm(slot, held, grounds)
+
+
+def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
+    """Fill a slot that runs nothing, as far as the choice lacks any; None where what it lacks cannot be had."""
+    to = _place_of(slot, grounds, kept) if kept.lacking else None
+    if to is not None:
+        kept.lacking -= 1
+        return recovery.go(slot, to, service_slots.chosen(to, kept))
+    if kept.lacking:
+        return None
+    why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs")
+    is_left = slot.lease is not None and recovery.may_leave(slot.lease, grounds.view.workload)
+    return Proposal(slot.slot, IntentKind.RELEASE if is_left else None, why, lease=slot.lease if is_left else None)
+
+
+def _nothing(slot: SlotView) -> Proposal:
+    return Proposal(slot.slot, None, Reason("no_offer", "nothing fits that is worth its price"))
+
+
+def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
+    """Release or move a running lease that is not part of the choice; None where it stays."""
+    if kept.stands(held) or not recovery.may_leave(held, grounds.view.workload):
+        return None
+    if kept.may_spare(held):
+        kept.surplus -= 1
+        sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs"
+        return Proposal(slot.slot, IntentKind.RELEASE, Reason(SPARE, sentence), lease=held)
+    return _elsewhere(slot, held, grounds, kept)
+
+
+def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
+    """Move what runs where the choice would rather have it: to on-demand at once, to a bid where that pays."""
+    params, view = grounds.params, grounds.view
+    to = _place_of(slot, grounds, kept)
+    if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
+        return None
+    if to.way.tenure is Tenure.ON_DEMAND:
+        return recovery.go(slot, to, service_slots.chosen(to, kept))
+    gain, hours = params.return_gain, params.return_horizon_hours
+    return voluntary_move.go_back(slot, view.workload, to, gain, hours, grounds.hazard(held))
+
+
+def _place_of(slot: SlotView, grounds: Grounds, kept: Keeping) -> Candidate | None:
+    """Take the next place of the choice that this slot may go to, interruptible ones first."""
+    params, work = grounds.params, grounds.view.workload
+    for spot in kept.spots:
+        fits = grounds.spread.first(slot.slot, [spot], may_crowd=params.may_crowd) is not None
+        if fits and recovery.may_go(slot, work, spot):
+            kept.spots.remove(spot)
+            return spot
+    ask = grounds.ask(slot) if kept.on_demand else None
+    if ask is None or not recovery.may_go(slot, work, ask):
+        return None
+    kept.on_demand -= 1
+    return ask
