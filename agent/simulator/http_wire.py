@@ -1,12 +1,10 @@
-"""A request and its answer as values, and how they travel: over a connection, or from hand to hand in one process."""
+"""A request and its answer as values, and how they travel over a connection."""
 
 import dataclasses
 import enum
-import urllib.parse
 from collections.abc import AsyncGenerator, Mapping
 
 from aiohttp import web
-from multidict import CIMultiDict
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,16 +40,6 @@ class Answer:
 
 
 DROPPED = Answer(cut=Cut.NOTHING)
-
-
-def made(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Asked:
-    """Give a request to a URL as a value."""
-    parts = urllib.parse.urlsplit(url)
-    # Of a name that is given twice the first value counts, as on a connection.
-    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
-    path = urllib.parse.unquote(parts.path)
-    base = f"{parts.scheme}://{parts.netloc}"
-    return Asked(method, path, dict(reversed(pairs)), CIMultiDict(headers), body, "127.0.0.1", base)
 
 
 async def read(request: web.BaseRequest) -> Asked:

@@ -20,10 +20,11 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
 from agent.markets.vast import parse
 from agent.simulator import climate
-from agent.simulator.vast.http import offer_rows, search
+from agent.simulator.vast.http import offer_rows
 from agent.simulator.vast.world import World
 from tests.bench import report
 from tests.support import builders
+from tests.support import whole_market as market_answer
 
 HOSTS = 7400
 WORKLOADS = 100
@@ -39,7 +40,7 @@ MOST = 1.0
 def whole_market() -> bytes:
     """Encode every offer of a market of 7,400 hosts, full width, all of them to be had: nothing is skipped early."""
     world = World(climate.named("calm"), seed=7, start=START, hosts=HOSTS)
-    raw = search.encode_market(world, offer_rows.ON_DEMAND)
+    raw = market_answer.encoded(world, offer_rows.ON_DEMAND)
     return raw.replace(b'"rentable":false', b'"rentable":true')
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from multidict import CIMultiDict
 
-from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets.http_exchange import Lost, NeverLeft, Reply, Request
@@ -18,6 +17,7 @@ from tests.disasters import lies, orders
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
 from tests.disasters.story import Strike
+from tests.support.in_process import InProcess
 
 PAGE = b"<html><body><h1>nginx</h1></body></html>"
 RETRY = {ENDLESS: "inf", NO_NUMBER: "soon"}

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from agent import tuning
 from agent.app import App, Outside
-from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits
@@ -27,6 +26,7 @@ from agent.simulator.vast.world import World
 from tests.disasters import loop
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.story import Story, Work
+from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it

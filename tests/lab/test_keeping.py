@@ -13,8 +13,8 @@ from agent.domain.money import per_hour
 from agent.domain.work.workload import Requirements, Workload, WorkloadKind
 from agent.lab.engine.engine import Engine
 from agent.lab.engine.lab_job import Job
+from agent.lab.engine.lookahead_check import GPU, START
 from agent.lab.engine.memory_market import Exchange, Pool
-from agent.lab.engine.trial import GPU, START
 from agent.lab.traces.course import Course, Delays
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams

@@ -15,8 +15,8 @@ from agent.domain.money import per_hour
 from agent.domain.work.workload import Requirements
 from agent.lab.engine.engine import Waits, at_once
 from agent.lab.engine.lab_job import Job
+from agent.lab.engine.lookahead_check import GPU, START
 from agent.lab.engine.memory_market import Exchange, Pool
-from agent.lab.engine.trial import GPU, START
 from agent.lab.traces.course import Course, Delays, Spells, drawn
 from agent.markets import market_errors, port
 

@@ -17,9 +17,10 @@ from agent.decide import plan, plan_recording
 from agent.decide.limits.limits import Limits
 from agent.domain.money import per_hour
 from agent.domain.work.decision import Option, Reason
-from agent.lab.engine import recorded, recorded_frames
+from agent.lab.engine import recorded_frames
 from agent.lab.engine.recorded_frames import RecordingError
 from agent.tuning import installed
+from tests.lab import recorded_engine
 from tests.support import builders
 from tests.support.scene import strategies, work
 from tests.support.world import rehearsed
@@ -57,7 +58,7 @@ async def test_an_engine_that_sees_only_the_recorded_views_decides_the_same(tmp_
         await world.cycle(minutes=25)
         live, folder = world.plans, folder_of(world.config.ledger)
     frames = [one for file in recorded_frames.files(folder) for one in recorded_frames.frames(file)]
-    made = recorded.lived(frames, REGISTRY)
+    made = recorded_engine.lived(frames, REGISTRY)
     assert [_gist(one) for one in made] == [_gist(one) for one in live]
     assert {"Rent", "Pause", "Release"} <= {kind for one in live for kind, *_ in _gist(one)}
 

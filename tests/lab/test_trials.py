@@ -10,7 +10,7 @@ import pytest
 
 from agent import tuning
 from agent.decide.strategy import Tuned
-from agent.lab.engine import trial
+from tests.lab import trial
 
 JOBS = 1000
 SLICE = range(0, JOBS, 25)

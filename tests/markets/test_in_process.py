@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from agent.app import App, Outside
-from agent.cli.rehearsing.in_process import InProcess
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.domain.work.workload import WorkloadKind
@@ -21,6 +20,7 @@ from agent.simulator.climate import named
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.support.both import LIMITS
+from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START, STILL, strategies, work
 
 BEARER = {"Authorization": f"Bearer {KEY}"}

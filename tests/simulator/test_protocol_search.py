@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.simulator.vast.http import search
 from agent.simulator.vast.world import World
+from tests.support import whole_market
 from tests.support.market import START, STILL, Market, running_market
 
 
 async def everything(market: Market, kind: str = "bid") -> list[dict[str, Any]]:
-    return list(msgspec.json.decode(search.encode_market(market.world, kind))["offers"])
+    return list(msgspec.json.decode(whole_market.encoded(market.world, kind))["offers"])
 
 
 async def test_5_one_host_has_overlapping_slices_with_lasting_ids(market: Market) -> None:
@@ -198,7 +198,7 @@ async def test_8_rivals_of_the_climate_take_and_leave_by_themselves() -> None:
 
 async def test_the_whole_market_can_be_encoded() -> None:
     world = World(STILL, seed=3, start=START, hosts=300)
-    raw = search.encode_market(world, "bid")
+    raw = whole_market.encoded(world, "bid")
     rows = msgspec.json.decode(raw)["offers"]
     assert len(rows) > 300
     assert 1_500 < len(raw) / len(rows) < 3_500

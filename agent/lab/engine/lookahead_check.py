@@ -11,23 +11,27 @@ Invariants:
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from agent.decide.strategy import Proposal, Strategy, Tuned, View
 from agent.domain import money
+from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.engine.engine import Engine
 from agent.lab.engine.lab_job import Job
 from agent.lab.engine.memory_market import Exchange, Pool
-from agent.lab.engine.trial import GPU, LINE, START, STEP
 from agent.lab.traces import course as courses
 from agent.lab.traces.course import Course
 
 CUTS = (0.25, 0.5, 0.75)
 """Shares of a course after which the future is another one."""
+START = datetime(2026, 11, 20, tzinfo=UTC)
+STEP = timedelta(minutes=5)
+GPU = gpu.model("V100")
+LINE = "hours done: {hours}"
 HOURS = 12.0
 WORK_HOURS = 8.0
 DLPERFS = (100.0, 97.0, 90.0, 80.0)

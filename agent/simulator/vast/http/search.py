@@ -98,17 +98,6 @@ class Search:
         return fits
 
 
-def encode_market(world: World, kind: str = offer_rows.BID, storage_gb: float = offer_rows.DEFAULT_STORAGE_GB) -> bytes:
-    """Encode one answer with every offer there is, full width: what the vendor never sends, for measurements."""
-    rows = OfferRows(world)
-    offers = []
-    for slice_ in world.listed():
-        prices = rows.prices(slice_, kind, storage_gb)
-        if prices is not None:
-            offers.append(rows.full(slice_, prices))
-    return msgspec.json.encode({"success": True, "offers": offers})
-
-
 def _question(call: Call) -> dict[str, Any] | None:
     if call.is_body_broken:
         return None

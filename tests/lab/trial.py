@@ -3,22 +3,18 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from agent.decide.strategy import Tuned
-from agent.domain.market import gpu
 from agent.domain.money import UsdPerHour
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.engine.engine import Engine
 from agent.lab.engine.lab_job import Job
+from agent.lab.engine.lookahead_check import GPU, LINE, START, STEP
 from agent.lab.engine.memory_market import Exchange, Pool
 from agent.lab.traces import course
 
-START = datetime(2026, 11, 20, tzinfo=UTC)
-STEP = timedelta(minutes=5)
-GPU = gpu.model("V100")
-LINE = "hours done: {hours}"
 GIVE_UP = 3.0
 """After so many times the allowed span a job that is not done counts as never done."""
 

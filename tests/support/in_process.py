@@ -3,12 +3,12 @@
 What a connection would do to an answer is done here: a dropped or half answer is lost, one too long is refused.
 """
 
+import urllib.parse
 from collections.abc import Awaitable, Callable
 
 from multidict import CIMultiDict
 
 from agent.markets.http_exchange import Lost, Reply, Request, TooLarge
-from agent.simulator import http_wire
 from agent.simulator.http_wire import Answer, Asked, Cut
 
 Answering = Callable[[Asked], Awaitable[Answer]]
@@ -45,12 +45,22 @@ class InProcess:
         """Nothing is held."""
 
     async def _asked(self, request: Request) -> Answer:
-        answer = await self._answer(http_wire.made(request.method, request.url, request.headers, request.body or b""))
+        answer = await self._answer(_asked(request))
         if answer.more is not None:
             await answer.more.aclose()
         if answer.cut is Cut.NOTHING:
             raise Lost("the connection broke (dropped)")
         return answer
+
+
+def _asked(request: Request) -> Asked:
+    parts = urllib.parse.urlsplit(request.url)
+    # Of a name that is given twice the first value counts, as on a connection.
+    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
+    path = urllib.parse.unquote(parts.path)
+    base = f"{parts.scheme}://{parts.netloc}"
+    headers = CIMultiDict(request.headers)
+    return Asked(request.method, path, dict(reversed(pairs)), headers, request.body or b"", "127.0.0.1", base)
 
 
 def _reply(answer: Answer, body: bytes) -> Reply:
