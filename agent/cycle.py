@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-import structlog
-
 from agent.act import protect, record, shadow_ledgers, sweep
 from agent.act.executor import Executor
 from agent.clock import Clock
@@ -31,8 +29,6 @@ from agent.ledger.store import Ledger
 from agent.observe import recall, snapshot
 from agent.observe.hurry import Hurry
 from agent.observe.poller import Poller
-
-log = structlog.get_logger("gpubid.cycle")
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
 """Told of every plan what it was made on and what it was; it may do nothing to either."""

@@ -127,10 +127,6 @@ class Pace:
         queue.close(door, monotonic + (wanted - now).total_seconds(), monotonic)
         return wanted
 
-    def seconds_closed(self, lane: str) -> float:
-        """Return for how many more seconds the market keeps a lane closed, 0 when it is open."""
-        return max(0.0, self._queue(lane).closed_until - self._clock.monotonic())
-
     async def _wait(self, lane: str, queue: _Queue, ticket: tuple[bool, int], door: str) -> None:
         while True:
             seconds = queue.opens_at(door) - self._clock.monotonic()

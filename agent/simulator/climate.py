@@ -7,7 +7,6 @@ but them. A climate says in which way it departs.
 import dataclasses
 import functools
 import importlib.resources
-import pathlib
 import tomllib
 from typing import Any, TypeVar, cast
 
@@ -131,15 +130,6 @@ def named(name: str) -> Climate:
         raise ClimateError(f"There is no climate {name!r}; there are {', '.join(names())}.")
     text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")
     return parse(text, name)
-
-
-def load(path: pathlib.Path) -> Climate:
-    """Read a climate from a file of one's own."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClimateError(f"{path}: cannot be read ({error}); name a climate file in UTF-8.") from error
-    return parse(text, path.stem)
 
 
 def parse(text: str, name: str) -> Climate:

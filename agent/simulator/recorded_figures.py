@@ -265,8 +265,8 @@ def figures() -> Sequence[Figure]:
 
 def about() -> str:
     """Say which figures were recorded, with their sources, and which are assumed, for a person to read."""
-    recorded = [figure for figure in _FIGURES if figure.source is not None]
-    assumed = [figure for figure in _FIGURES if figure.source is None]
+    recorded = [figure for figure in figures() if figure.source is not None]
+    assumed = [figure for figure in figures() if figure.source is None]
     lines = ["The climate 'recorded' is the calibrated market; every other climate departs from it as it says.", ""]
     lines.append(f"Recorded ({len(recorded)}):")
     for figure in recorded:

@@ -59,7 +59,7 @@ def _learner(over: Window) -> bool:
     gap = over.gap_seconds
 
     def build() -> None:
-        single_pool_policy.forget()
+        single_pool_policy.tables.clear()
         _run(learning.rule(hazards.SHIPPED), over)
 
     built, _, _ = report.against(1, build, lambda: _bare(over))

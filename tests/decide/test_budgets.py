@@ -216,8 +216,9 @@ def test_a_budget_lowered_under_what_is_spent_is_refused(scope: Scope, key: str)
     seen = fleet(spend_of={scope: Spend(DAY)})
     after = reload.After(seen.workloads, frozenset(seen.markets), of(scope, per_day=DAY))
     standing = limits.standing(seen)
-    assert [found.key for found in reload.refusals(after, seen.leases, standing, Limits())] == [key]
-    assert not reload.refusals(after, seen.leases, standing, of(scope, per_day=DAY))
+    found = reload.findings(after, seen.leases, standing, Limits())
+    assert [(each.key, each.is_refusal) for each in found] == [(key, True)]
+    assert not reload.findings(after, seen.leases, standing, of(scope, per_day=DAY))
 
 
 leases = st.builds(

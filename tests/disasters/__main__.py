@@ -36,7 +36,7 @@ def ready() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 50)
-    single_pool_policy.keep(MOST_TABLE_BYTES)
+    single_pool_policy.tables.most_bytes = MOST_TABLE_BYTES
 
 
 def lived(seed: int, folder: Path | None = None) -> Verdict:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.market.instance import HOLDS_GPU, InstanceState
+from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
 from tests.support import builders
@@ -41,8 +41,3 @@ def test_an_instance_bills_its_gpus_while_it_has_them_and_where_nobody_knows(sta
 def test_only_an_interruptible_instance_has_a_bid() -> None:
     assert builders.instance().bid == builders.per_hour("0.22")
     assert builders.instance(tenure=Tenure.ON_DEMAND).bid is None
-
-
-def test_a_paused_instance_holds_no_gpu() -> None:
-    assert InstanceState.PAUSED not in HOLDS_GPU
-    assert InstanceState.EXITED in HOLDS_GPU

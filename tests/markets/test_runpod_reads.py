@@ -42,7 +42,6 @@ async def test_the_community_is_asked_where_unverified_will_do(clock: SteppedClo
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
         found = await runpod.offers(asked(verified_only=False, gpu_models=("RTX 4090",)))
         narrowed = await runpod.offers(asked(regions=("RO",), gpu_models=("RTX 4090",)))
-        assert runpod.dropped_rows == 3
     assert [seen.query["cloud"] for seen in wire.seen if seen.query] == ["SECURE", "COMMUNITY", "SECURE"]
     assert [(offer.ask, offer.is_verified) for offer in found][:2] == [(money.per_hour("0.36"), False)] * 2
     assert [offer.region for offer in narrowed] == ["EU-RO-1, RO"]

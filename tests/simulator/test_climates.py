@@ -1,7 +1,5 @@
 """The climates that come along are readable, depart from the calibrated one as they say, and never break their word."""
 
-import pathlib
-
 import pytest
 
 from agent.simulator import climate as climates
@@ -121,12 +119,8 @@ def test_a_climate_that_cannot_be_read_says_where(text: str, named: str) -> None
         climates.parse(text, "mine")
 
 
-def test_a_climate_of_ones_own_is_read_from_a_file(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text("hosts = 3\n[demand]\narrivals = 0.0\n")
-    climate = climates.load(path)
+def test_a_climate_takes_what_its_text_says_and_no_unknown_name() -> None:
+    climate = climates.parse("hosts = 3\n[demand]\narrivals = 0.0\n", "mine")
     assert (climate.name, climate.hosts, climate.demand.arrivals) == ("mine", 3, 0.0)
-    with pytest.raises(ClimateError, match="cannot be read"):
-        climates.load(tmp_path / "none.toml")
     with pytest.raises(ClimateError, match="calm"):
         climates.named("stormy")

@@ -105,22 +105,12 @@ class Horizon:
         )
 
 
-_shelf = sized_cache.Shelf[tuple[single_pool_dp.Setting, pools.Hazards], Horizon](lambda key: Horizon(*key), MOST_BYTES)
+tables = sized_cache.Shelf[tuple[single_pool_dp.Setting, pools.Hazards], Horizon](lambda key: Horizon(*key), MOST_BYTES)
 
 
 def of(setting: single_pool_dp.Setting, hazards: pools.Hazards) -> Horizon:
     """Return the horizon of a setting; equal ones share a table while it is kept."""
-    return _shelf.get((setting, hazards))
-
-
-def forget() -> None:
-    """Let all tables go, so that how long they take to build can be measured."""
-    _shelf.clear()
-
-
-def keep(most_bytes: int) -> None:
-    """Keep up to so many bytes of tables from now on: who plays thousands of jobs has room for more of them."""
-    _shelf.most_bytes = most_bytes
+    return tables.get((setting, hazards))
 
 
 def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool_dp.Setting:

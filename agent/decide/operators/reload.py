@@ -54,13 +54,6 @@ def findings(
     )
 
 
-def refusals(
-    after: After, leases: Iterable[Lease], standing: limits.Standing, before: limits.Limits | None
-) -> tuple[Finding, ...]:
-    """Return only what forbids the files."""
-    return tuple(found for found in findings(after, leases, standing, before) if found.is_refusal)
-
-
 def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
     """Return what forbids a start on the files: a cap that is reached only pauses, a lease without a slot bills on."""
     held = [lease for lease in leases if lease.is_open and not lease.is_held]

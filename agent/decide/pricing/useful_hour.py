@@ -210,20 +210,14 @@ def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | N
     return (image_gb * weighed / (LOADING_PRIOR_GB + record.loaded_gb) + CONTAINER_SECONDS) / 3600
 
 
-def reckon(
-    candidate: offer.Offer, way: Way, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
-) -> Reckoning:
-    """Return what a stay on `candidate` held this `way` is expected to cost and yield.
-
-    Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much.
-    """
-    return reckoner(candidate, work, record, market_loss_rate)(way)
-
-
 def reckoner(
     candidate: offer.Offer, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
 ) -> Callable[[Way], Reckoning]:
-    """Return `reckon` for one offer: what all ways to hold it share is reckoned once."""
+    """Return what a stay on `candidate` is expected to cost and yield, by the way in which it is held.
+
+    Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much. What
+    all ways share is reckoned once.
+    """
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
     tries = 1.0 / start_success(record)

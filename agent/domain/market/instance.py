@@ -31,7 +31,6 @@ class InstanceState(Enum):
     """A combination nobody has seen; ignorance, never an interruption."""
 
 
-HOLDS_GPU = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
 _CHARGED = frozenset({InstanceState.RUNNING, InstanceState.EXITED, InstanceState.UNKNOWN})
 """A container that ended gives no GPU back, and a combination nobody has seen may be a running one."""
 

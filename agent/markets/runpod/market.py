@@ -63,12 +63,6 @@ class RunPodMarket:
         self._account_id = ""
         self._no_graph_until: float | None = None
         self._not_there_since: float | None = None
-        self._dropped_rows = 0
-
-    @property
-    def dropped_rows(self) -> int:
-        """Rows of the catalogue that could not be used since the start."""
-        return self._dropped_rows
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit, the cheapest first."""
@@ -272,8 +266,7 @@ class RunPodMarket:
             return {}
 
     async def _catalogue(self, cloud: str, gpus: int) -> list[parse.GpuRow]:
-        rows, dropped = parse.catalogue(await self._client.catalogue(cloud, gpus))
-        self._dropped_rows += dropped
+        rows = parse.catalogue(await self._client.catalogue(cloud, gpus))
         for row in rows:
             each = parse.price(row, cloud)
             if each is not None:

@@ -1,7 +1,7 @@
 """The JSON of REST v2 -> our nouns; only the fields used are named, the rest is skipped by the decoder.
 
 Invariants:
-1. A bad row of the catalogue is dropped and counted. A pod stays although a figure of it cannot be read, which `unread`
+1. A bad row of the catalogue is dropped. A pod stays although a figure of it cannot be read, which `unread`
    tells; one whose id cannot be read refuses the listing, since half a listing would look like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
 3. A pod that is stopped shows no cost, so the price it will have again is looked up by its model and cloud; one that
@@ -124,8 +124,8 @@ _PAGE = msgspec.json.Decoder(Page, strict=False)
 _POD = msgspec.json.Decoder(PodRow, strict=False)
 
 
-def catalogue(raw: bytes) -> tuple[list[GpuRow], int]:
-    """Return the GPU types of a catalogue, and how many rows could not be read.
+def catalogue(raw: bytes) -> list[GpuRow]:
+    """Return the GPU types of a catalogue that can be read.
 
     Raises:
         Malformed: the body is no catalogue.
@@ -137,7 +137,7 @@ def catalogue(raw: bytes) -> tuple[list[GpuRow], int]:
         rows = loose.rows(raw, "gpus", "The catalogue")
         found = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
     # The market keeps one row that stands for no model.
-    return [row for row in found if row.id != "unknown"], len(rows) - len(found)
+    return [row for row in found if row.id != "unknown"]
 
 
 def price(row: GpuRow, cloud: str) -> UsdPerHour | None:

@@ -51,17 +51,11 @@ class VastMarket:
         self._has_asked_names = False
         self._has_inbox = True
         self._has_rises = True
-        self._dropped_rows = 0
 
     @property
     def rows_today(self) -> int:
         """Search rows returned since 00:00 UTC, of which the market rations a number."""
         return self._rows.rows_today
-
-    @property
-    def dropped_rows(self) -> int:
-        """Rows of offers that could not be used since the start."""
-        return self._dropped_rows
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit; a sample, so absence proves nothing."""
@@ -234,7 +228,6 @@ class VastMarket:
     ) -> parse.Harvest:
         harvest = parse.harvest(raw, self._clock.now(), is_bid_search=is_bid_search, keep=keep)
         self._rows.count(harvest.rows)
-        self._dropped_rows += harvest.dropped
         return harvest
 
     async def _learn_names(self, asked: OfferQuery) -> None:

@@ -26,8 +26,6 @@ _RUNTYPES = {
 BID_PLACES = 4
 LEAST_BID = money.per_hour("0.001")
 MOST_BID = money.per_hour(128)
-MOST_BID_PER_GPU = money.per_hour(32)
-"""A standing bid may be changed to this for each GPU."""
 LEAST_DISK_GB = 8.0
 
 

@@ -22,7 +22,6 @@ AUTH = "auth_error"
 QUOTA = "search_quota_exceeded"
 QUEUED = "resources_unavailable"
 _TOO_MANY = 429
-_OK = 200
 _UNAUTHORIZED = 401
 _NOT_FOUND = 404
 

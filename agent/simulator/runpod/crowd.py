@@ -12,7 +12,6 @@ from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Guest, Host
 from agent.simulator.runpod.stock import Holder, Stock
 
-_HOUR = 3600.0
 _MEAN_STAY_HOURS = (
     sum(share * minutes * math.exp(deviation**2 / 2) for share, minutes, deviation in shared.HOLDS) / 60.0
 )

@@ -1,7 +1,8 @@
 """The types of GPU the market sells, at the prices of one recorded answer of its `gpuTypes`.
 
-Recorded 2025-06-15 14:27 UTC, 38 types without the row "unknown"; none of their prices changed in the 6.5 days that
-eight such answers span, so they are constants here. A price of a cloud that does not sell the type means nothing.
+Recorded 2025-06-15 10:27 and 14:27 UTC, 38 types without the row "unknown"; none of their prices changed in the 6.5
+days that eight such answers span, so they are constants here. A price of a cloud that does not sell the type means
+nothing.
 """
 
 import dataclasses
@@ -50,7 +51,6 @@ class GpuType:
         return "AMD" if self.type_id.startswith("AMD") else "NVIDIA"
 
 
-SOURCE = "gpuTypes answers of 2025-06-15 10:27 and 14:27 UTC"
 TYPES: tuple[GpuType, ...] = (
     GpuType("AMD Instinct MI300X OAM", "MI300X", 192, 8, True, False, 2.49, 1.49, 0.5, None),
     GpuType("NVIDIA A100 80GB PCIe", "A100 PCIe", 80, 8, True, True, 1.64, 0.82, 1.19, 0.6),

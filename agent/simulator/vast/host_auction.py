@@ -19,8 +19,6 @@ from agent.simulator.vast import auction, quotes
 from agent.simulator.vast.prices import Prices
 
 WARM_UP = 2 * 3600.0  # rivals come so long before the world begins, or it would begin empty
-_HOUR = 3600.0
-_DAY = 86_400.0
 
 
 class Tenant(Protocol):

@@ -31,7 +31,7 @@ def codes(files: After, *leases: Any, spent: str = "0", before: limits.Limits | 
     """Return the codes of what refuses new files."""
     held = leases or (HELD,)
     standing = reload.present(held, (), Spend(usd(spent), usd(spent)), NOW)
-    return [found.code for found in reload.refusals(files, held, standing, before)]
+    return [found.code for found in reload.findings(files, held, standing, before) if found.is_refusal]
 
 
 def test_files_that_keep_every_lease_are_taken() -> None:
@@ -78,7 +78,8 @@ def test_a_refusal_names_the_slot_that_matters_least() -> None:
     first, second = lease(slot=slot("low")), lease(2, slot=slot("high"))
     files = after(made("low", priority=1), made("high", priority=5), caps=limits.Limits(per_hour=per_hour("0.3")))
     standing = reload.present((first, second), (), Spend(), NOW)
-    (found,) = reload.refusals(files, (first, second), standing, None)
+    (found,) = reload.findings(files, (first, second), standing, None)
+    assert found.is_refusal
     assert "gpubid pause low/0" in found.sentence
 
 

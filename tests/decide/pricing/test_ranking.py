@@ -42,9 +42,8 @@ def brute_force(
     found = []
     for offer in offers:
         if match.refusal(offer, work, NOW, taken) is None:
-            costs = [
-                useful_hour.reckon(offer, way, work, hosts.get(offer.host), LOSS).per_useful for way in both_ways(offer)
-            ]
+            reckon = useful_hour.reckoner(offer, work, hosts.get(offer.host), LOSS)
+            costs = [reckon(way).per_useful for way in both_ways(offer)]
             found += [(min(costs), offer.offer_id)] if costs else []
     return sorted(found)
 
@@ -110,8 +109,9 @@ def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Taken) -> 
 def test_of_an_offers_ways_the_cheapest_is_taken(offers: list[Offer]) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}):
+        reckon = useful_hour.reckoner(found.offer, work, None, LOSS)
         for way in both_ways(found.offer):
-            other = useful_hour.reckon(found.offer, way, work, None, LOSS)
+            other = reckon(way)
             assert found.reckoning.per_useful <= other.per_useful
 
 

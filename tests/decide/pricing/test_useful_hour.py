@@ -127,16 +127,21 @@ def test_loading_counts_gigabytes_over_megabits() -> None:
     assert useful_hour.loading_hours(1.0, 0.0) == useful_hour.loading_hours(1.0, 1.0)
 
 
+def reckon(offer: Offer, way: Way, work: Workload, record: HostRecord | None, loss: float) -> useful_hour.Reckoning:
+    """Return what a stay held one way is expected to cost and yield."""
+    return useful_hour.reckoner(offer, work, record, loss)(way)
+
+
 def reckoned(offer: Offer | None = None, rate: str = "0.22", work: Workload | None = None, loss: float = 0.15) -> float:
     """Return dollars per useful DLPerf-hour."""
     way = Way(Tenure.INTERRUPTIBLE, builders.per_hour(rate))
-    return useful_hour.reckon(offer or builders.offer(), way, work or builders.workload(), None, loss).per_useful
+    return reckon(offer or builders.offer(), way, work or builders.workload(), None, loss).per_useful
 
 
 def test_a_reckoning_by_hand() -> None:
     work = builders.workload(checkpoint=Checkpoint(timedelta(minutes=30), timedelta(0), 2.0, CheckpointPlace.REMOTE))
     offer = builders.offer(reliability=0.5, inet_down_mbps=1e12, storage_micros_per_gb_month=720_000)
-    found = useful_hour.reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
+    found = reckon(offer, Way(Tenure.ON_DEMAND, builders.per_hour("0.40")), work, None, 99.0)
     hours = (1 - math.exp(-0.5 * 24)) / 0.5
     loading = useful_hour.CONTAINER_SECONDS / 3600 / 0.9
     assert found.hazard == pytest.approx(0.5)
@@ -151,9 +156,7 @@ def test_a_reckoning_by_hand() -> None:
 
 
 def test_every_figure_of_a_reckoning_is_told() -> None:
-    found = useful_hour.reckon(
-        builders.offer(), Way(Tenure.ON_DEMAND, builders.per_hour("0.4")), builders.workload(), None, 0.1
-    )
+    found = reckon(builders.offer(), Way(Tenure.ON_DEMAND, builders.per_hour("0.4")), builders.workload(), None, 0.1)
     told = {term.name: term.figure for term in found.terms()}
     assert told["gpu"] + told["disk"] + told["traffic"] + told["idle while loading"] == pytest.approx(found.dollars)
     assert told["score"] == found.score
@@ -206,12 +209,12 @@ def test_the_bound_is_below_every_way_of_paying_at_least_the_cheaper_price(
         return
     for tenure in (Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE):
         way = Way(tenure, min(rates) + money.UsdPerHour(over), scale)
-        assert bound <= useful_hour.reckon(offer, way, work, record, loss).per_useful * (1 + 1e-12)
+        assert bound <= reckon(offer, way, work, record, loss).per_useful * (1 + 1e-12)
 
 
 @given(offers, workloads, records, st.floats(0, 5))
 def test_a_reckoning_is_sound(offer: Offer, work: Workload, record: HostRecord | None, loss: float) -> None:
-    found = useful_hour.reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
+    found = reckon(offer, Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.3")), work, record, loss)
     hours = found.gpu_dollars / 0.3
     assert 0 < hours <= useful_hour.HORIZON_HOURS * (1 + 1e-9)
     assert 0 < found.useful_hours <= hours * (1 + 1e-9)
@@ -241,7 +244,7 @@ def test_the_cost_rises_with_storage_and_loading(offer: Offer, work: Workload) -
 
 def test_without_checkpoints_a_loss_loses_half_the_stay() -> None:
     work = builders.workload(checkpoint=Checkpoint(restore=timedelta(0), place=CheckpointPlace.NONE))
-    found = useful_hour.reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
+    found = reckon(builders.offer(), Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.2")), work, None, 0.5)
     hours = found.gpu_dollars / 0.2
     assert found.lost_hours == pytest.approx(found.hazard * hours * hours / 2)
 
@@ -257,7 +260,7 @@ def test_data_that_must_move_is_priced_by_the_byte_and_by_the_time_it_takes() ->
     way = useful_hour.Way(Tenure.ON_DEMAND, builders.per_hour("0.40"))
     plain = builders.workload(checkpoint=Checkpoint(size_gb=2.0, place=CheckpointPlace.REMOTE))
     full = replace(plain, dataset_gb=100.0)
-    without, with_data = (useful_hour.reckon(dear, way, work, None, 0.15) for work in (plain, full))
+    without, with_data = (reckon(dear, way, work, None, 0.15) for work in (plain, full))
     tries = 1 / useful_hour.start_success(None)
     assert plain.moved_gb == 7.0
     assert with_data.traffic_dollars - without.traffic_dollars == pytest.approx(100 * 0.02 * tries)

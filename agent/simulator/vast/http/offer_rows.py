@@ -115,10 +115,6 @@ def stable_number(text: str) -> int:
     return zlib.crc32(text.encode()) & 0x7FFFFFFF
 
 
-def _scatter(slice_: Slice) -> float:
-    return 0.9 + stable_number(str(slice_.offer_id)) % 1000 / 5000.0
-
-
 def host_columns(slice_: Slice) -> dict[str, Any]:
     """Give the columns that an offer and an instance share and that never change."""
     host, gpus, share = slice_.host, slice_.num_gpus, slice_.share
