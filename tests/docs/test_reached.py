@@ -1,0 +1,72 @@
+"""All that the program holds is reached from what is installed; what only tests need is in `tests/`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.reached import unreached
+
+ROOT = Path(__file__).parents[2]
+ALSO = {
+    "agent.config.config_schema._Generator.encode_default": "pydantic calls it to write a schema",
+    "agent.config.config_schema._Generator.timedelta_schema": "pydantic calls it to write a schema",
+    "agent.lab.tuning.study._ByNumber.before_trial": "optuna calls it to draw a trial",
+    "agent.lab.tuning.study._ByNumber.infer_relative_search_space": "optuna calls it to draw a trial",
+    "agent.lab.tuning.study._ByNumber.sample_independent": "optuna calls it to draw a trial",
+    "agent.lab.tuning.study._ByNumber.sample_relative": "optuna calls it to draw a trial",
+    "agent.ledger.tables.types._Converted.process_bind_param": "SQLAlchemy calls it for each value that it writes",
+    "agent.ledger.tables.types._Converted.process_result_value": "SQLAlchemy calls it for each value that it reads",
+    "agent.markets.port.Market.capabilities": "a market promises it; so far the acceptance cards alone ask",
+    "agent.simulator.recorded_figures": "`recorded` and `assumed` keep every figure for `gpubid simulate --about`",
+    "agent.simulator.runpod.assumed_figures": "as in recorded_figures",
+    "agent.simulator.runpod.world.World.clear_host": "a lever of the simulated world, for tests to pull",
+    "agent.simulator.vast.world.World.exit_container": "a lever of the simulated world, for tests to pull",
+}
+"""What is reached in a way that no source shows, or stays although nothing reaches it, and why."""
+
+
+def test_nothing_in_the_program_is_reached_by_tests_alone() -> None:
+    assert [f"{unit}: remove it, or move it to tests/" for unit in unreached(ROOT, ALSO)] == []
+
+
+def test_the_list_of_what_is_reached_otherwise_only_shrinks() -> None:
+    found = {name for unit in unreached(ROOT) for name in (str(unit), unit.module)}
+    assert [name for name in ALSO if name not in found] == []
+
+
+TREE = {
+    "pyproject.toml": '[project.scripts]\nrun = "agent.main:main"\n',
+    "agent/__init__.py": "",
+    "agent/main.py": (
+        "from agent import used\n"
+        "from agent.named import direct\n"
+        "def main():\n    from agent import lazy\n    used.Thing().act(direct, lazy)\n"
+        "def orphan():\n    used.only_of_an_orphan()\n"
+    ),
+    "agent/used.py": (
+        "LIMIT = 1\nUNUSED = 2\n"
+        "def only_of_an_orphan(): ...\n"
+        "class Thing:\n"
+        "    def act(self, *given):\n        return self.bound + LIMIT\n"
+        "    @property\n    def bound(self): ...\n"
+        "    def never(self): ...\n"
+        "    @registered\n    def hook(self): ...\n"
+        "@command\ndef verb(): ...\n"
+    ),
+    "agent/named.py": "def direct(): ...\ndef indirect(): ...\nTABLE = {'a': indirect}\n",
+    "agent/lazy.py": "def at_import(): ...\nat_import()\n",
+    "agent/dead.py": "def alone(): ...\n",
+    "tests/test_dead.py": "from agent.dead import alone\nalone()\n",
+    "deploy/write.py": "from agent import scripted\nscripted.write()\n",
+    "agent/scripted.py": "def write(): ...\n",
+}
+
+
+@pytest.mark.parametrize("also", [(), ("agent.dead", "agent.used.Thing.never", "agent.named.TABLE")])
+def test_what_is_unreached_is_seen(tmp_path: Path, also: tuple[str, ...]) -> None:
+    for name, text in TREE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    always = {"agent.main.orphan", "agent.used.UNUSED", "agent.used.only_of_an_orphan"}
+    more = {"agent.dead.alone", "agent.used.Thing.never", "agent.named.TABLE", "agent.named.indirect"}
+    assert {str(unit) for unit in unreached(tmp_path, also)} == (always if also else always | more)
