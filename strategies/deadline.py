@@ -33,36 +33,36 @@ _HOUR = timedelta(hours=1)
 
 
 class DeadlineParams(Params):
-    """The numbers of `deadline`; deadline.toml says of each what it does at both ends."""
+    """The numbers of `deadline`; deadline.toml explains both ends of each."""
 
     learn: bool = True
-    """Choose by what finishing is expected to cost; false: by the two rules that follow."""
+    """Choose by the expected cost of finishing in time; false: by the two rules that follow."""
     slack_share: float = Field(default=0.1, ge=0, le=10)
-    """Without interruptible capacity, go on demand when slack is below this share of the remaining work."""
+    """Without interruptible capacity, rent on demand when the slack is below this share of the remaining work."""
     pace: float = Field(default=0.0, ge=0, le=1)
-    """Without interruptible capacity, go on demand when less is done than this share of the straight line."""
+    """Without interruptible capacity, rent on demand when the work is behind this share of the straight line."""
     reserve: Duration = duration("10m")
     """Time kept free before the last instant."""
     start_delay: Duration = duration("20m")
     """Time kept free for a start of on-demand."""
     headroom: float = Field(default=0.1, ge=0, le=4)
-    """Bid above the floor by up to this share of it."""
+    """Bid at most this share of the floor above it."""
     ceiling: float = Field(default=0.9, gt=0, le=1)
-    """Never bid more than this share of the same slice's ask."""
+    """Never bid more than this share of the same offer's ask."""
     raise_headroom: float = Field(default=0.05, ge=0, le=4)
-    """When a rival must be beaten, bid above its price by this share of it."""
+    """To outbid a rival, bid this share of its price above it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
-    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
     return_after: Duration = duration("30m")
-    """How long an on-demand lease runs before it may be left."""
+    """How long an on-demand lease runs before the slot may move away."""
     return_gain: float = Field(default=0.05, ge=0, le=1)
-    """What share of the cost of staying the way back must gain."""
+    """The move away from on-demand must save at least this share of the cost of staying."""
     return_slack: Duration = duration("30m")
-    """Slack that must be left over after a way back that failed."""
+    """Slack that must remain after a move away from on-demand that fails."""
     lower_after: Duration = duration("45m")
-    """After this long without trouble, lower a raised bid."""
+    """Lower a raised bid after this long without an interruption."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
-    """Each time by this share of the way down to the host's floor plus headroom."""
+    """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
         return None
     if held is not None and held.tenure is Tenure.ON_DEMAND and held.paused_by_us:
         return None
-    why = "it must" if grounds.outlook.is_last_call else "interruptible capacity is away and slack is short"
+    why = "it must" if grounds.outlook.is_last_call else "there is no interruptible capacity and slack is short"
     sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
     option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())
     return recovery.go(slot, ask, grounds.reason("deadline", sentence, option))

@@ -58,7 +58,7 @@ def _keep(slot: SlotView, now: datetime) -> Proposal:
     if left is not None:
         return left
     if held is not None and held.state is LeaseState.PAUSED:
-        return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again where it stands"), lease=held)
+        return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again on its host"), lease=held)
     return Proposal(slot.slot, None, Reason("running", "runs on demand"))
 
 

@@ -16,40 +16,40 @@ from agent.domain.work.decision import Option, Reason
 
 
 class PatientParams(Params):
-    """The numbers of `patient`; patient.toml says of each what it does at both ends."""
+    """The numbers of `patient`; patient.toml explains both ends of each."""
 
     headroom: float = Field(default=0.1, ge=0, le=4)
-    """Bid above the floor by up to this share of it."""
+    """Bid at most this share of the floor above it."""
     ceiling: float = Field(default=0.9, gt=0, le=1)
-    """Never bid more than this share of the same slice's ask."""
+    """Never bid more than this share of the same offer's ask."""
     raise_headroom: float = Field(default=0.05, ge=0, le=4)
-    """When a rival must be beaten, bid above its price by this share of it."""
+    """To outbid a rival, bid this share of its price above it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
-    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
     idle_worth: float = Field(default=0.8, gt=0, le=1)
-    """What an hour without work is worth after a loss, as a share of the workload's `max_price`."""
+    """Price of an hour without work after a loss, as a share of the workload's `max_price`."""
     may_raise: bool = True
     """Whether a lost lease's bid may be raised."""
     may_move: bool = True
-    """Whether a lost lease may be left for another host."""
+    """Whether a slot may leave a lost lease for another host."""
     on_demand_if_cheaper: bool = True
-    """Whether on-demand may be rented where a useful hour of it is cheaper."""
+    """Whether to rent on demand if a useful hour on demand is cheaper."""
     on_demand_share: float = Field(default=0.6, gt=0, le=1)
-    """On-demand may cost at most this share of the workload's `max_price`."""
+    """On-demand capacity may cost at most this share of the workload's `max_price`."""
     may_return: bool = True
-    """Whether an on-demand lease may be left for a cheaper offer."""
+    """Whether a slot may leave an on-demand lease for a cheaper offer."""
     return_after: Duration = duration("10m")
-    """How long an on-demand lease runs before it may be left."""
+    """How long an on-demand lease runs before the slot may move away."""
     return_gain: float = Field(default=0.02, ge=0, le=1)
-    """What share of the cost of staying the way back must gain."""
+    """The move away from on-demand must save at least this share of the cost of staying."""
     leave_after: Duration = duration("10m")
-    """How long an interruptible lease runs before it may be left for a cheaper offer."""
+    """How long a healthy interruptible lease runs before the slot may move to a cheaper offer."""
     leave_gain: float = Field(default=0.05, ge=0, le=1)
-    """What share of the cost of staying such a move must gain."""
+    """Such a move must save at least this share of the cost of staying."""
     lower_after: Duration = duration("45m")
-    """After this long without trouble, lower a raised bid."""
+    """Lower a raised bid after this long without an interruption."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
-    """Each time by this share of the way down to the host's floor plus headroom."""
+    """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
 
 
 class Patient:

@@ -25,24 +25,24 @@ def _warned_first(table: Table, cap_key: str, warn_key: str) -> None:
 
 
 class BudgetTable(Table):
-    """What may be spent on one workload or one market, in dollars; a key that is left out bounds nothing."""
+    """Limits of what one workload or one market may cost, in dollars; a key that is left out limits nothing."""
 
     max_per_hour: Annotated[Dollars, Field(ge=0, examples=[0.8])] | None = None
-    """The most it may cost per hour."""
+    """The most that it may cost per hour."""
     max_per_day: Annotated[Dollars, Field(ge=0, examples=[10.0])] | None = None
     """The most to spend on it in a UTC day."""
     max_per_month: Annotated[Dollars, Field(ge=0, examples=[200.0])] | None = None
     """The most to spend on it in a UTC month."""
     max_total: Annotated[Dollars, Field(ge=0, examples=[500.0])] | None = None
-    """The most to spend on it altogether, since the ledger began."""
+    """The most to spend on it in total, since the ledger began."""
     warn_per_hour: Annotated[Dollars, Field(ge=0, examples=[0.6])] | None = None
-    """A person is told when it costs so much per hour."""
+    """Warn when it costs this much per hour."""
     warn_per_day: Annotated[Dollars, Field(ge=0, examples=[8.0])] | None = None
-    """A person is told when so much is spent on it in a UTC day."""
+    """Warn when this much is spent on it in a UTC day."""
     warn_per_month: Annotated[Dollars, Field(ge=0, examples=[150.0])] | None = None
-    """A person is told when so much is spent on it in a UTC month."""
+    """Warn when this much is spent on it in a UTC month."""
     warn_total: Annotated[Dollars, Field(ge=0, examples=[400.0])] | None = None
-    """A person is told when so much is spent on it altogether."""
+    """Warn when this much is spent on it in total."""
 
     @model_validator(mode="after")
     def _tells_first(self) -> Self:
@@ -52,19 +52,19 @@ class BudgetTable(Table):
 
 
 class MarketBudgetTable(BudgetTable):
-    """What may be spent on one market, in dollars; a key that is left out bounds nothing."""
+    """Limits of what one market may cost, in dollars; a key that is left out limits nothing."""
 
     min_credit: Annotated[Dollars, Field(ge=0, examples=[5.0])] | None = None
-    """What its account keeps, in place of `min_credit` in [limits]."""
+    """Credit that its account must keep, instead of `min_credit` in [limits]."""
 
 
 class LimitsTable(Table):
-    """What may never be exceeded, in dollars; the first five have no default, a cap nobody chose protects nobody."""
+    """Limits of all spending, in dollars. The first five have no default: a cap that nobody chose protects nobody."""
 
     max_price_per_instance_hour: Annotated[Price, Field(examples=[0.6])]
-    """The most one instance may cost per hour, disk included."""
+    """The most that one instance may cost per hour, with disk."""
     max_fleet_per_hour: Annotated[Dollars, Field(ge=0, examples=[1.0])]
-    """The most everything together may cost per hour."""
+    """The most that all instances together may cost per hour."""
     max_per_day: Annotated[Dollars, Field(ge=0, examples=[10.0])]
     """The most to spend in a UTC day."""
     max_per_month: Annotated[Dollars, Field(ge=0, examples=[200.0])]
@@ -72,19 +72,19 @@ class LimitsTable(Table):
     max_instances: Annotated[Whole, Field(ge=0, le=10_000, examples=[4])]
     """The most instances at one time."""
     max_total: Annotated[Dollars, Field(ge=0, examples=[1000.0])] | None = None
-    """The most to spend altogether, since the ledger began."""
+    """The most to spend in total, since the ledger began."""
     warn_per_hour: Annotated[Dollars, Field(ge=0, examples=[0.8])] | None = None
-    """A person is told when everything together costs so much per hour."""
+    """Warn when all instances together cost this much per hour."""
     warn_per_day: Annotated[Dollars, Field(ge=0, examples=[8.0])] | None = None
-    """A person is told when so much is spent in a UTC day."""
+    """Warn when this much is spent in a UTC day."""
     warn_per_month: Annotated[Dollars, Field(ge=0, examples=[150.0])] | None = None
-    """A person is told when so much is spent in a UTC month."""
+    """Warn when this much is spent in a UTC month."""
     warn_total: Annotated[Dollars, Field(ge=0, examples=[800.0])] | None = None
-    """A person is told when so much is spent altogether."""
+    """Warn when this much is spent in total."""
     min_credit: Annotated[Dollars, Field(ge=0, examples=[5.0])] | None = None
-    """What each market's account keeps: at this floor nothing is rented there, and what runs there is paused."""
+    """Credit that each market's account must keep; at this floor gpubid rents nothing there and pauses leases."""
     reserve: Annotated[Span, AfterValidator(_reserve), Field(examples=["1h"])] = timedelta(hours=1)
-    """How far ahead money is set aside: everything committed must fit every budget for so long; 1m to 31d."""
+    """Time for which all committed spend must fit into every budget; 1m to 31d."""
 
     @model_validator(mode="after")
     def _tells_first(self) -> Self:

@@ -1,4 +1,4 @@
-"""The table that says by when a workload must be done, and how it tells how far it is."""
+"""The table with a workload's deadline, and with how the workload reports its progress."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -23,26 +23,26 @@ def _model(value: str) -> str:
 
 
 class DeadlineTable(BaseModel):
-    """Work that must be done by a time."""
+    """Work with a deadline."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     hours: Annotated[Number, Field(gt=0, le=deadline.MOST_HOURS, examples=[48])]
     """Hours of work, on the reference GPU."""
     by: Annotated[datetime, BeforeValidator(_by), WithJsonSchema({"type": "string", "format": "date-time"})]
-    """When it must be done."""
+    """The time at which it must be done."""
     reference_gpu: Annotated[Line, Field(min_length=1, max_length=64), AfterValidator(_model)] | None = None
-    """GPU model that the hours are counted on; without this key what runs counts as it."""
+    """GPU model on which the hours are counted; without this key, the model that runs."""
     restart: Annotated[Span, Field(examples=["20m"])] | None = None
-    """What an interruption costs at most; without this key a checkpoint interval and a restore."""
+    """The most time that an interruption costs; without this key, a checkpoint interval and a restore."""
     progress: Literal["order", "log", "http"] = "order"
-    """How it tells the hours done: by `gpubid progress` alone, in a line of its log, or on a page."""
+    """How the hours done are reported: by `gpubid progress`, in a line of the log, or on a page."""
     progress_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["hours done: {hours}"])] | None = None
-    """Text of the line, with {hours} where the number stands, for progress = "log"."""
+    """Text of the line, with {hours} in place of the number, for progress = "log"."""
     progress_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
-    """Port of the container, for progress = "http"; it must stand in `ports`."""
+    """Port of the container, for progress = "http"; `ports` must contain it."""
     progress_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/progress"
-    """Path that answers with the number, alone or as {"hours": 1.5}."""
+    """Path of a page with the number, alone or as {"hours": 1.5}."""
 
     @model_validator(mode="after")
     def _tells_where(self) -> Self:
@@ -81,9 +81,11 @@ def refuse_misfit(table: DeadlineTable | None, kind: str, slots: int, ports: tup
     if table is None:
         return
     if kind != "batch":
-        raise refused("conflict", 'a deadline is for work that ends; write kind = "batch", or take the table out')
+        raise refused("conflict", 'a deadline is for work that ends; write kind = "batch", or remove the table')
     if slots != 1:
-        raise refused("conflict", "a deadline counts the work of one slot; write slots = 1, a workload for each part")
+        raise refused(
+            "conflict", "a deadline counts the work of one slot; write slots = 1, with one workload for each part"
+        )
     port = table.progress_port
     if port is not None and port not in ports:
         raise refused("bad_port", f"progress_port {port} is not open; write ports = [{port}]")

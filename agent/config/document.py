@@ -66,27 +66,27 @@ def _models(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AgentTable(Table):
-    """How the daemon itself behaves."""
+    """Settings of the daemon itself."""
 
     poll: Annotated[Span, AfterValidator(_poll), Field(examples=["15s"])] = timedelta(seconds=15)
-    """Time between two looks at the market, 5s to 10m."""
+    """Time between two listings of the market, 5s to 10m."""
 
 
 class MarketTable(Table):
     """One market, simulated or live; both have the same keys."""
 
     simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
-    """Name of the climate of the embedded simulator; a live market has none."""
+    """Name of a climate of the embedded simulator; a live market has none."""
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)]
-    """Where the market's API answers."""
+    """Address of the market's API."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_api_key"])] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
     credential_file: Annotated[Line, Field(min_length=1, max_length=4096)] | None = None
     """File that holds the key."""
     spend: Flag = False
-    """Whether this market may be paid."""
+    """Whether gpubid may spend money on this market."""
     budget: MarketBudgetTable = MarketBudgetTable()
-    """What may be spent on it."""
+    """Limits of what may be spent on it."""
 
     @model_validator(mode="after")
     def _is_simulated_or_live(self) -> Self:
@@ -103,14 +103,14 @@ class VastTable(MarketTable):
     """The Vast.ai market, simulated or live."""
 
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = VAST_URL
-    """Where the market's API answers."""
+    """Address of the market's API."""
 
 
 class RunPodTable(MarketTable):
     """The RunPod market, simulated or live."""
 
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = RUNPOD_URL
-    """Where the market's REST v2 (under /v2) and GraphQL (/graphql) answer."""
+    """Address of the market's REST v2 (under /v2) and GraphQL (/graphql)."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["runpod_api_key"])] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
 
@@ -135,46 +135,46 @@ class MarketsTable(Table):
 
 
 class LedgerTable(Table):
-    """Where everything is written down."""
+    """The file in which everything is recorded."""
 
     path: Annotated[Line, Field(min_length=1, max_length=4096, examples=["gpubid.sqlite"])] = "gpubid.sqlite"
-    """File of the ledger; relative to the state directory under systemd, else to the working directory."""
+    """Path of the ledger; relative to the state directory under systemd, else to the working directory."""
 
 
 class WebTable(Table):
-    """Where the page, metrics and health are served."""
+    """Address of the page, the metrics and the health checks."""
 
     listen: Annotated[Line, AfterValidator(_listen)] = "127.0.0.1:9477"
     """Address and port; port 0 takes any free one."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["web_token"])] | None = None
-    """Name of the credential, or in capitals of the environment variable, with which the page takes orders."""
+    """Name of the credential, or in capitals of the environment variable, that allows orders through the page."""
     names: Annotated[
         tuple[Annotated[Line, Field(max_length=253), AfterValidator(host_name)], ...],
         Field(max_length=100, examples=[["gpu-box.lan"]]),
     ] = ()
-    """Host names by which this machine is asked besides its addresses and localhost; others are refused."""
+    """Host names that requests may use, besides IP addresses and localhost; others are refused."""
     webhook_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_webhook"])] | None = None
-    """Name of the credential with which Vast signs its webhooks; without it none is taken."""
+    """Name of the credential with which Vast.ai signs its webhooks; without it every webhook is refused."""
 
 
 class LabTable(Table):
-    """What is written down so that it can be looked at again later."""
+    """Recordings of plans, for `gpubid lab verify`."""
 
     record: Flag = False
-    """Whether every plan is written to files beside the ledger, with everything it was made on."""
+    """Whether to record every plan with all its inputs, in files beside the ledger."""
     record_mb: Annotated[Whole, Field(ge=1, le=1_000_000)] = 256
-    """Most megabytes of such files; the oldest are given up."""
+    """Most megabytes of recordings; past it the oldest are deleted."""
 
 
 class StrategiesTable(Table):
-    """Where the operator's own strategy files lie."""
+    """The folder of the operator's own strategy files."""
 
     directory: Annotated[Line, Field(min_length=1, max_length=4096, examples=["strategies"])] | None = None
-    """Directory of strategy files; relative to this file."""
+    """Directory of strategy files, relative to this file."""
 
 
 class OperatorsTable(Table):
-    """Who may read and order through the daemon's socket; its own user and root always may."""
+    """Who may read and give orders through the daemon's socket; its own user and root always may."""
 
     group: Annotated[Line, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")] | None = None
     """Group whose members may read; by default the daemon's own."""
@@ -185,27 +185,27 @@ class OperatorsTable(Table):
 
 
 class CheckpointTable(Table):
-    """The workload's promise about its checkpoints."""
+    """How the workload keeps checkpoints."""
 
     interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """Time between two checkpoints: what an interruption loses at most."""
+    """Time between two checkpoints; an interruption loses at most this much work."""
     takes: Annotated[Span, Field(examples=["30s"])] | None = None
-    """How long the workload stands still to make one; with it the best interval is advised."""
+    """How long the workload stops to write a checkpoint; with it gpubid advises the best interval."""
     restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
     """Seconds from the start of the container to useful work."""
     size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
-    """Gigabytes fetched when it starts on another host."""
+    """Gigabytes that a start on another host fetches."""
     at: Literal["disk", "remote", "none"] = "disk"
     """Where checkpoints are kept."""
 
 
 class ImageLoginTable(Table):
-    """How a private image is fetched."""
+    """Login for a private image."""
 
     registry: Annotated[Line, Field(pattern=ONE_WORD, max_length=256, examples=["ghcr.io"])]
     """Host of the registry."""
     user: Annotated[Line, Field(pattern=ONE_WORD, max_length=128, examples=["me"])]
-    """Who logs in."""
+    """User name at the registry."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["ghcr_token"])]
     """Name of the credential, or in capitals of the environment variable, that holds the password."""
 
@@ -216,19 +216,19 @@ class WorkloadTable(Table):
     image: Annotated[Line, Field(pattern=IMAGE_NAME, max_length=512, examples=["pytorch/pytorch:latest"])]
     """Container image."""
     max_price: Annotated[Price, Field(examples=[0.45])]
-    """The most one slot may cost per hour in dollars, disk included."""
+    """The most that one slot may cost per hour in dollars, with disk."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
     shadow: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=4, examples=[["hedged"]])
     ] = ()
-    """Strategies that decide beside it on the same view and spend nothing: what they would have cost is told."""
+    """Strategies that decide beside it on paper and spend nothing; `gpubid shadow` shows what they would cost."""
     markets: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
     ] = ()
-    """Markets it may be rented on; without this key any that is configured."""
+    """Markets to rent on; without this key, every market that is configured."""
     command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
-    """What the container runs instead of its own entry point."""
+    """Command that the container runs instead of its own entry point."""
     onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """Shell script that runs when the instance starts."""
     env: Annotated[
@@ -240,86 +240,86 @@ class WorkloadTable(Table):
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(credential_name)]],
         Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
     ] = {}  # noqa: RUF012 - pydantic copies it
-    """Variables of the container that take the value of a credential, by its name; the value stands nowhere."""
+    """Variables of the container whose value is a credential: write the credential's name."""
     image_login: ImageLoginTable | None = None
-    """How a private image is fetched."""
+    """Login for a private image."""
     template: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["a1b2c3d4"])] | None = None
-    """Hash of a template of the market to start from; the keys of this file outrank it."""
+    """Hash of a template of the market to start from; the keys of this file outrank the template."""
     runtype: Literal["auto", "args", "ssh", "ssh_direct", "jupyter"] = "auto"
-    """How the container is started; auto runs the command where there is one, else a shell."""
+    """How the container starts; auto runs the command if there is one, else a shell."""
     ssh_keys: Annotated[
         tuple[Annotated[Line, Field(pattern=SSH_KEY, max_length=4_096)], ...],
         Field(max_length=16, examples=[["ssh-ed25519 AAAA... me"]]),
     ] = ()
-    """Public keys that may log in, besides those of the account."""
+    """Public keys that may log in, besides the account's own."""
     disk_gb: Annotated[Number, Field(ge=1, le=100_000)] = 20.0
     """Gigabytes of disk."""
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
-    """Gigabytes of the image as it is pulled."""
+    """Gigabytes of the image as pulled."""
     slots: Annotated[Whole, Field(ge=1, le=1_000)] = 1
-    """How many of it must run."""
+    """How many slots must run."""
     gpu: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
         Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),
         AfterValidator(_models),
     ] = ()
-    """GPU models that will do; without this key any will."""
+    """GPU models to accept; without this key, any model."""
     gpus: Annotated[Whole, Field(ge=1, le=64)] = 1
-    """GPUs a slot."""
+    """GPUs per slot."""
     min_vram_gb: Annotated[Number, Field(gt=0, le=10_000, examples=[24])] | None = None
-    """Least memory of one GPU, in gigabytes of 1000 MB as cards are sold."""
+    """Least memory of one GPU, in gigabytes of 1000 MB, as cards are advertised."""
     min_reliability: Annotated[Number, Field(ge=0, le=1, examples=[0.98])] | None = None
     """Least advertised reliability of the host."""
     verified: Flag = True
-    """Whether only hosts that the market verified will do."""
+    """Whether to accept only hosts that the market verified."""
     regions: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=64, examples=[["US", "SE"]])
     ] = ()
-    """Country codes or names that will do; empty means anywhere."""
+    """Country codes or names to accept; empty means anywhere."""
     min_inet_down: Annotated[Number, Field(ge=0, le=1_000_000, examples=[200])] | None = None
     """Least download speed in Mb/s."""
     min_end_ahead: Annotated[Span, Field(examples=["2h"])] = timedelta(hours=2)
-    """A host that leaves the market sooner is not rented."""
+    """Do not rent a host that leaves the market sooner than this."""
     max_per_owner: Annotated[Whole, Field(ge=1, le=1_000, examples=[2])] | None = None
-    """The most slots on hosts of one owner; never two on one host."""
+    """The most slots on hosts of one owner; two slots never use one host."""
     query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
-    """Further filters for Vast.ai alone, in the grammar of `vastai search offers`."""
+    """More filters, for Vast.ai only, in the grammar of `vastai search offers`."""
     kind: Literal["batch", "service"] = "service"
-    """Whether it ends by itself some day; a service runs until told."""
+    """A batch ends by itself; a service runs until a person stops it."""
     done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
-    """Text of a line in its log that says a batch is done; without it the end of its container does."""
+    """Text of a log line that says that a batch is done; without it the end of the container says so."""
     max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
-    """It is held after it failed at once on so many hosts."""
+    """The workload is held after it failed at once on this many hosts."""
     max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
-    """It is held after so many failed starts within a day."""
+    """The workload is held after this many failed starts within a day."""
     ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()
-    """Ports of the container that can be reached from outside."""
+    """Ports of the container to open to the outside."""
     ready: Literal["none", "log", "port", "http"] = "none"
-    """What shows that its time is useful: running alone, a line of the log, a port that answers, or a page on it."""
+    """The sign that useful work has begun: none, a line of the log, a port that answers, or a page on it."""
     ready_within: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """Time from running to ready; a lease that needs longer is given up."""
+    """Time from running to ready; a lease that needs longer is released."""
     ready_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["startup complete"])] | None = None
-    """Text that a line of the log holds, for ready = "log"."""
+    """Text that a line of the log contains, for ready = "log"."""
     ready_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
-    """Port of the container, for ready = "port" and "http"; it must stand in `ports`."""
+    """Port of the container, for ready = "port" and "http"; `ports` must contain it."""
     ready_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/"
     """Path that answers 2xx, for ready = "http"."""
     checkpoint: CheckpointTable = CheckpointTable()
-    """The workload's promise about its checkpoints."""
+    """How the workload keeps checkpoints."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
-    """Gigabytes of data that are fetched on every new host."""
+    """Gigabytes of data that every new host fetches."""
     deadline: DeadlineTable | None = None
-    """By when it must be done."""
+    """The deadline of the work."""
     on_change: Literal["keep", "move"] = "keep"
-    """What becomes of running leases when image, GPU or disk change: they go on, or are left for new ones."""
+    """When image, GPU or disk change: keep the running leases, or move to new ones."""
     was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
-    """Its old name: the leases of that name are its own."""
+    """The old name of a renamed workload, which keeps its leases."""
     priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
-    """Under a cap the lower is paused first."""
+    """Past a cap, the lowest priority is paused first."""
     budget: BudgetTable = BudgetTable()
-    """What may be spent on it."""
+    """Limits of what may be spent on it."""
     may_lose_disk: Flag = False
-    """Whether a paused disk that may hold the only checkpoint may be given up."""
+    """Whether gpubid may release a paused disk that may hold the only checkpoint."""
 
     @model_validator(mode="after")
     def _starts_one_way(self) -> Self:

@@ -28,40 +28,40 @@ class JobCheckpointTable(Table):
     """How its checkpoints are made."""
 
     interval: Annotated[Span, Field(examples=["15m"])] | None = None
-    """Time between two; the best one by default, where it is known how long one takes."""
+    """Time between two checkpoints; the best one by default, if `takes` is known."""
     takes: Annotated[Span, Field(examples=["30s"])] | None = None
-    """How long the job stands still to make one."""
+    """How long the job stops to write a checkpoint."""
     restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
     """From the start of the container to useful work."""
     size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
-    """Fetched on a new host."""
+    """Gigabytes of a checkpoint, fetched on a new host."""
     at: Literal["disk", "remote", "none"] = "remote"
-    """Where they are kept."""
+    """Where checkpoints are kept."""
 
 
 class JobTable(Table):
-    """What is to be estimated."""
+    """A job to estimate."""
 
     hours: Annotated[Number, Field(gt=0, le=_MOST_HOURS, examples=[24.0])]
     """Hours of useful work on these GPUs."""
     gpu: Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16)] = Field(
         min_length=1, examples=[["RTX 4090"]]
     )
-    """Models to estimate, each by itself, in any spelling."""
+    """GPU models to estimate, one by one, in any spelling."""
     gpus: Annotated[Whole, Field(ge=1, le=1024)] = 1
-    """How many of them at a time."""
+    """Number of GPUs at a time."""
     image_gb: Annotated[Number, Field(ge=0, le=10_000)] = 5.0
-    """Size of the image as pulled."""
+    """Gigabytes of the image as pulled."""
     disk_gb: Annotated[Number, Field(ge=0, le=100_000)] = 20.0
-    """Disk that is paid for."""
+    """Gigabytes of disk."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
-    """Data fetched on every new host."""
+    """Gigabytes of data that every new host fetches."""
     deadline: Annotated[Span, Field(examples=["2d"])] | None = None
-    """When it must be done, from its start."""
+    """Time that is allowed from the start."""
     reruns: Annotated[tuple[Number, ...], AfterValidator(_range), Field(examples=[[2, 3]])] = (1.0,)
-    """How many times the cost of one run the whole will cost: a factor, or the least and the most."""
+    """Cost of all runs as a multiple of one run's: a factor, or the least and the most."""
     odds: Annotated[Number, Field(gt=0, le=1, examples=[0.5])] | None = None
-    """Chance that a run succeeds; then `reruns` follows from it."""
+    """Chance that a run succeeds; `reruns` then follows from it."""
     price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
     """On-demand dollars per GPU and hour, instead of the ledger's."""
     floor: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
@@ -73,15 +73,15 @@ class JobTable(Table):
     traffic_price: Annotated[Dollars, Field(ge=0, le=100)] | None = None
     """Dollars per gigabyte fetched."""
     reliability: Annotated[Number, Field(gt=0, lt=1)] = 0.95
-    """What the hosts advertise at least."""
+    """Least advertised reliability of the hosts."""
     inet_down: Annotated[Number, Field(gt=0, le=1_000_000)] = 100.0
-    """Mb/s they have at least."""
+    """Least download speed of the hosts in Mb/s."""
     down: Annotated[Span, Field(examples=["10m"])] | None = None
-    """From an interruption until it runs again."""
+    """Time from an interruption until the job runs again."""
     max_price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
-    """The most all its GPUs may cost per hour."""
+    """The most that all its GPUs may cost per hour."""
     checkpoint: JobCheckpointTable = JobCheckpointTable()
-    """Its checkpoints."""
+    """How it keeps checkpoints."""
 
     @model_validator(mode="after")
     def _says_once(self) -> Self:
@@ -91,7 +91,7 @@ class JobTable(Table):
 
 
 def read(file: pathlib.Path | None, workload: Mapping[str, Any], given: Mapping[str, Any]) -> JobTable:
-    """Return a job: what a workload says, over it a file, over both what was given.
+    """Return a job: options of the command line outrank the file, and the file outranks the workload.
 
     Raises:
         ConfigError: with every mistake, by file and line, or by option.
@@ -112,5 +112,5 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hours(span: timedelta | None) -> float | None:
-    """Return a span in hours."""
+    """Return a duration in hours."""
     return None if span is None else span / timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Who is told of what: rules, channels and rhythm, frozen, as the program uses them."""
+"""Notifications: rules, channels and times, frozen, as the program uses them."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -49,17 +49,17 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     ("lease.resumed", Severity.NOTICE),
     ("lease.released*", Severity.NOTICE),
 )
-"""The first pattern that an event's kind matches says how much it matters; what matches none is for information."""
+"""The first pattern that an event's kind matches gives its severity; a kind that matches none is for information."""
 
 
 def severity_of(kind: str) -> Severity:
-    """Return how much an event of this kind matters."""
+    """Return the severity of an event of this kind."""
     return next((level for pattern, level in OF_EVENTS if fnmatchcase(kind, pattern)), Severity.INFO)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Events of kinds and workloads that match, at least so severe, go to these channels. Patterns are of the shell."""
+    """Send events that match, and are at least this severe, to these channels. Patterns are the shell's."""
 
     event: str = "*"
     workload: str = "*"
