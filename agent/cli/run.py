@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def run(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do everything but write to a market, in a ledger file of its own.")
+        bool, typer.Option("--dry-run", help="Do everything except write to a market; use a ledger file of its own.")
     ] = False,
-    level: Annotated[str, typer.Option(help="The least level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    level: Annotated[str, typer.Option(help="The lowest level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run the daemon until SIGTERM; SIGHUP reloads the files. Stopping never releases."""
     import structlog
@@ -119,10 +119,10 @@ def _tell_billing(app: "App") -> None:
     if not leases:
         _tell("stopped; no lease is open")
         return
-    _tell(f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if what is paused starts:")
+    _tell(f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if paused leases start:")
     for lease in leases:
         _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
-    _tell("`gpubid run` takes them up again; `gpubid kill` ends them")
+    _tell("`gpubid run` continues with them; `gpubid kill` ends them")
 
 
 def _tell(line: str) -> None:

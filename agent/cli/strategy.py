@@ -78,7 +78,7 @@ def diff(
 def _numbers(config: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the path typer hands in
     _, tuned = session.read(config)
     if name not in tuned:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; there is {', '.join(sorted(tuned))}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {', '.join(sorted(tuned))}"])
     return {key: _as_written(value) for key, value in tuned[name].params.model_dump().items()}
 
 

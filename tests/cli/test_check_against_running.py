@@ -12,7 +12,7 @@ async def test_it_tells_what_would_be_refused_and_what_would_be_left_as_it_is(tm
         await until(lambda: _is_held(tmp_path), "a lease")
         same = await gpubid(tmp_path, "check", "--against-running")
         assert same.code == 0, same.err
-        assert "would touch no lease" in same.out
+        assert "would affect no open lease" in same.out
 
         new = tmp_path / "new.toml"
         new.write_text(LIVE.replace("workloads.train", "workloads.other").format(url=market.url))

@@ -66,8 +66,8 @@ async def test_nothing_is_overwritten_but_what_nobody_wrote(tmp_path: Path) -> N
     ("words", "told"),
     [
         (("--market", "vats"), "none of simulated, vast, runpod"),
-        (("--budget", "much"), "--budget: 'much' is no amount"),
-        (("--max-price", "-1"), "no amount of dollars"),
+        (("--budget", "much"), "--budget: 'much' is not an amount"),
+        (("--max-price", "-1"), "not an amount of dollars"),
         (("--checkpoint", "tape"), "none of none, remote, disk"),
         (("--workload", "a b"), "bad_name"),
         (("--image", "two words"), "image"),
@@ -121,7 +121,7 @@ def typed(words: list[str], place: Path, answers: list[str], secret: str) -> tup
         if not select.select([ours], [], [], 0.2)[0] and asked.poll() is not None:
             break
         # A hidden prompt throws away what was typed before the echo went off.
-        if secret and "which is not shown" in shown and not termios.tcgetattr(ours)[3] & termios.ECHO:
+        if secret and "it is not shown" in shown and not termios.tcgetattr(ours)[3] & termios.ECHO:
             os.write(ours, f"{secret}\n".encode())
             secret = ""
         try:
@@ -153,5 +153,5 @@ async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> Non
 async def test_what_is_no_number_is_said(tmp_path: Path) -> None:
     answers = ["simulated", "night", "me/night:1", "", "RTX 4090", "two"]
     code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, answers, "")
-    assert (code, "--slots: 'two' is no number" in shown) == (2, True), shown
+    assert (code, "--slots: 'two' is not a number" in shown) == (2, True), shown
     assert list(tmp_path.iterdir()) == []

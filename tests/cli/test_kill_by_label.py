@@ -35,8 +35,8 @@ async def test_a_damaged_ledger_is_no_reason_to_go_on_paying(tmp_path: Path, lef
     ran = await gpubid(tmp_path, "kill")
     assert ran.code == 0, ran
     assert "is damaged or no ledger" in ran.err
-    assert "is ended by its label" in ran.err
-    assert "nothing of this was written down" in ran.err
+    assert "are ended" in ran.err
+    assert "none of this is recorded" in ran.err
     assert await left.billing() == []
 
 
@@ -94,7 +94,7 @@ async def test_a_refused_release_is_a_pause_and_is_tried_again(tmp_path: Path, l
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--fleet", "nonsense"), "is no fleet id"),
+        (("--fleet", "nonsense"), "is not a fleet id"),
         (("--market", "mars", "--credential", "key"), "is none of vast, runpod"),
         (("--market", "vast"), "one --credential for each --market"),
     ],

@@ -89,7 +89,7 @@ async def _is_empty(market: programs.Market) -> bool:
         (("resume", "train"), "nothing holds 'train'"),
         (("unlock", "host:9"), "is not locked"),
         (("adopt", "train"), "held are: none"),
-        (("lock", "train", "--for", "soon"), "is no span"),
+        (("lock", "train", "--for", "soon"), "is not a duration"),
     ],
 )
 async def test_an_order_that_fits_nothing_ends_with_2(tmp_path: Path, verb: tuple[str, ...], says: str) -> None:
@@ -252,7 +252,7 @@ async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None
             assert ran.code == 0, (verb, ran)
             assert isinstance(ran.json, (dict, list)), verb
             said, *progress = ran.err.splitlines()
-            assert said == "gpubid: agent.toml is broken; the daemon, on its last good file, answers"
+            assert said == "gpubid: agent.toml is broken; the daemon answers from its last good file"
             assert not progress or verb == "kill", "only a kill tells how far it is"
         assert (await gpubid(tmp_path, "ledger", "backup", "copy.sqlite")).code == 0
         assert (await gpubid(tmp_path, "ledger", "verify")).code == 0
@@ -301,7 +301,7 @@ async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
     monkeypatch.setenv("VAST_API_KEY", "some-key")
     monkeypatch.chdir(tmp_path)
     for verb, says in (
-        (["drain", "train"], "is not yours to write"),
+        (["drain", "train"], "you may not write it"),
         (["fleet"], "not yours to read"),
         (["plan"], "not yours to read"),
         (["ledger", "verify"], "not yours to read"),

@@ -33,7 +33,7 @@ def check(
                 each.pool: course.of_trace(each, hours=lookahead_check.HOURS) for each in trace_files.folder(traces)
             }
     if strategy not in known:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(known))}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; known: {', '.join(sorted(known))}"])
     verdict = lookahead_check.check(known[strategy], over)
     if as_json:
         session.print_json(_document(verdict))

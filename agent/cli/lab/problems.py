@@ -81,7 +81,7 @@ def _bids(options: Options) -> "Problem":
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
     unknown = sorted(set(climates) - set(climate.names())) if climates else ["climate named"]
     if unknown:
-        exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; there are {', '.join(climate.names())}"])
+        exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(climate.names())}"])
     return bids_problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)
 
 

@@ -23,8 +23,8 @@ def record(
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output by default.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Keep the names of hosts and owners.")] = False,
-    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only from this UTC day on.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only up to this UTC day, left out.")] = None,
+    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Begin at this UTC day.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="End before this UTC day.")] = None,
 ) -> None:
     """Export prices, searches, and what became of our own leases; hosts and owners are hashed."""
     from agent.lab.traces import ledger_export

@@ -34,7 +34,7 @@ def built(name: str, options: Options) -> "Problem":
     from agent.lab.bench import comparison
 
     if name not in PROBLEMS:
-        exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; there is {', '.join(PROBLEMS)}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; known: {', '.join(PROBLEMS)}"])
     with honest():
         try:
             made = PROBLEMS[name](options)

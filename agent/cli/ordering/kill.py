@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LOOKS = 2
 """Looks at the market after a kill without a daemon: an instance that the ledger lacks is believed on the second."""
 Answer = dict[str, Any]
-TO_DAEMON = "the daemon carries it on; look with `gpubid fleet`, end it with `gpubid kill --lift`"
-TO_NOBODY = "no daemon runs, so nothing carries it on: give `gpubid kill` again, or start `gpubid run`"
+TO_DAEMON = "the daemon goes on ending them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
+TO_NOBODY = "no daemon runs, so nothing goes on ending them: give `gpubid kill` again, or start `gpubid run`"
 
 
 def kill(  # noqa: PLR0913 - one parameter per option
@@ -38,14 +38,14 @@ def kill(  # noqa: PLR0913 - one parameter per option
     ] = False,
     lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Give the order and return; by default wait until nothing bills.")
+        bool, typer.Option("--no-wait", help="Give the order and return; without this, wait until nothing bills.")
     ] = False,
     fleet: Annotated[
-        str, typer.Option(metavar="ID", help="Without a usable ledger: the fleet id whose instances are ended.")
+        str, typer.Option(metavar="ID", help="Without a usable ledger: end the instances of this fleet id.")
     ] = "",
     market: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: a market, vast or runpod."),
+        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: the market, vast or runpod."),
     ] = None,
     credential: Annotated[
         list[str] | None,
@@ -65,7 +65,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
     if lift:
-        _print(_lifted(read), "what is configured is rented again", as_json=as_json)
+        _print(_lifted(read), "the daemon may rent again what the configuration asks for", as_json=as_json)
         return
     said = _killed(read, named, progress, wait=not no_wait)
     end = "nothing is rented until `gpubid kill --lift`"
@@ -126,7 +126,10 @@ def _killed(
         with session.waiting("giving the order"):
             told = asyncio.run(daemon_socket.post(place, "/order", body))
     except KeyboardInterrupt:
-        exits.stop(exits.FAILED, ["interrupted while the daemon was asked: look with `gpubid fleet`, or kill again"])
+        exits.stop(
+            exits.FAILED,
+            ["interrupted while waiting for the daemon's answer: check with `gpubid fleet`, or kill again"],
+        )
     if told is not None:
         if isinstance(read, last_good.Broken):
             read.told(told)
@@ -202,7 +205,7 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
 
 def _tell(said: Answer, end: str) -> None:
     for row in said["in_doubt"]:
-        session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: look with `gpubid fleet`")
+        session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it")
     confirmed = sum(row["state"] == "confirmed" for row in said["done"])
     session.say(f"{confirmed} of {len(said['done'])} order(s) confirmed; {end}" if said["done"] else end)
 

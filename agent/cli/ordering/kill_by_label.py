@@ -37,7 +37,7 @@ UNUSABLE = frozenset(
 """What keeps a ledger from being used, and is no reason to go on paying."""
 ROUND_SECONDS = 5.0
 UNWRITTEN = (
-    "nothing of this was written down: before the daemon starts again, give `gpubid kill` to its ledger, or it rents"
+    "none of this is recorded: give `gpubid kill` to the daemon's ledger before the daemon starts again, or it rents"
 )
 
 
@@ -57,7 +57,9 @@ def check(named: Named) -> None:
 
     wrong = []
     if named.fleet and not fleet_ids.is_one(named.fleet):
-        wrong.append(f"--fleet: {named.fleet!r} is no fleet id; it is the 12 hexadecimal characters in our labels")
+        wrong.append(
+            f"--fleet: {named.fleet!r} is not a fleet id; a fleet id is the 12 hexadecimal characters in our labels"
+        )
     for market in named.markets:
         name = market.partition("=")[0]
         if name not in every.MARKETS:
@@ -76,7 +78,10 @@ def without_ledger(
 
     ids = fleet_ids.of(config.ledger)
     if named.fleet and ids.agreed and named.fleet != ids.agreed:
-        sentence = f"the ledger {config.ledger} is of fleet {ids.agreed}, --fleet says {named.fleet}: leave --fleet out"
+        sentence = (
+            f"the ledger {config.ledger} belongs to fleet {ids.agreed}, but --fleet says {named.fleet}: "
+            "leave --fleet out"
+        )
         exits.stop(exits.BAD_INPUT, [why.sentence, sentence])
     settings = _settings(named) or config.markets
     return _run(settings, config, named.fleet or ids.agreed, progress, [why.sentence], _code(why), wait=wait)
@@ -94,7 +99,7 @@ def without_configuration(
         exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"no daemon runs, so nothing was ended; {hint}"])
     ids = fleet_ids.of(broken.place.ledger)
     if named.fleet and ids.agreed and named.fleet != ids.agreed:
-        sentence = f"the ledger {broken.place.ledger} is of fleet {ids.agreed}, --fleet says {named.fleet}"
+        sentence = f"the ledger {broken.place.ledger} belongs to fleet {ids.agreed}, but --fleet says {named.fleet}"
         exits.stop(exits.BAD_INPUT, [f"{sentence}: run this in another folder, or leave --fleet out"])
     why = f"{broken.file} cannot be used, and no daemon runs"
     return _run(settings, None, named.fleet or ids.agreed, progress, [why], exits.BAD_INPUT, wait=wait)
@@ -135,8 +140,8 @@ def _run(
         if not fleet_id:
             asyncio.run(_show_fleets(settings, config))
             exits.stop(code, ["no fleet id is known, so nothing was ended: give `gpubid kill --fleet ID`"])
-        progress.warn(f"the ledger is not used: what carries the label of fleet {fleet_id} is ended by its label")
-        left_to = "nothing carries it on: give the same command again"
+        progress.warn(f"the ledger is not used: instances with the label of fleet {fleet_id} are ended")
+        left_to = "nothing goes on ending them: give the same command again"
         return kill_progress.interruptible(_end(settings, config, fleet_id, progress, wait=wait), left_to, progress)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
@@ -186,7 +191,7 @@ async def _show_fleets(settings: "tuple[MarketSettings, ...]", config: "Config |
     if found:
         session.show(table)
     else:
-        session.say("no instance with a label of gpubid is listed")
+        session.say("the listing has no instance with a label of gpubid")
 
 
 async def _end(
@@ -213,7 +218,7 @@ async def _rounds(ending: "EndingByLabel", progress: kill_progress.Progress, *, 
         seen = await ending.round()
         for name, why in seen.trouble.items():
             if said.get(name) != why:
-                progress.say(f"{name} cannot be listed, so what runs there may bill: {why}")
+                progress.say(f"{name} cannot be listed, so instances there may still bill: {why}")
         said = seen.trouble
         shown = _shown(seen)
         progress.show(shown)

@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 BUSY_SECONDS = 2.0
 IDLE_SECONDS = 10.0
 """Between two cycles of a kill that no daemon carries out."""
-GONE = "the daemon ended before the kill was done: give `gpubid kill` again, which then ends the rest itself"
+GONE = "the daemon ended before the kill was done: give `gpubid kill` again, and this command ends the rest"
 
 
 class Progress:

@@ -30,20 +30,20 @@ Target = Annotated[
 def drain(
     target: Target, config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False
 ) -> None:
-    """Rent nothing more; what runs goes on until it ends. `resume` ends that."""
+    """Rent nothing more for the target; its leases go on until they end. `resume` ends the drain."""
     _give([("drain", target, None, "")], config, as_json=as_json)
 
 
 def pause(
     target: Target, config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False
 ) -> None:
-    """Stop what runs, keep its disk, and leave it stopped until `resume`; disks go on billing."""
+    """Stop the target's instances and keep their disks until `resume`; disks go on billing."""
     _give([("pause", target, None, "")], config, as_json=as_json)
 
 
 def resume(
     target: Annotated[
-        str | None, typer.Argument(help="As for `pause`; without one, an earlier kill is lifted.")
+        str | None, typer.Argument(help="As for `pause`; without a target, an earlier kill is lifted.")
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
@@ -65,14 +65,14 @@ def release(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """End leases for good, disk and all; a slot that the configuration still asks for is filled again."""
+    """End leases for good, with their disks; the daemon fills a slot again if the configuration still asks for it."""
     _give([("release", target, None, "") for target in targets], config, as_json=as_json)
 
 
 def adopt(
-    target: Annotated[str, typer.Argument(help="A held lease, by its id or its instance's.")],
+    target: Annotated[str, typer.Argument(help="A held lease: its id or its instance's id.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    into: Annotated[str, typer.Option(help="NAME/SLOT to take it into; by default the slot of its label.")] = "",
+    into: Annotated[str, typer.Option(help="NAME/SLOT to adopt it into; by default the slot in its label.")] = "",
     as_json: session.JsonOption = False,
 ) -> None:
     """Take a held orphan into its empty slot."""
@@ -83,39 +83,39 @@ def lock(
     target: Target,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     span: Annotated[
-        str, typer.Option("--for", metavar="SPAN", help="How long, as 90m or 2h; for good by default.")
+        str, typer.Option("--for", metavar="SPAN", help="How long, such as 90m or 2h; without it, until `unlock`.")
     ] = "",
     as_json: session.JsonOption = False,
 ) -> None:
-    """Use it for nothing new until a time: no rent, no start, no higher bid; what runs goes on."""
+    """Use the target for nothing new: no rent, no start, no higher bid; leases that run go on."""
     _give([("lock", target, _span(span), "")], config, as_json=as_json)
 
 
 def unlock(
-    target: Annotated[str, typer.Argument(help="What was locked, or anything that `gpubid fleet` shows as resting.")],
+    target: Annotated[str, typer.Argument(help="A locked target, or anything that `gpubid fleet` shows as resting.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """End a lock, or a rest that gpubid made itself."""
+    """End a lock, or a cooldown that gpubid began."""
     _give([("unlock", target, None, "")], config, as_json=as_json)
 
 
 def done(
-    target: Annotated[str, typer.Argument(help="A batch workload, NAME/SLOT, or a lease of it.")],
+    target: Annotated[str, typer.Argument(help="A batch workload, a NAME/SLOT of it, or one of its leases.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """A batch has finished: release it and never fill it again."""
+    """Mark a batch as finished: release it and never fill it again."""
     _give([("done", target, None, "")], config, as_json=as_json)
 
 
 def progress(
     workload: Annotated[str, typer.Argument(help="A workload with a deadline.")],
-    hours: Annotated[float, typer.Argument(help="Hours of its work that are done, on the reference GPU.")],
+    hours: Annotated[float, typer.Argument(help="Hours of work that are done, on the reference GPU.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Tell how far a workload with a deadline is; what it tells itself later outranks this."""
+    """Report the progress of a workload with a deadline; a later report of the workload itself replaces this one."""
     _give([("progress", workload, None, "")], config, as_json=as_json, hours=hours)
 
 
@@ -136,7 +136,7 @@ def _span(text: str) -> timedelta | None:
     except pydantic.ValidationError:
         span = timedelta(0)
     if not timedelta(0) < span <= timedelta(days=3650):
-        exits.stop(exits.BAD_INPUT, [f"--for: {text!r} is no span; write for example 90m, 2h or 7d"])
+        exits.stop(exits.BAD_INPUT, [f"--for: {text!r} is not a duration; write for example 90m, 2h or 7d"])
     return span
 
 
@@ -180,7 +180,10 @@ async def _given(
         read.told(told or None)
         if left:
             words = ", ".join(f"{order.verb} {order.target}" for order in left)
-            exits.stop(exits.FAILED, [f"the daemon ended before it took: {words}; mend the file and give that again"])
+            exits.stop(
+                exits.FAILED,
+                [f"the daemon ended before it took the order: {words}; correct the file and give the order again"],
+            )
     elif left:
         told += await _here(left, *read)
     merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": told[-1]["in_doubt"]}
@@ -224,6 +227,6 @@ def _print(said: dict[str, Any], *, as_json: bool) -> None:
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
         if late:
-            session.say("written down; what is not confirmed is tried again by the daemon's next cycle")
+            session.say("recorded; the daemon's next cycle tries again what is not confirmed")
     if late:
         raise typer.Exit(exits.FAILED)

@@ -33,29 +33,31 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     gpu: Annotated[list[str] | None, typer.Option(help="GPU model in any spelling; may repeat.")] = None,
     gpus: Annotated[int | None, typer.Option(help="How many GPUs at a time.")] = None,
     hours: Annotated[float | None, typer.Option(help="Hours of useful work on them.")] = None,
-    checkpoint_every: Annotated[str | None, typer.Option(help='Such as "15m"; the best by default.')] = None,
-    checkpoint_takes: Annotated[str | None, typer.Option(help='How long one takes, such as "30s".')] = None,
-    checkpoint_gb: Annotated[float | None, typer.Option(help="Gigabytes fetched on a new host.")] = None,
-    checkpoint_at: Annotated[str | None, typer.Option(help="Where they are kept: disk, remote or none.")] = None,
+    checkpoint_every: Annotated[
+        str | None, typer.Option(help='Time between checkpoints, as "15m"; else the best.')
+    ] = None,
+    checkpoint_takes: Annotated[str | None, typer.Option(help='How long a checkpoint takes, such as "30s".')] = None,
+    checkpoint_gb: Annotated[float | None, typer.Option(help="Gigabytes of a checkpoint.")] = None,
+    checkpoint_at: Annotated[str | None, typer.Option(help="Where checkpoints are kept: disk, remote or none.")] = None,
     image_gb: Annotated[float | None, typer.Option(help="Gigabytes of the image.")] = None,
     dataset_gb: Annotated[float | None, typer.Option(help="Gigabytes of data fetched on every new host.")] = None,
     disk_gb: Annotated[float | None, typer.Option(help="Gigabytes of disk.")] = None,
-    deadline: Annotated[str | None, typer.Option(help='When it must be done from its start, such as "2d".')] = None,
+    deadline: Annotated[str | None, typer.Option(help='Time that is allowed from the start, such as "2d".')] = None,
     reruns: Annotated[
         str | None, typer.Option(help='How many runs it takes, such as "2-3": experiments that fail are paid for too.')
     ] = None,
     odds: Annotated[float | None, typer.Option(help="Chance that a run succeeds, instead of --reruns.")] = None,
-    price: Annotated[str | None, typer.Option(help="On-demand dollars per GPU-hour, not the ledger's.")] = None,
-    floor: Annotated[str | None, typer.Option(help="Dollars per GPU-hour of the lowest bid, not the ledger's.")] = None,
-    hazard: Annotated[float | None, typer.Option(help="Losses to the market per hour at the floor.")] = None,
+    price: Annotated[str | None, typer.Option(help="On-demand dollars per GPU-hour, instead of the ledger's.")] = None,
+    floor: Annotated[str | None, typer.Option(help="Lowest bid per GPU-hour, instead of the ledger's.")] = None,
+    hazard: Annotated[float | None, typer.Option(help="Interruptions per hour, for a bid at the floor.")] = None,
     storage_price: Annotated[str | None, typer.Option(help="Dollars per gigabyte and month.")] = None,
     traffic_price: Annotated[str | None, typer.Option(help="Dollars per gigabyte fetched.")] = None,
-    down: Annotated[str | None, typer.Option(help='From an interruption until it runs again, such as "5m".')] = None,
-    baselines: Annotated[Path | None, typer.Option(help="Your own file of prices elsewhere.")] = None,
+    down: Annotated[str | None, typer.Option(help='Time from an interruption to running again, as "5m".')] = None,
+    baselines: Annotated[Path | None, typer.Option(help="Your own file of other clouds' prices.")] = None,
     as_json: session.JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
 ) -> None:
-    """Estimate what a job would cost before it starts: expected dollars, and what nine in ten stay under."""
+    """Estimate what a job would cost before it starts: expected dollars, and a bound for nine in ten runs."""
     said = {
         "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "dataset_gb": dataset_gb,
         "disk_gb": disk_gb,
@@ -99,7 +101,7 @@ def _found(
     settings, tuned = session.read(config) if is_configured else (None, tuning.load())
     named = {work.name: work for work in settings.workloads} if settings is not None else {}
     if workload is not None and workload not in named:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(sorted(named))}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(sorted(named))}"])
     now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     try:
@@ -120,7 +122,9 @@ def _factors(text: str | None) -> list[float] | None:
     try:
         return [float(part) for part in text.split("-")]
     except ValueError:
-        exits.stop(exits.BAD_INPUT, [f'--reruns: {text!r} is no factor; write "2", or the least and the most as "2-3"'])
+        exits.stop(
+            exits.BAD_INPUT, [f'--reruns: {text!r} is not a factor; write "2", or the least and the most as "2-3"']
+        )
 
 
 def _money(name: str, text: str | None) -> Any:  # noqa: ANN401 - what pydantic is to check
@@ -131,7 +135,7 @@ def _money(name: str, text: str | None) -> Any:  # noqa: ANN401 - what pydantic 
     try:
         return Decimal(text)
     except InvalidOperation:
-        exits.stop(exits.BAD_INPUT, [f"--{name}: {text!r} is no amount of dollars; write for example 0.80"])
+        exits.stop(exits.BAD_INPUT, [f"--{name}: {text!r} is not an amount of dollars; write for example 0.80"])
 
 
 def _reruns(table: "JobTable") -> "Reruns":

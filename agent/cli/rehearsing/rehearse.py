@@ -17,15 +17,17 @@ MOST_HOURS = 24 * 366
 
 def rehearse(  # noqa: PLR0913 - one parameter per option
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    climate: Annotated[str, typer.Option(help="The market's name; `gpubid simulate --about` tells of them.")] = "calm",
+    climate: Annotated[str, typer.Option(help="The simulated market; `gpubid simulate --help` lists them.")] = "calm",
     hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
     seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 7,
     strategy: Annotated[str | None, typer.Option(help="Run every workload on this strategy.")] = None,
-    hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; the climate's own by default.")] = None,
-    keep_ledger: Annotated[Path | None, typer.Option(help="Leave the ledger in this directory.")] = None,
+    hosts: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
+    ] = None,
+    keep_ledger: Annotated[Path | None, typer.Option(help="Keep the ledger in this directory.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Rehearse the configured workloads against a simulated market and tell what happened."""
+    """Rehearse the configured workloads against a simulated market and report what happened."""
     from agent.cli.rehearsing.rehearsal import Scene
     from agent.simulator.climate import ClimateError
 
@@ -33,7 +35,7 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     settings, tuned = session.read(config)
     if strategy is not None and strategy not in tuned:
         exits.stop(
-            exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"]
+            exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"]
         )
     if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
         exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already holds a rehearsal; name another directory"])

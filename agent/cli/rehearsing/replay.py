@@ -21,17 +21,22 @@ def replay(  # noqa: PLR0913 - one parameter per option
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
     strategy: Annotated[str, typer.Option(help="A strategy, or the stem of one of your files.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    workload: Annotated[str | None, typer.Option(help="One workload; by default all of the configuration.")] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another number.")] = None,
-    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only from this UTC day on.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="Only up to this UTC day, left out.")] = None,
-    step_seconds: Annotated[float, typer.Option(min=5, max=3600, help="Between two looks where none was.")] = 300.0,
+    workload: Annotated[str | None, typer.Option(help="One workload; by default all of them.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a number of the strategy; may repeat."),
+    ] = None,
+    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Begin at this UTC day.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="End before this UTC day.")] = None,
+    step_seconds: Annotated[
+        float, typer.Option(min=5, max=3600, help="Seconds between plans where the ledger has no search.")
+    ] = 300.0,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Run a strategy over what the ledger recorded, on paper, and compare with what was done."""
+    """Run a strategy on paper over the time that a ledger recorded, and compare it with what was done."""
     settings, tuned = session.read(config)
     if strategy not in tuned:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; there is {', '.join(sorted(tuned))}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"])
     ask.must_know(settings, workload)
     chosen = strategy_numbers.changed(tuned[strategy], changes or [])
     span = tuple(None if day is None else day.replace(tzinfo=UTC) for day in (since, until))
@@ -69,9 +74,12 @@ async def _told(
     chosen_works = [work for work in settings.workloads if workload in {None, work.name}]
     made = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
     if not any(made):
-        exits.stop(exits.FAILED, [f"{path}: holds no search of offers in that span; there is nothing to replay"])
-    rules = [*paper_market.RULES, "a floor that was recorded at or under a bid holds it, one above it outbids it"]
-    rules.append("hosts are judged by what happened on paper there, never by what was learned later")
+        exits.stop(exits.FAILED, [f"{path}: has no search of offers in that time, so there is nothing to replay"])
+    rules = [
+        *paper_market.RULES,
+        "a recorded floor at or below a bid keeps the lease; a floor above the bid interrupts it",
+    ]
+    rules.append("a host is judged by what happened there on paper, not by what the ledger learned later")
     if known.assumed:
         rules.append(f"of {known.assumed} slices only prices are known: they are taken for ordinary verified hosts")
     return {
@@ -123,6 +131,6 @@ def _print(told: dict[str, Any]) -> None:
     for one in told["workloads"]:
         looks = f"{told['looks']} searches were recorded, {one['plans']} plans made"
         session.say(f"{one['workload']}: {one['since'][:16]} to {one['until'][:16]} UTC; {looks}")
-    session.say("how it was reckoned:")
+    session.say("assumptions:")
     for rule in told["rules"]:
         session.say(f"  {rule}")

@@ -32,8 +32,8 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
     runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
-    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds a second; 0 moves only when told.")] = 1.0,
-    hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; the climate's own by default.")] = None,
+    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: when told.")] = 1.0,
+    hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
     credit: Annotated[float | None, typer.Option(help="Dollars of the account; the climate's own by default.")] = None,
     start: Annotated[str | None, typer.Option(metavar="ISO", help="First instant, UTC; now by default.")] = None,
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
@@ -46,7 +46,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     runpod_credit: Annotated[
         float | None, typer.Option(help="Dollars at RunPod; the climate's own by default.")
     ] = None,
-    about: Annotated[bool, typer.Option("--about", help="Say which figures are recorded, which assumed.")] = False,
+    about: Annotated[bool, typer.Option("--about", help="Show which figures are recorded, which assumed.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
 ) -> None:
     """Serve the simulated markets over the vendors' HTTP APIs until stopped.
@@ -60,7 +60,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
 
     for name, figure in (("--speed", speed), ("--credit", credit or 0.0), ("--runpod-credit", runpod_credit or 0.0)):
         if not math.isfinite(figure):
-            _fail(f"{name}: {figure} is no number to reckon with.")
+            _fail(f"{name}: {figure} is not a finite number.")
     simulator = _simulator(
         ScaledClock(_instant(start), speed),
         _named(climate, runpod_mode),

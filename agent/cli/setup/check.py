@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def check(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     against_running: Annotated[
-        bool, typer.Option("--against-running", help="Say what loading it would do to the leases that there are.")
+        bool, typer.Option("--against-running", help="Report what loading the file would do to the open leases.")
     ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Check the configuration and every strategy file; name each mistake with its file, line, key and mend."""
+    """Check the configuration and every strategy file; report each mistake with file, line, key and fix."""
     settings, tuned = session.read(config)
     found = _against(settings) if against_running else ()
     summary: dict[str, Any] = {
@@ -54,7 +54,7 @@ def check(
     for each in found:
         session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
     if against_running and not found:
-        session.say("  loading it would touch no lease that there is")
+        session.say("  loading the file would affect no open lease")
     _end(found)
 
 
@@ -107,4 +107,4 @@ async def _held(config: "Config", *, is_told: bool) -> "Holdings":
 def _market(climate: str, *, spend: bool) -> str:
     if climate:
         return f"simulated ({climate}), costs nothing"
-    return "live, and may spend" if spend else "live, and may only look (spend = false)"
+    return "live, may spend" if spend else "live, reads only (spend = false)"

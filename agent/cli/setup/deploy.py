@@ -41,14 +41,14 @@ Shown = Annotated[str, typer.Argument(metavar="KIND", help="One of: " + ", ".joi
 @app.command()
 def show(
     kind: Shown,
-    name: Annotated[str | None, typer.Argument(help="Which of several.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Which file, if the kind has several.")] = None,
     to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write them all there; nothing there is overwritten.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write all files there; no existing file is overwritten.")
     ] = None,
 ) -> None:
-    """Print a file that is shipped, or write all of its kind into a folder."""
+    """Print a shipped file, or write all files of its kind into a folder."""
     if kind not in KINDS:
-        exits.stop(exits.BAD_INPUT, [f"{kind}: no such kind; say one of {', '.join(KINDS)}"])
+        exits.stop(exits.BAD_INPUT, [f"{kind}: no such kind; write one of {', '.join(KINDS)}"])
     found = {
         file.name: file for file in files(session.shipped_folder() / "deploy", KINDS[kind]) if name in {None, file.name}
     }
@@ -74,7 +74,9 @@ def text(file: Path) -> str:
     if file.suffix != ".service" or sys.prefix == "/usr/lib/gpubid":
         return said
     if any(own.is_relative_to(folder) for folder in HIDDEN):
-        sys.stderr.write(f"gpubid: the unit hides {own} from itself; install the program for all users, as in README\n")
+        sys.stderr.write(
+            f"gpubid: the unit hides {own} from the service; install the program for all users, as in README\n"
+        )
     return said.replace(PACKAGED, str(own))
 
 

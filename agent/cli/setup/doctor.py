@@ -17,9 +17,9 @@ _SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", 
 
 
 def doctor(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Look at keys, clocks, disk, ledger, markets, units and metrics; ends with 1 where something fails."""
+    """Check keys, clocks, disk, ledger, markets, units and metrics; exit 1 if a check fails."""
     session.log_quietly()
-    with session.waiting("looking around"):
+    with session.waiting("checking"):
         lines = look(config)
     is_good = all(line.verdict is not doctor_checks.Verdict.FAIL for line in lines)
     if as_json:
@@ -48,7 +48,7 @@ def look(file: Path) -> list[doctor_checks.Line]:
     """Return a line for each thing; of a configuration that is wrong its mistakes, and what needs none."""
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
-        mend = "mend the file; `gpubid check` reads it again"
+        mend = "correct the file; `gpubid check` checks it again"
         bad = [
             doctor_checks.Line("configuration", doctor_checks.Verdict.FAIL, mistake, mend) for mistake in read.mistakes
         ]

@@ -26,18 +26,22 @@ MOST_SLOTS = 1000
 def init(  # noqa: PLR0913 - a flag for each question
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     market: Annotated[str | None, typer.Option(help="simulated, vast or runpod.")] = None,
-    workload: Annotated[str | None, typer.Option(help="What to call what runs.")] = None,
-    image: Annotated[str | None, typer.Option(help="The image it runs in.")] = None,
-    command: Annotated[str | None, typer.Option(help="What runs in it; empty for the image's own.")] = None,
-    gpu: Annotated[list[str] | None, typer.Option(help="A model that will do; may repeat.")] = None,
-    slots: Annotated[int | None, typer.Option(min=1, max=MOST_SLOTS, help="How many of it must run.")] = None,
-    max_price: Annotated[str | None, typer.Option(help="The most one may cost an hour, in dollars.")] = None,
-    budget: Annotated[str | None, typer.Option(help="The most everything may cost in a UTC day, in dollars.")] = None,
-    checkpoint: Annotated[str | None, typer.Option(help="Where it keeps checkpoints: none, remote or disk.")] = None,
-    key_file: Annotated[Path | None, typer.Option(help="A file with the key of the market, and nothing else.")] = None,
-    url: Annotated[str, typer.Option(help="Where the market answers, if not at its own address.")] = "",
-    spend: Annotated[bool, typer.Option("--spend", help="Let it pay from the first start on.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; what no flag says is as shipped.")] = False,
+    workload: Annotated[str | None, typer.Option(help="The workload's name.")] = None,
+    image: Annotated[str | None, typer.Option(help="The container image.")] = None,
+    command: Annotated[str | None, typer.Option(help="The command to run; empty for the image's own.")] = None,
+    gpu: Annotated[list[str] | None, typer.Option(help="A GPU model to accept; may repeat.")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, max=MOST_SLOTS, help="How many slots must run.")] = None,
+    max_price: Annotated[str | None, typer.Option(help="The most that one slot may cost an hour, in dollars.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="The most that everything may cost in a UTC day, in dollars.")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Where checkpoints are kept: none, remote or disk.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="A file with only the market's key.")] = None,
+    url: Annotated[str, typer.Option(help="The market's address, if it is not the vendor's own.")] = "",
+    spend: Annotated[bool, typer.Option("--spend", help="Allow spending from the first start on.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing; options that are not given are as shipped.")
+    ] = False,
 ) -> None:
     """Write a commented first configuration; check the key with a question that changes nothing."""
     shipped = session.shipped_config().read_text()
@@ -50,14 +54,16 @@ def init(  # noqa: PLR0913 - a flag for each question
         )
     answers = first_config.Answers(
         market=chosen,
-        workload=ask("A name for what runs", workload, "train"),
-        image=ask("Its image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"),
-        command=ask("Its command (empty: the image's own)", command, ""),
-        gpu=tuple(gpu or _words(ask("GPU models that will do, with commas between", None, "RTX 4090"))),
-        slots=_count("--slots", ask("How many of it must run", None if slots is None else str(slots), "1")),
-        max_price=_dollars("--max-price", ask("The most one may cost an hour, in dollars", max_price, "0.45")),
-        per_day=_dollars("--budget", ask("The most everything may cost in a day, in dollars", budget, "12")),
-        checkpoint=ask("Where it keeps checkpoints (none: an interruption loses all)", checkpoint, "none", PLACES),
+        workload=ask("The workload's name", workload, "train"),
+        image=ask("The container image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"),
+        command=ask("The command to run (empty: the image's own)", command, ""),
+        gpu=tuple(gpu or _words(ask("GPU models to accept, separated by commas", None, "RTX 4090"))),
+        slots=_count("--slots", ask("How many slots must run", None if slots is None else str(slots), "1")),
+        max_price=_dollars(
+            "--max-price", ask("The most that one slot may cost an hour, in dollars", max_price, "0.45")
+        ),
+        per_day=_dollars("--budget", ask("The most that everything may cost in a UTC day, in dollars", budget, "12")),
+        checkpoint=ask("Where checkpoints are kept (none: an interruption loses all work)", checkpoint, "none", PLACES),
         may_spend=spend,
         url=url,
     )
@@ -86,7 +92,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
     if is_live and not answers.may_spend:
-        session.say("nothing is paid for until spend = true stands in it; `gpubid plan` says what it would do")
+        session.say("nothing is paid for until you write spend = true there; `gpubid plan` shows what it would do")
 
 
 class _Asker:
@@ -127,7 +133,7 @@ def _words(said: str) -> list[str]:
 def _count(flag: str, said: str) -> int:
     number = int(said) if said.isascii() and said.isdecimal() and len(said) <= 4 else 0  # noqa: PLR2004 - digits
     if not 1 <= number <= MOST_SLOTS:
-        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is no number from 1 to {MOST_SLOTS}"])
+        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is not a number from 1 to {MOST_SLOTS}"])
     return number
 
 
@@ -137,7 +143,7 @@ def _dollars(flag: str, said: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal("nan")
     if not amount.is_finite() or amount <= 0:
-        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is no amount of dollars such as 0.45"])
+        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is not an amount of dollars such as 0.45"])
     return amount
 
 
@@ -153,7 +159,7 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
             return key, None
         key = systemd.credential(name, given.absolute(), os.environ)
     except systemd.CredentialError as error:
-        key = ask.hidden(f"The key of {market}, which is not shown") if given is None else ""
+        key = ask.hidden(f"The key of {market} (it is not shown)") if given is None else ""
         if not key:
             exits.stop(exits.BAD_INPUT, [f"{error}, or as --key-file"])
     session.REDACTOR.register(key)
@@ -184,7 +190,7 @@ def _account(settings: "Config", key: str) -> "Account":
 
     session.log_quietly()
     try:
-        with session.waiting("asking whose key it is"):
+        with session.waiting("asking the market about the key"):
             return asyncio.run(asked())
     except market_errors.Unauthorized as error:
         exits.stop(exits.BAD_INPUT, [f"the key is refused, nothing was written: {error}"])

@@ -10,7 +10,7 @@ from agent.cli.shared import exits, session
 if TYPE_CHECKING:
     from agent.config.settings import Config
 
-app = typer.Typer(no_args_is_help=True, help="Tell people what happens.")
+app = typer.Typer(no_args_is_help=True, help="Send notifications.")
 
 
 @app.callback()
@@ -20,7 +20,7 @@ def _group() -> None:
 
 @app.command("test")
 def try_out(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
-    """Send a test message by every channel that [notify] sets up; ends with 1 where one did not arrive."""
+    """Send a test message through every channel in [notify]; exit 1 if one did not arrive."""
     settings, _ = session.read(config)
     if not settings.notify.channels:
         exits.stop(exits.BAD_INPUT, [f"{config}: [notify] sets up no channel: write webhook, apprise or hook"])

@@ -18,8 +18,8 @@ app = typer.Typer(no_args_is_help=True, help="Let the market wake the daemon.")
 
 @app.command()
 def register(
-    url: Annotated[str, typer.Argument(help="Public https address that leads to /webhooks/vast of the daemon.")],
-    secret_file: Annotated[Path, typer.Option(help="New file for the secret, which the market tells once only.")],
+    url: Annotated[str, typer.Argument(help="Public https address that leads to the daemon's /webhooks/vast.")],
+    secret_file: Annotated[Path, typer.Option(help="A new file for the secret; the market shows it only once.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
     """Register a webhook with Vast and keep its secret in a file of mode 600; nothing is printed of it."""
@@ -46,12 +46,16 @@ def register(
     finally:
         os.close(handle)
     session.say(f"registered; the secret is in {secret_file}")
-    session.say("give it to the daemon as a credential, and name that in [web] as webhook_credential")
+    session.say(
+        "give the file to the daemon as a credential, and write the credential's name in [web] as webhook_credential"
+    )
 
 
 @app.command("test")
 def try_out(
-    url: Annotated[str | None, typer.Argument(help="Where to deliver; by default the daemon itself.")] = None,
+    url: Annotated[
+        str | None, typer.Argument(help="Where to send the events; by default to the daemon itself.")
+    ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
     """Deliver a signed test event, and one with a wrong signature: the first must be taken, the second refused."""

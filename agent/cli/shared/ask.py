@@ -44,7 +44,7 @@ def must_know(config: "Config", workload: str | None) -> None:
     """End with the workloads that there are where another is named."""
     names = [work.name for work in config.workloads]
     if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; there is {', '.join(names)}"])
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(names)}"])
 
 
 def daemon(config: "Config", route: str, query: daemon_socket.Query | None = None, *, first: bool = False) -> Any:  # noqa: ANN401 - JSON

@@ -54,14 +54,16 @@ async def _asked(config: "Config | Place", method: str, route: str, **more: Any)
             said = await reply.json()
             status = reply.status
     except PermissionError:
-        exits.stop(exits.FAILED, [f"{path}: not yours to open; run this as the daemon's user or a member of its group"])
+        exits.stop(
+            exits.FAILED, [f"{path}: you may not open it; run this as the daemon's user or a member of its group"]
+        )
     except aiohttp.ClientConnectorError as error:
         if isinstance(error.__cause__ or error.os_error, PermissionError):
-            sentence = f"{path}: not yours to open; run this as the daemon's user or a member of its group"
+            sentence = f"{path}: you may not open it; run this as the daemon's user or a member of its group"
             exits.stop(exits.FAILED, [sentence])
         return None
     except (aiohttp.ClientError, TimeoutError):
-        way = "stop it and give the order again: it is then carried out here"
+        way = "stop the daemon and give the order again: this command then carries it out"
         exits.stop(exits.FAILED, [f"the daemon did not answer; {way if method == 'POST' else 'look at its log'}"])
     if isinstance(said, dict) and "error" in said:
         code = exits.BAD_INPUT if status == UNUSABLE else exits.FAILED

@@ -33,7 +33,7 @@ class Broken:
         """Return a daemon's answer and say whose it is; where there is none, end with the mistakes."""
         if answer is None:
             self.end()
-        sys.stderr.write(f"gpubid: {self.file} is broken; the daemon, on its last good file, answers\n")
+        sys.stderr.write(f"gpubid: {self.file} is broken; the daemon answers from its last good file\n")
         return answer
 
     def end(self) -> NoReturn:

@@ -197,7 +197,7 @@ def may_write(file: Path) -> bool:
 def must_own(file: Path) -> None:
     """End with a sentence where a ledger is not ours to write: an order without a daemon is written there."""
     if not may_write(file):
-        sentence = f"no daemon runs, and {file} is not yours to write; start the daemon, or run this as its user"
+        sentence = f"no daemon runs, and {file} you may not write it; start the daemon, or run this as its user"
         exits.stop(exits.FAILED, [sentence])
 
 

@@ -21,10 +21,10 @@ FOLLOW_SECONDS = 5.0
 
 def ssh(
     slot: SlotArgument,
-    command: Annotated[list[str] | None, typer.Argument(help="What to run there; a shell without it.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="The command to run there; without it, a shell.")] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     *,
-    is_printed: Annotated[bool, typer.Option("--print", help="Print the command and run nothing.")] = False,
+    is_printed: Annotated[bool, typer.Option("--print", help="Print the ssh command and do not run it.")] = False,
 ) -> None:
     """Log in to a slot's container with ssh."""
     from agent.cli.watch import fleet
@@ -32,13 +32,13 @@ def ssh(
     shown = fleet.shown(config)
     found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
     if not found:
-        exits.stop(exits.BAD_INPUT, [f"no open lease is meant by {session.plain(slot)!r}; `gpubid fleet` shows them"])
+        exits.stop(exits.BAD_INPUT, [f"no open lease matches {session.plain(slot)!r}; `gpubid fleet` shows them"])
     running = [row for row in found if row["state"] == "running"]
     line = (running or found or [{}])[-1].get("ssh")
     if not line:
         state = found[-1]["state"]
         exits.stop(
-            exits.FAILED, [f"nobody knows yet where {session.plain(slot)} answers: it is {state}; try again later"]
+            exits.FAILED, [f"the address of {session.plain(slot)} is not known yet: it is {state}; try again later"]
         )
     words = [*line.split(), *(command or [])]
     if is_printed:
@@ -51,8 +51,8 @@ def logs(
     slot: SlotArgument,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     *,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many of the last lines.")] = 100,
-    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more is printed.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many lines to print.")] = 100,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing new output.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Print what a slot's container printed last."""
@@ -113,7 +113,7 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     finally:
         await reader.close()
     if any(settings.is_simulated for settings in config.markets):
-        exits.stop(exits.FAILED, ["a simulated market lives in the daemon, and none runs: start `gpubid run`"])
+        exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
     markets = {
         settings.name: every.MARKETS[settings.name](
             settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000

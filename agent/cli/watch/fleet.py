@@ -19,7 +19,7 @@ MOST_YEARS = 5
 
 
 def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Show slots, leases, spend and doubts, by the daemon's word where one runs, else as the ledger has them."""
+    """Show slots, leases, spend and doubts: from the daemon if one runs, else from the ledger."""
     found = shown(config)
     if as_json:
         session.print_json(found)
@@ -55,8 +55,8 @@ def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Noti
     """Yield that no daemon runs, and why the last one ended if that is the last thing it wrote."""
     from agent.decide.operators.notices import Notice
 
-    bills = "; what is open goes on billing" if is_open else ""
-    sentence = f"none runs on this ledger, which shows what it knew last{bills}: `gpubid run` takes it up again"
+    bills = "; open leases go on billing" if is_open else ""
+    sentence = f"no daemon runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
     yield Notice("daemon", "not_running", sentence)
     for event in last:
         if event.kind == "daemon.refused":

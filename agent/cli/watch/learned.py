@@ -20,7 +20,7 @@ UNTIL_WATCHED = 0.5
 
 def learned(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    export: Annotated[Path | None, typer.Option(help="Write all of it to a file that is not there yet.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Write everything to a new file.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
     """Show what our own record says: pools that come and go, hosts, their owners, the market, rivals' bids."""
@@ -41,8 +41,8 @@ def learned(
 
 
 def reset(
-    market: Annotated[str | None, typer.Option(help="Forget what was learned of this market alone.")] = None,
-    pool: Annotated[str | None, typer.Option(help="Forget this pool alone, as `learned` names it.")] = None,
+    market: Annotated[str | None, typer.Option(help="Forget only what was learned about this market.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Forget only this pool, named as in `learned`.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
@@ -51,7 +51,7 @@ def reset(
     if market is not None and pool is not None:
         exits.stop(exits.BAD_INPUT, ["name --market or --pool, not both"])
     target = f"pool:{pool}" if pool is not None else f"market:{market}" if market is not None else "all"
-    question = f"Forget what was learned of {target}? Strategies begin anew with what they were shipped with"
+    question = f"Forget what was learned about {target}? Strategies start again from their shipped numbers"
     if not yes and not typer.confirm(question):
         exits.stop(exits.FAILED, ["nothing was forgotten"])
     orders.give("reset", target, config, as_json=as_json)
@@ -69,7 +69,7 @@ def _export(shown: dict[str, Any], file: Path) -> None:
         with file.open("x") as opened:
             opened.write(json.dumps(shown, indent=1) + "\n")
     except FileExistsError:
-        exits.stop(exits.BAD_INPUT, [f"{file} is there; name another"])
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; name another"])
     except OSError as error:
         exits.stop(exits.FAILED, [f"{file} cannot be written ({error.strerror}); name another"])
 

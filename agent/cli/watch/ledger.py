@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 T = TypeVar("T")
-Since = Annotated[str | None, typer.Option(metavar="ISO", help="Only from this instant on, UTC.")]
-Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, the newest first.")]
+Since = Annotated[str | None, typer.Option(metavar="ISO", help="Begin at this instant, UTC.")]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
 app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledger.")
 
@@ -26,9 +26,9 @@ app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledge
 @app.command()
 def events(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    workload: Annotated[str | None, typer.Option(help="Only of this workload.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Only this workload.")] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Only of this kind, such as lease.interrupted; may repeat.")
+        list[str] | None, typer.Option(help="Only this kind, such as lease.interrupted; may repeat.")
     ] = None,
     since: Since = None,
     limit: Limit = 100,
@@ -64,8 +64,8 @@ def events(
 @app.command()
 def prices(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    gpu: Annotated[str | None, typer.Option(help="Only of this GPU model, in any spelling.")] = None,
-    host: Annotated[str | None, typer.Option(help="Only of this host.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Only this GPU model, in any spelling.")] = None,
+    host: Annotated[str | None, typer.Option(help="Only this host.")] = None,
     since: Since = None,
     limit: Limit = 100,
     as_json: session.JsonOption = False,
@@ -86,7 +86,7 @@ def prices(
         session.print_json(shown)
         return
     if not shown:
-        session.say("nothing is recorded of that")
+        session.say("nothing is recorded for that")
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(shown):
@@ -116,7 +116,7 @@ def backup(
     to: Annotated[Path, typer.Argument(help="The file to write, which must not exist, or a folder to write one into.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     keep: Annotated[
-        int, typer.Option(min=0, max=10_000, help="In a folder, keep so many copies, the newest; 0 keeps all.")
+        int, typer.Option(min=0, max=10_000, help="In a folder, keep this many copies, the newest ones; 0 keeps all.")
     ] = 0,
 ) -> None:
     """Write a whole, checked copy of the ledger."""
@@ -127,7 +127,7 @@ def backup(
     at = SystemClock().now()
     folder = to if to.is_dir() else None
     if keep and folder is None:
-        exits.stop(exits.BAD_INPUT, [f"--keep: {to} is no folder; name one, or leave --keep out"])
+        exits.stop(exits.BAD_INPUT, [f"--keep: {to} is not a folder; name one, or leave --keep out"])
     file = to if folder is None else folder / copies.name(at)
     if file.exists():
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
@@ -151,7 +151,7 @@ def _drop_old(folder: Path, keep: int) -> list[Path]:
 def restore(
     backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A copy that `gpubid ledger backup` wrote.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    replace: Annotated[bool, typer.Option("--replace", help="Put a ledger that is there aside; it is kept.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Rename an existing ledger; it is kept.")] = False,
 ) -> None:
     """Put a backup in the ledger's place while no daemon runs; the next start learns from the market what is newer."""
     from agent.clock import SystemClock
@@ -168,8 +168,8 @@ def restore(
         exits.stop(exits.FAILED, [f"{settings.ledger.parent} cannot be made ({error.strerror}); run this as root"])
     session.say(f"{settings.ledger} is restored from {backup_file}")
     if aside is not None:
-        session.say(f"what was there is now {aside}")
-    session.say("the next start takes up what runs, and counts what the market charged meanwhile")
+        session.say(f"the previous ledger is now {aside}")
+    session.say("the next start continues with the running leases, and counts what the market charged since the backup")
 
 
 @app.command()
@@ -211,8 +211,10 @@ def _say_verified(found: "Verification") -> None:
         session.say(f"damaged, {len(found.findings)} finding(s): restore the newest backup (gpubid ledger restore)")
     elif found.inconsistencies:
         session.say(
-            f"whole, but {len(found.inconsistencies)} sum(s) contradict: keep this ledger, a backup would know less; "
-            "compare `gpubid spend --by lease` with the market's bill and send `gpubid report` with a bug report"
+            f"not damaged, but {len(found.inconsistencies)} sum(s) contradict each other: keep this ledger, "
+            "a backup knows less; compare `gpubid spend --by lease` with the market's bill and send "
+            "`gpubid report` with a bug report"
+            "bug report"
         )
     else:
         session.say("sound")
@@ -237,5 +239,5 @@ def _instant(text: str | None) -> datetime | None:
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
-        exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is no ISO date such as 2026-11-21T00:00:00Z"])
+        exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is not an ISO date such as 2026-11-21T00:00:00Z"])
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

@@ -4,7 +4,7 @@ from agent.cli.shared import ask, last_good, session
 
 
 def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Say what the next cycle would do, and do nothing."""
+    """Show what the next cycle would do, and do nothing."""
     from agent.cli.watch.preview import preview
     from agent.decide import explain
     from agent.web.reading import views

@@ -27,7 +27,7 @@ def preview(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     except LedgerError as error:
         exits.refused(error)
     if not any(view.is_fresh for view in seen.fleet.markets.values()):
-        exits.stop(exits.FAILED, ["no market could be read; try again, or look at `gpubid run --dry-run`"])
+        exits.stop(exits.FAILED, ["no market could be read; try again, or run `gpubid run --dry-run` and read its log"])
     return seen
 
 

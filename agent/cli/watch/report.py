@@ -43,7 +43,7 @@ def report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption =
     except OSError as error:
         exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
     session.say(f"{to}: {', '.join(parts)}")
-    session.say("keys, variables, commands and addresses are taken out; read it before you send it")
+    session.say("keys, variables, commands and addresses are removed; read the file before you send it")
 
 
 def gathered(config: Path) -> Iterator[tuple[str, str]]:
@@ -122,7 +122,7 @@ def _know_secrets(config: "Config") -> None:
 def _of_daemon(config: "Config") -> Iterator[tuple[str, str]]:
     yield "metrics.txt", asyncio.run(_metrics(config))
     if not session.may_read(config.ledger):
-        yield "events.json", "the ledger is not ours to read: run this as root"
+        yield "events.json", "this user may not read the ledger: run this as root"
         return
     yield "events.json", asyncio.run(_events(config))
 

@@ -36,7 +36,7 @@ async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
 
 def _print(told: dict[str, Any]) -> None:
     if not told["shadows"]:
-        session.say('nothing decides beside the live strategies; write shadow = ["hedged"] in a workload')
+        session.say('no workload has a shadow; write for example shadow = ["hedged"] in a workload')
         return
     table = session.table("workload", "strategy", "since", "spent", "useful h", "lost h", "interruptions", "$/useful h")
     for one in told["shadows"]:

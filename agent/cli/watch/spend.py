@@ -30,9 +30,9 @@ class By(StrEnum):
     CAUSE = "cause"
 
 
-ByOption = Annotated[By, typer.Option("--by", help="What the rows are.")]
-Since = Annotated[str | None, typer.Option(metavar="DAY", help="Only from this UTC day on.")]
-Until = Annotated[str | None, typer.Option(metavar="DAY", help="Only up to this UTC day, which is left out.")]
+ByOption = Annotated[By, typer.Option("--by", help="What one row is.")]
+Since = Annotated[str | None, typer.Option(metavar="DAY", help="Begin at this UTC day.")]
+Until = Annotated[str | None, typer.Option(metavar="DAY", help="End before this UTC day.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 
 
@@ -44,7 +44,7 @@ def spend(
     as_json: session.JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Show what was spent, on what, and what of it was wasted, as of the last metering."""
+    """Show what was spent, on what, and how much of it was wasted, up to the last metering."""
     report = _reported(config, "/spend", _query(by, since, until))
     if as_json:
         session.print_json(report)
@@ -133,4 +133,4 @@ def _day(option: str, text: str | None) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        exits.stop(exits.BAD_INPUT, [f"{option}: {text!r} is no day such as 2026-11-21"])
+        exits.stop(exits.BAD_INPUT, [f"{option}: {text!r} is not a day such as 2026-11-21"])
