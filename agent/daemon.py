@@ -137,7 +137,7 @@ class Daemon:
         for short in service_reach.shortfalls(before, config):
             log.warning(short.event, about=short.about, reason=short.sentence)
         if service_reach.is_spend_withdrawn(before, config):
-            app.stop_writing("spend is false since a reload: nothing is paid until a restart finds it true")
+            app.stop_writing("spend is false since a reload: nothing is paid for until a restart with spend = true")
         app.reload(config, tuned)
         if config.notify != before.notify:
             self._courier.use(config.notify, self._channels(config.notify))
@@ -199,7 +199,7 @@ class Daemon:
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._parts.stop.is_set():
-                log.warning("cycle.interrupted", reason="told to stop while the market kept it waiting")
+                log.warning("cycle.interrupted", reason="stopped while it waited for the market")
                 return None
             # One cycle's defect must not end the daemon: what runs still needs watching, and the health shows it.
             log.exception("cycle.failed", code="bug")

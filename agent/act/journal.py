@@ -36,7 +36,7 @@ from agent.markets import labels, market_errors, port
 
 log = structlog.get_logger("gpubid.journal")
 
-UNPROVEN = "the market has not shown our label on this instance twice yet: it is tried again when it has"
+UNPROVEN = "the market has not shown our label on this instance twice yet; gpubid tries again after that"
 
 
 class Journal:
@@ -248,7 +248,7 @@ class Journal:
             return await self._rejected(intent, decision, error.reason, str(error), error.leftover_id)
 
     async def _misnamed(self, intent: Intent, instance_id: str) -> Intent:
-        said = f"its reply names instance {instance_id}, which had a lease before; the listing will tell"
+        said = f"its reply names instance {instance_id}, which had a lease before; the next listing decides"
         await self._doubted(intent, market_errors.Ambiguous(said))
         return replace(intent, state=IntentState.IN_DOUBT)
 

@@ -73,7 +73,7 @@ class Stopping:
         elif isinstance(order, Release):
             await self._journal.keep_due(order)
         if isinstance(order, Release) and self._must_pause(order):
-            said = "its release was refused or got no answer: stopped until it can be released"
+            said = "its release was refused or got no answer: paused until it can be released"
             pause = Pause(self._journal.present(order.lease), Reason(order.reason.code, said, limit=order.reason.limit))
             done += await self.end(pause, work)
         return done

@@ -49,7 +49,7 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
         done = held.bills is Bills.NOTHING
         return None if done else Reason(RELEASE_AGAIN, "the market has not confirmed the release")
     if held.has_failed:
-        return Reason(_failure_code(held), f"the instance is no good: {held.end_reason or 'it did not start'}")
+        return Reason(_failure_code(held), f"the instance is unusable: {held.end_reason or 'it did not start'}")
     view = fleet.markets.get(held.market)
     if view is None or not view.is_fresh:
         # What it was doing when last seen is no reason to end what may run by now.
@@ -85,7 +85,7 @@ def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | No
     if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
         return None
     why = cooling[f"{cooldowns.FULL}:{held.lease_id}"]
-    return Reason("host_full", f"it cannot start where it stands after {why}: it is given up for another")
+    return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
 def _is_stuck(held: Lease, cooling: Mapping[str, str]) -> bool:
@@ -166,7 +166,7 @@ def _empty(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> SlotView | 
     stranger = orphans.claimant(fleet, place)
     if stranger:
         return _hold(
-            place, "stranger", f"instance {stranger} carries its label and has no lease: it is looked at first"
+            place, "stranger", f"instance {stranger} carries its label and has no lease: gpubid settles that first"
         )
     why = cooling.get(f"slot:{place}")
     resting = cooling.get(f"{workload_end.RESTING}:{place}")
@@ -182,7 +182,7 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
             place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
         )
     if workload_end.is_settling(fleet, held):
-        return _hold(place, "settling", "its container ended; a moment shows whether the work is done")
+        return _hold(place, "settling", "its container ended; the next cycle shows whether the work is done")
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)

@@ -181,7 +181,7 @@ class Ledger:
             return
         raise LedgerError(
             Code.UNWRITABLE,
-            f"{self.path} was read anew after a write without an answer: what was to be written is decided again",
+            f"{self.path} was read again after a write without an answer; the pending changes are decided again",
         )
 
     def _recall(self, link: sa.Connection) -> Memory:
@@ -210,5 +210,6 @@ class Ledger:
         return LedgerError(
             Code.FLEET_MISMATCH,
             f"{self.path} belongs to fleet {self.fleet_id}, {file.name} beside it says {beside_id}: two ledgers were "
-            f"mixed up. Put the right file in its place; if the ledger is, delete {file} and it is written again",
+            f"mixed up. Put the right file in its place; if the ledger is the right one, delete {file} and gpubid "
+            "writes it again",
         )

@@ -127,7 +127,7 @@ def names() -> list[str]:
 def named(name: str) -> Climate:
     """Give a climate that comes along, by its name."""
     if name not in names():
-        raise ClimateError(f"There is no climate {name!r}; there are {', '.join(names())}.")
+        raise ClimateError(f"There is no climate {name!r}; known: {', '.join(names())}.")
     text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")
     return parse(text, name)
 
@@ -159,7 +159,7 @@ def _made(kind: type[_T], values: dict[str, Any], where: str) -> _T:
     known = [field.name for field in dataclasses.fields(cast(Any, kind))]
     for key in values:
         if key not in known:
-            raise ClimateError(f"{where}: unknown key {key!r}; there are {', '.join(known)}.")
+            raise ClimateError(f"{where}: unknown key {key!r}; known: {', '.join(known)}.")
     try:
         return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
     except TypeError as error:

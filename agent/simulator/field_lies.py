@@ -65,7 +65,7 @@ def read(given: Mapping[str, Any]) -> FieldLie:
         raise ValueError("field: name what to lie about; agent/simulator/field_lies.py lists the words.")
     ways = _WAYS.get(field, _FIGURES)
     if how not in ways:
-        raise ValueError(f"how: {how!r} is no way to lie about {field}; there are {', '.join(ways)}.")
+        raise ValueError(f"how: {how!r} is no way to lie about {field}; known: {', '.join(ways)}.")
     if (value is None) == (how in _WITH_VALUE):
         raise ValueError(f"value: {how!r} takes {'one' if value is None else 'none'}.")
     if how in ("times", "plus") and (isinstance(value, bool) or not isinstance(value, int | float)):

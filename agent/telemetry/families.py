@@ -86,7 +86,7 @@ class Families:
             ("market", "operation", "outcome"), registry=target,
         )  # fmt: skip
         self.market_request_duration = Histogram(
-            "gpubid_market_request_duration_seconds", "How long calls to a market took, their turn included.",
+            "gpubid_market_request_duration_seconds", "How long calls to a market took, with the wait for their turn.",
             ("market", "operation"), registry=target, buckets=REQUEST_SECONDS,
         )  # fmt: skip
         self.market_view_timestamp = Gauge(
@@ -95,7 +95,7 @@ class Families:
         )  # fmt: skip
         self.credit = Gauge(
             "gpubid_credit_dollars",
-            "What the account can still spend, as the market tells it.",
+            "Credit of the account, as the market reports it.",
             market,
             registry=target,
         )
@@ -116,14 +116,14 @@ class Families:
         self.clock_skew = Gauge("gpubid_clock_skew_seconds", "The market's clock less ours.", market, registry=target)
         self.rows_today = Gauge(
             "gpubid_search_rows_today",
-            "Search rows the market returned since 00:00 UTC, where it rations them.",
+            "Search rows that the market returned since 00:00 UTC, if it rations them.",
             market,
             registry=target,
         )
 
     def _make_fleet(self, target: CollectorRegistry) -> None:
         self.leases = Gauge(
-            "gpubid_leases", "Open leases by what they do.", ("market", "tenure", "state"), registry=target
+            "gpubid_leases", "Open leases by tenure and state.", ("market", "tenure", "state"), registry=target
         )
         self.slots_wanted = Gauge(
             "gpubid_slots_wanted", "Slots the configuration asks for.", ("workload",), registry=target
@@ -132,8 +132,8 @@ class Families:
             "gpubid_slots_running", "Slots with a running lease.", ("workload",), registry=target
         )
         self.slots_ready = Gauge(
-            "gpubid_slots_ready", "Slots whose lease runs and, where the workload tells, is ready.", ("workload",),
-            registry=target,
+            "gpubid_slots_ready", "Slots whose lease runs and is ready, if the workload reports readiness.",
+            ("workload",), registry=target,
         )  # fmt: skip
         self.slots_idle = Gauge(
             "gpubid_slots_idle", "Slots whose lease runs and whose GPUs do nothing.", ("workload",), registry=target
@@ -143,7 +143,7 @@ class Families:
             registry=target,
         )  # fmt: skip
         self.slots_spare = Gauge(
-            "gpubid_slots_spare", "Slots above the number that stay empty because they would not pay.", ("workload",),
+            "gpubid_slots_spare", "Spare slots that stay empty because they are not worth their price.", ("workload",),
             registry=target,
         )  # fmt: skip
 
@@ -151,7 +151,7 @@ class Families:
         self.intents = Counter(
             "gpubid_intents_total", "Intents by kind and how they ended.", ("kind", "outcome"), registry=target
         )
-        self.in_doubt = Gauge("gpubid_intents_in_doubt", "Intents nobody knows the outcome of.", registry=target)
+        self.in_doubt = Gauge("gpubid_intents_in_doubt", "Intents whose outcome is not known.", registry=target)
         self.oldest_doubt = Gauge(
             "gpubid_oldest_in_doubt_timestamp_seconds",
             "When the oldest open doubt began; 0 without one.",
@@ -163,7 +163,7 @@ class Families:
         )  # fmt: skip
         self.recovery = Histogram(
             "gpubid_recovery_seconds",
-            "From the loss of a lease until its slot reached a phase of coming back; the exemplar names the intent.",
+            "Time from the loss of a lease until its slot reached a phase of recovery; the exemplar names the intent.",
             ("phase",), registry=target, buckets=RECOVERY_SECONDS,
         )  # fmt: skip
         self.flapping = Gauge(
@@ -180,7 +180,7 @@ class Families:
         )  # fmt: skip
         self.paid = Counter(
             "gpubid_paid_seconds_total",
-            "Paid time by what it was: loading, restoring, working, and what of the working was lost later.",
+            "Paid time by phase: loading, restoring, working, and work that was lost later.",
             ("workload", "phase"), registry=target,
         )  # fmt: skip
         self.deadline_at_risk = Gauge(
@@ -189,7 +189,7 @@ class Families:
         )  # fmt: skip
         self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
         self.protections = Gauge(
-            "gpubid_protections_resting", "Models, markets and owners that a protection lets rest now.",
+            "gpubid_protections_resting", "Models, markets and owners that a protection keeps in cooldown now.",
             ("protection",), registry=target,
         )  # fmt: skip
 
@@ -204,11 +204,11 @@ class Families:
             registry=target,
         )  # fmt: skip
         self.after_kill = Gauge(
-            "gpubid_billing_after_kill", "Leases, instances and doubts that a kill was to end and that may still bill.",
+            "gpubid_billing_after_kill", "Leases, instances and doubts that a kill should end and that may still bill.",
             registry=target,
         )  # fmt: skip
         self.kill_timestamp = Gauge(
-            "gpubid_kill_timestamp_seconds", "When the kill was given that these outlast; 0 where nothing does.",
+            "gpubid_kill_timestamp_seconds", "When the kill was given after which these still bill; 0 without any.",
             registry=target,
         )  # fmt: skip
 
@@ -245,7 +245,9 @@ class Families:
             ("workload",), registry=target,
         )  # fmt: skip
         self.spend_rate = Gauge(
-            "gpubid_spend_dollars_per_hour", "What everything costs per hour now, doubt included.", registry=target
+            "gpubid_spend_dollars_per_hour",
+            "What everything costs per hour now, with intents in doubt.",
+            registry=target,
         )
         self.budget_rate = Gauge(
             "gpubid_budget_dollars_per_hour", "The most everything may cost per hour.", registry=target
@@ -258,11 +260,12 @@ class Families:
             ("scope", "name", "window", "level"), registry=target,
         )  # fmt: skip
         self.credit_lasts = Gauge(
-            "gpubid_credit_lasts_seconds", "How long credit lasts at the present rate; absent while nobody can tell.",
+            "gpubid_credit_lasts_seconds", "How long credit lasts at the present rate; absent while that is not known.",
             ("market",), registry=target,
         )  # fmt: skip
         self.drift = Gauge(
-            "gpubid_bill_drift_ratio", "By what share the market charged more than we reckoned, last UTC day compared.",
+            "gpubid_bill_drift_ratio",
+            "Share by which the market charged more than the ledger counted, last UTC day compared.",
             ("market",), registry=target,
         )  # fmt: skip
         self.budget = Gauge(
@@ -275,7 +278,7 @@ class Families:
             "gpubid_cycle_duration_seconds", "How long a cycle took.", registry=target, buckets=CYCLE_SECONDS
         )
         self.cycle_success = Gauge(
-            "gpubid_cycle_last_success_timestamp_seconds", "When the last cycle ended well.", registry=target
+            "gpubid_cycle_last_success_timestamp_seconds", "When the last cycle succeeded.", registry=target
         )
         self.cycles_failed = Counter("gpubid_cycles_failed_total", "Cycles that ended in an error.", registry=target)
         self.decisions = Counter(
@@ -285,7 +288,7 @@ class Families:
             "gpubid_limits_struck_total", "Decisions that a limit forbade.", ("limit",), registry=target
         )
         self.notifications = Counter(
-            "gpubid_notifications_total", "Tries to tell somebody, by channel and whether it arrived.",
+            "gpubid_notifications_total", "Attempts to send a notification, by channel and whether it arrived.",
             ("channel", "outcome"), registry=target,
         )  # fmt: skip
         self.reload_success = Gauge(
@@ -294,7 +297,7 @@ class Families:
         )  # fmt: skip
         self.reload_timestamp = Gauge(
             "gpubid_config_last_reload_success_timestamp_seconds",
-            "When a configuration was last taken.",
+            "When a configuration was last loaded.",
             registry=target,
         )
 
@@ -305,7 +308,9 @@ class Families:
         )  # fmt: skip
         self.ledger_bytes = Gauge("gpubid_ledger_bytes", "Size of the ledger's file and its journal.", registry=target)
         self.ledger_disk_free = Gauge(
-            "gpubid_ledger_disk_free_bytes", "Room left on the ledger's disk for us.", registry=target
+            "gpubid_ledger_disk_free_bytes",
+            "Bytes that the daemon may still write on the ledger's disk.",
+            registry=target,
         )
         self.backup_timestamp = Gauge(
             "gpubid_ledger_backup_timestamp_seconds", "When the newest backup was made; 0 without one.",

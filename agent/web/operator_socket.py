@@ -292,7 +292,7 @@ def _instant(text: str | None) -> datetime | None:
 
 
 def _forbidden(who: access.Peer) -> web.Response:
-    sentence = f"{who} may read but not order; run this as the daemon's user, or name the uid in [operators] uids"
+    sentence = f"{who} may read but not give orders; run this as the daemon's user, or name the uid in [operators] uids"
     return web.json_response({"error": "forbidden", "sentence": sentence}, status=403)
 
 

@@ -209,7 +209,7 @@ MONEY = (
                 "Credit",
                 "currencyUSD",
                 (("gpubid_credit_dollars", "{{market}}"),),
-                "What the account can still spend, as the market tells it.",
+                "Credit of the account, as the market reports it.",
                 width=8,
             ),
         ),

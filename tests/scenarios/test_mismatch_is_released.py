@@ -25,7 +25,7 @@ def _swell_the_disk(contract: Contract) -> None:
 
 
 SPOILS = [
-    (_lose_the_price, "mismatch: it is on_demand, asked for was interruptible"),
+    (_lose_the_price, "mismatch: it is on_demand instead of interruptible"),
     (_raise_the_price, "mismatch: it costs"),
     (_swell_the_disk, "mismatch: its disk has 400 GB"),
 ]

@@ -119,7 +119,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
         OrderError: the verb or the target is unknown, or they do not go together.
     """
     if order.verb not in VERBS:
-        raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; there is {', '.join(VERBS)}")
+        raise OrderError("unknown_verb", f"there is no verb {order.verb!r}; known: {', '.join(VERBS)}")
     own = _OWN.get(order.verb)
     if own is not None:
         return own(order, grounds)
@@ -128,7 +128,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
         return _adopted(order, leases, grounds)
     if order.verb == "release":
         if not leases:
-            raise OrderError("no_lease", f"no open lease is meant by {order.target!r}; {_open(grounds)}")
+            raise OrderError("no_lease", f"no open lease matches {order.target!r}; {_open(grounds)}")
         return Meaning(key, f"release {key}", decisions=_releases(leases, "release"))
     return _standing(order, who, key, leases, grounds)
 

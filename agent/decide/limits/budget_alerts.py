@@ -25,7 +25,7 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
             yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.key not in told)
         warn = caps.told(scope).per_hour
         if warn is not None and part.rate >= warn:
-            sentence = f"{scope}: {part.rate} is committed, and you asked to be told from {warn} on"
+            sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
             yield Alert("rate_warned", f"{scope}", sentence)
 
 
@@ -58,6 +58,8 @@ def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, threshol
 def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: str) -> str:
     span = {Window.DAY: "today", Window.MONTH: "this month"}.get(window, "altogether")
     does = (
-        "nothing more is rented on it, and what runs is paused" if kind == "budget.reached" else "you asked to be told"
+        "nothing more is rented there, and its leases are paused"
+        if kind == "budget.reached"
+        else "the warning is set there"
     )
     return f"{scope}: {spent} is spent {span}, {threshold} is the threshold: {does}"

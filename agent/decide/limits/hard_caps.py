@@ -56,7 +56,7 @@ def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pau
     for lease in held:
         work = fleet.workload(lease.slot.workload)
         if _is_kept_by_us(lease) and work is not None and may_leave(lease, work):
-            sentence = f"{spent.sentence}; its disk bills on and holds nothing that is not elsewhere"
+            sentence = f"{spent.sentence}; its disk goes on billing and has no only copy"
             yield Release(lease, Reason("over_budget", sentence, limit=spent.limit))
 
 
@@ -72,7 +72,7 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]
         if rate <= cap:
             return
         if _may_bill_gpu(lease) and lease.lease_id not in paused:
-            sentence = f"{whose} may cost {rate}, above the cap of {cap}; what matters least is paused first"
+            sentence = f"{whose} may cost {rate}, above the cap of {cap}; the lowest priority is paused first"
             yield Pause(lease, Reason("over_rate", sentence, limit=f"{scope.prefix}per_hour"))
             rate = rate - lease.gpu_rate
 

@@ -93,7 +93,7 @@ def under_credit_floor(view: MarketView, limits: Limits) -> Strike | None:
     if floor is None or view.credit is None or view.credit > floor:
         return None
     return Strike(
-        "credit_floor", f"the credit of {view.market} is {view.credit}, and {floor} of it are kept: top it up"
+        "credit_floor", f"the credit of {view.market} is {view.credit}, and {floor} of it must stay: top it up"
     )
 
 
@@ -151,7 +151,9 @@ def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str])
     if not view.is_fresh:
         return Strike("stale_view", "the market's listing could not be read in this cycle")
     if isinstance(decision, Rent) and view.market in faulty:
-        return Strike("market_fault", "several leases vanished at once: nothing is replaced until the listing is whole")
+        return Strike(
+            "market_fault", "several leases vanished at once: nothing is replaced until the listing is complete"
+        )
     barred = unpaid(view)
     if barred is not None:
         return barred
@@ -210,7 +212,7 @@ def _of_credit(view: MarketView, after: Standing, limits: Limits) -> Strike | No
     if view.credit - held >= floor:
         return None
     sentence = f"the credit of {view.market} is {view.credit}; {held} held for what is committed would leave less than"
-    return Strike("credit_floor", f"{sentence} the {floor} that are kept: top it up")
+    return Strike("credit_floor", f"{sentence} the {floor} that must stay: top it up")
 
 
 def _price(decision: Decision) -> UsdPerHour:

@@ -35,7 +35,9 @@ def instead(
     without = replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
     if limits.strike(rent, without, limits.standing(without), caps, ()) is not None:
         return struck
-    sentence = f"no room for two at once ({struck.reason.limit}): it is left first, then {rent.reason.sentence}"
+    sentence = (
+        f"no room for two at once ({struck.reason.limit}): the old lease is released first, then {rent.reason.sentence}"
+    )
     return Release(held, Reason("moved", sentence, struck.reason.options))
 
 

@@ -122,7 +122,7 @@ def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     if now - slot.down.since >= COOL_OFF:
         return None
     sentence = (
-        f"{OWN_HANDS[held.interrupted_by]}: it is left so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
+        f"{OWN_HANDS[held.interrupted_by]}: it stays so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
         f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
     )
     return _hold(slot, "cool_off", sentence)
@@ -155,7 +155,7 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
         option = _over_horizon("resume", work, numbers, held.gpu_rate, held.disk_rate, own, start, 0.0)
-        reason = Reason("resume", "start it again where it stands")
+        reason = Reason("resume", "start it again on its host")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
     option = _over_horizon("wait", work, numbers, held.gpu_rate, held.disk_rate, own, idle, 0.0)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
@@ -176,7 +176,7 @@ def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> li
         return []
     worth = numbers.worth.dollars * HORIZON_HOURS
     option = Option("let_go", worth, (Term("worth of the other hours", worth, "$"),))
-    reason = Reason("not_needed", f"let go of host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
+    reason = Reason("not_needed", f"release host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
     return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
 
 

@@ -98,6 +98,6 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
         return Hold(held.slot, Reason("start_waits", sentence))
     why = f"its start, confirmed at {began:%H:%M} UTC, has shown no effect"
     if may_leave(held, work):
-        return Release(held, Reason("host_full", f"{why}: it is given up for another"))
+        return Release(held, Reason("host_full", f"{why}: it is released for another host"))
     sentence = f"{why}; its disk may not be lost, so it is tried again later"
     return Hold(held.slot, Reason("host_full", sentence))

@@ -41,7 +41,7 @@ class Drift:
     def sentence(self) -> str:
         """Return what differs and where to look."""
         return (
-            f"{self.market} charged {self.charged} for {self.day}, and we had reckoned {self.estimate}: "
+            f"{self.market} charged {self.charged} for {self.day}, and the ledger counted {self.estimate}: "
             f"{self.share:+.1%}; compare its bill with `gpubid spend --by lease`"
         )
 

@@ -29,7 +29,7 @@ def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
         if held.is_held and held.state is not LeaseState.RELEASING:
             name = held.lease_id
             sentence = (
-                f"carries our label and fills no slot: it bills {held.billing_rate} and is left alone until "
+                f"has our label and fills no slot: it bills {held.billing_rate}, and gpubid does not touch it until "
                 f"`gpubid adopt {name} --into WORKLOAD/SLOT` or `gpubid release {name}`"
             )
             yield Notice(name, "held", sentence)
@@ -37,7 +37,7 @@ def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
 
 def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
     if stopped_because:
-        sentence = f"nothing more is written: {stopped_because}; look which is right, then start this daemon again"
+        sentence = f"nothing more is written: {stopped_because}; stop the wrong one, then start the other again"
         yield Notice("daemon", "writing_stopped", sentence)
     if not is_writable:
         sentence = "its disk is full: nothing is paid for until there is room; make room, what runs goes on"
@@ -59,7 +59,9 @@ def _of_market(view: MarketView) -> Notice | None:
     if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
         return Notice(view.market, "clock_skew", _skewed(view))
     if view.credit is not None and view.credit.micros <= 0:
-        return Notice(view.market, "no_credit", f"the account's credit is {view.credit}: top it up; then all goes on")
+        return Notice(
+            view.market, "no_credit", f"the account's credit is {view.credit}: top it up; then gpubid continues"
+        )
     return None
 
 

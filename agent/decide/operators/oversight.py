@@ -149,7 +149,7 @@ def after_kill(left: Iterable[Remaining], now: datetime) -> Iterator[Notice]:
         rate = total_rate(each.rate for each in late)
         sentence = (
             f"{_named([each.name for each in late])} still bill(s) {rate}, {round((now - since).total_seconds() / 60)} "
-            "minutes after the kill: it is tried again in every cycle; end it in the market's console if that lasts"
+            "minutes after the kill: gpubid tries again; end it in the market's console if that lasts"
         )
         yield Notice("daemon", "bills_after_kill", sentence)
 

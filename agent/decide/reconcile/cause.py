@@ -36,7 +36,7 @@ def of_stop(
         return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
     if state is InstanceState.FAILED:
         said = row_message or "nothing"
-        return Cause.UNKNOWN, Evidence("host_daemon", f"the host gave the start up; its daemon said: {said}")
+        return Cause.UNKNOWN, Evidence("host_daemon", f"the host could not start it; its daemon said: {said}")
     if state is InstanceState.EXITED:
         return Cause.CONTAINER_EXIT, Evidence("container_state", "the container ended while the GPU was still held")
     if view.credit is not None and view.credit.micros <= 0:
@@ -90,7 +90,7 @@ def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
     """Without the market's own record: what its search says of the slice now."""
     rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
     if held.tenure is not Tenure.INTERRUPTIBLE:
-        return Cause.EXTERNAL_STOP, Evidence("tenure", "nobody outbids on-demand: somebody stopped it")
+        return Cause.EXTERNAL_STOP, Evidence("tenure", "on-demand cannot be outbid: somebody stopped it")
     if not rows:
         return Cause.UNKNOWN, Evidence("none", "the market keeps no record of it and lists no offer of the host")
     return _of_floor(held, rows)

@@ -51,11 +51,11 @@ def is_readable(row: Instance) -> bool:
 def difference(asked: Asked, row: Instance) -> str:
     """Return how an instance differs from what was asked for, or an empty text; cheaper is no difference."""
     if asked.tenure is not None and row.tenure is not asked.tenure:
-        return f"it is {row.tenure.value}, asked for was {asked.tenure.value}"
+        return f"it is {row.tenure.value} instead of {asked.tenure.value}"
     if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):
-        return f"it is on host {row.host_id}, asked for was {asked.host_id}"
+        return f"it is on host {row.host_id} instead of {asked.host_id}"
     if asked.price is not None and row.gpu_rate > asked.price + PRICE_STEP:
-        return f"it costs {row.gpu_rate}, asked for was {asked.price}"
+        return f"it costs {row.gpu_rate} instead of {asked.price}"
     if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) >= DISK_STEP_GB:
-        return f"its disk has {row.disk_gb:g} GB, asked for were {asked.disk_gb:g}"
+        return f"its disk has {row.disk_gb:g} GB instead of {asked.disk_gb:g}"
     return ""

@@ -67,7 +67,7 @@ def _awaited(fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: I
         return held, ""
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
-    reason = f"{NOT_READY}: runs since {began:%H:%M} and is dead{idle}; {said}"
+    reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
     # What was ready before may hold work on its disk: a person decides, the lease stays.
     return replace(held, has_failed=not held.was_ready, end_reason=reason), "lease.not_ready"
 

@@ -79,7 +79,7 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
     if change.after.has_failed and not change.before.has_failed:
         yield failed_start(fleet, work, change.after)
         if change.after.end_reason.startswith(IMAGE_REFUSED):
-            yield _failed_at_once(fleet, work, change.after, "the image could not be had")
+            yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in {"lease.interrupted", "lease.gone"}:
         yield from _of_loss(fleet, work, change)
 
@@ -117,7 +117,13 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
         yield Marked(Cooldown(MOVED, str(held.slot), fleet.now + COOL_OFF, why), work.name, held, "")
         return
     rest = Cooldown(RESTING, str(held.slot), fleet.now + COOL_OFF, why)
-    yield Marked(rest, work.name, held, "slot.cooling_off", f"{why}; the second in {COOL_OFF}, so it waits that long")
+    yield Marked(
+        rest,
+        work.name,
+        held,
+        "slot.cooling_off",
+        f"{why}; this is the second one within {COOL_OFF}, so it waits that long",
+    )
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
@@ -135,7 +141,7 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
     elif _is_told_by_log(work):
         yield hold(fleet, held, f"slot:{held.slot}", "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
-        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended in trouble: {row.message}")
+        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended with an error: {row.message}")
     elif failure := _last_words(fleet, held):
         yield hold(fleet, held, f"slot:{held.slot}", f"its container ended, and its log says: {failure}")
     else:
@@ -221,7 +227,7 @@ def _over_budget(fleet: Fleet, made: Iterable[Marked], standing: set[tuple[str, 
             continue
         exits, starts = (_count(standing, scope, work) for scope in (FAST_EXIT, FAILED_START))
         if exits >= work.max_fast_exits:
-            why = f"it failed at once on {exits} hosts: the command or the image is at fault"
+            why = f"it failed at once on {exits} hosts: correct the command or the image"
             yield hold(fleet, None, f"workload:{work.name}", why)
         elif starts >= work.max_failed_starts:
             yield hold(fleet, None, f"workload:{work.name}", f"{starts} starts failed within a day")

@@ -189,7 +189,7 @@ class RunPodMarket:
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return interruptible, once the market's own words say so."""
         why = self._bids.not_sold_because
-        return {Tenure.INTERRUPTIBLE: f"runpod sells this account no interruptible pods: {why}"} if why else {}
+        return {Tenure.INTERRUPTIBLE: f"runpod sells no interruptible pods to this account: {why}"} if why else {}
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -320,7 +320,7 @@ class RunPodMarket:
 
 def _myself(data: Mapping[str, Any]) -> _Myself:
     if data.get("myself") is None:
-        raise market_errors.Unauthorized("runpod says that the key is nobody's; check the credential.")
+        raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
     return loose.row(data["myself"], _Myself, "The account")
 
 

@@ -22,8 +22,8 @@ MOST_HEADER_BYTES = 8 * 1024
 IDLE_SECONDS = 75.0
 LINGER_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.1
-ELSEWHERE = "Ask by address, as localhost, or by a name that `names` in [web] lists.\n"
-FOREIGN = "This was not sent from a page of this daemon: open its own page, and order there.\n"
+ELSEWHERE = "Use the IP address, localhost, or a host name listed as `names` in [web].\n"
+FOREIGN = "This was not sent from a page of this daemon: open its own page, and give the order there.\n"
 
 
 def bounds(refusals: Refusals) -> dict[str, Any]:

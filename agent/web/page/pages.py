@@ -26,11 +26,11 @@ from agent.web.page.visitors import Visitors
 EVENTS = 100
 STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 MEANINGS = {
-    "drain": "Nothing new is rented for it; what runs goes on until it is lost or released.",
+    "drain": "Nothing new is rented for it; its leases go on until they are lost or released.",
     "pause": "It is stopped and its disk goes on billing, until you resume it.",
     "resume": "Your pause, drain or hold of it ends.",
-    "release": "It is ended for good, with its disk and what is on it.",
-    "lock": "It is not rented until you lift that; what runs there goes on.",
+    "release": "It is ended for good, with its disk and all files on it.",
+    "lock": "It is not rented until you unlock it; leases that run there go on.",
     "unlock": "It may be used again at once.",
 }
 HEADERS = {
@@ -112,7 +112,9 @@ class Pages:
         asked = request.query.get("before")
         before = _instant(asked) if asked else None
         if asked and before is None:
-            return self._said(request, "Bad address", "`before` is no instant such as 2026-11-21T00:00:00+00:00.", 400)
+            return self._said(
+                request, "Bad address", "`before` is not an instant such as 2026-11-21T00:00:00+00:00.", 400
+            )
         found = await (await self._app.ledger.reader()).events(until=before, limit=EVENTS)
         older = found[-1].at.isoformat() if len(found) == EVENTS else ""
         told = {"events": [dashboard.event(each) for each in found], "before": older, "version": __version__}

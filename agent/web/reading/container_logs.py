@@ -23,7 +23,7 @@ async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[
     held = lease_of(slot, leases)
     market = markets.get(held.market) if held is not None else None
     if held is None or market is None:
-        return {"error": "no_lease", "sentence": f"no open lease is meant by {slot!r}; `gpubid fleet` shows them"}
+        return {"error": "no_lease", "sentence": f"no open lease matches {slot!r}; `gpubid fleet` shows them"}
     try:
         told = await market.logs(held.instance_id, min(max(lines, 1), MOST_LINES))
     except market_errors.MarketError as error:

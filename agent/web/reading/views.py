@@ -123,7 +123,7 @@ def _why(
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)
-    return f"{last.kind}: {last.reason.sentence}" if last is not None else "nothing has been decided for it yet"
+    return f"{last.kind}: {last.reason.sentence}" if last is not None else "no cycle has decided about it yet"
 
 
 def lease(held: Lease) -> dict[str, Any]:

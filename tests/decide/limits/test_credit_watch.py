@@ -223,12 +223,12 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(window: str
     assert mark.rest.code == "$1.2500 of $1.0000"
     assert mark.sentence == (
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
-        "nothing more is rented on it, and what runs is paused"
+        "nothing more is rented there, and its leases are paused"
     )
     [of_market] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={VAST: Budget(soft=hard)}))
     assert isinstance(of_market, Marked)
     assert of_market.workload == ""
-    assert of_market.sentence.endswith("you asked to be told")
+    assert of_market.sentence.endswith("the warning is set there")
 
 
 def test_a_moved_threshold_is_another_one() -> None:

@@ -95,7 +95,7 @@ def test_a_pause_by_rate_says_whose_rate_and_which_limit() -> None:
     [of_all] = ended(fleet(*THREE), per_hour("0.99"))
     assert (of_all.reason.code, of_all.reason.limit) == ("over_rate", "per_hour")
     assert of_all.reason.sentence == (
-        "the fleet may cost $1.0000/h, above the cap of $0.9900/h; what matters least is paused first"
+        "the fleet may cost $1.0000/h, above the cap of $0.9900/h; the lowest priority is paused first"
     )
     own = Limits(budgets={TRAIN: Budget(Thresholds(per_hour=builders.per_hour("0.20")))})
     [of_train] = ended(fleet(*THREE), own)
@@ -117,4 +117,4 @@ def test_a_spent_budget_pauses_all_and_releases_only_disks_that_hold_nothing() -
     assert {(order.reason.code, order.reason.limit) for order in found} == {("over_budget", "per_day")}
     over = "today's committed spend $1.0000 has reached the cap of $1.0000"
     assert found[0].reason.sentence == over
-    assert found[-1].reason.sentence == f"{over}; its disk bills on and holds nothing that is not elsewhere"
+    assert found[-1].reason.sentence == f"{over}; its disk goes on billing and has no only copy"

@@ -24,7 +24,7 @@ TUNED = {
     "ondemand": builders.tuned(OnDemand(), OnDemandParams(), "ondemand"),
     "patient": builders.tuned(Patient(), PatientParams()),
 }
-WHY = Reason("resume", "start it again where it stands")
+WHY = Reason("resume", "start it again on its host")
 STOPPED = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.DISPLACED)
 ON_DISK = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=CheckpointPlace.DISK))
 

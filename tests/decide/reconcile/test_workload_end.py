@@ -105,7 +105,7 @@ def sighted(**told: Any) -> dict[str, Any]:
         (
             BATCH,
             {"instances": (builders.instance(state=InstanceState.EXITED, message="code 137", has_trouble=True),)},
-            "its container ended in trouble: code 137",
+            "its container ended with an error: code 137",
         ),
         (BATCH, sighted(failure="out of memory"), "its container ended, and its log says: out of memory"),
     ],
