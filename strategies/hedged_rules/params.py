@@ -22,70 +22,70 @@ def _window(value: timedelta) -> timedelta:
 
 
 class HedgedParams(Params):
-    """The numbers of `hedged`; hedged.toml says of each what it does at both ends."""
+    """The numbers of `hedged`; hedged.toml explains both ends of each."""
 
     share_of_owner: float = Field(default=0.5, gt=0, le=1)
-    """At most this share of the slots on hosts of one owner, one at least."""
+    """At most this share of the slots on hosts of one owner, but at least one slot."""
     share_of_host: float = Field(default=1.0, gt=0, le=1)
-    """At most this share of the slots on one host or pool of hosts, one at least."""
+    """At most this share of the slots on one host or pool of hosts, but at least one slot."""
     share_of_market: float = Field(default=0.7, gt=0, le=1)
-    """At most this share of the slots on one market, one at least, where there are several."""
+    """At most this share of the slots on one market, if there are several, but at least one slot."""
     may_crowd: bool = False
-    """Whether a slot may be placed outside of the shares rather than stay empty."""
+    """Whether a slot that finds no offer within the shares may exceed them."""
     headroom: float = Field(default=0.1, ge=0, le=4)
-    """Bid above the floor by up to this share of it."""
+    """Bid at most this share of the floor above it."""
     ceiling: float = Field(default=0.9, gt=0, le=1)
-    """Never bid more than this share of the same slice's ask."""
+    """Never bid more than this share of the same offer's ask."""
     raise_headroom: float = Field(default=0.05, ge=0, le=4)
-    """When a rival must be beaten, bid above its price by this share of it."""
+    """To outbid a rival, bid this share of its price above it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
-    """Leave the cheapest way of doing nothing only for a gain of at least this share of its cost."""
+    """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
     idle_worth: float = Field(default=0.6, gt=0, le=1)
-    """What an hour without work is worth after a loss, as a share of the workload's `max_price`."""
+    """Price of an hour without work after a loss, as a share of the workload's `max_price`."""
     on_demand_share: float = Field(default=0.6, gt=0, le=1)
-    """On-demand may cost at most this share of the workload's `max_price`, but for a deadline or warm slots."""
+    """On-demand capacity may cost at most this share of `max_price`, except for a deadline or for warm slots."""
     leave_after: Duration = duration("10m")
-    """How long an interruptible lease runs before it may be left for a cheaper offer."""
+    """How long a healthy interruptible lease runs before the slot may move to a cheaper offer."""
     leave_gain: float = Field(default=0.05, ge=0, le=1)
-    """What share of the cost of staying such a move must gain."""
+    """Such a move must save at least this share of the cost of staying."""
     fallback_after: Duration = duration("20m")
-    """Fall back to on-demand when a slot has been down or empty for so long."""
+    """Fall back to on-demand when a slot has been down or empty for this long."""
     most_losses: float = Field(default=2.0, gt=0, le=100)
-    """Fall back at once while the market takes leases so often, per slot and hour."""
+    """Fall back at once while the market interrupts at least this often, per slot and hour."""
     pool_window: Annotated[Duration, AfterValidator(_window)] = duration("3h")
     """How far back interruptions count for `most_losses`."""
     return_after: Duration = duration("1h")
-    """How long an on-demand lease runs before it may be left."""
+    """How long an on-demand lease runs before the slot may move away."""
     return_gain: float = Field(default=0.1, ge=0, le=1)
-    """What share of the cost of staying the way back must gain."""
+    """The move away from on-demand must save at least this share of the cost of staying."""
     return_horizon_hours: float = Field(default=6.0, ge=0.5, le=168)
-    """Over how many hours the way back is reckoned against staying."""
+    """Hours over which the move away from on-demand is compared with staying."""
     host_rest: Annotated[Duration, AfterValidator(_within_a_day)] = duration("3h")
-    """A host that interrupted the workload is not returned to from on-demand for so long."""
+    """After on-demand, do not move back to a host that interrupted the workload within this time."""
     keep_warm: bool = False
-    """For a service: weigh in dollars where its slots are, how many spare ones are held, and when on demand."""
+    """For a service: choose by cost where slots are, how many are spare, and when they run on demand."""
     short_worth: float = Field(default=24.0, ge=0, le=10_000)
-    """What an hour with a slot too few is worth, in hours of all slots on demand."""
+    """Cost of an hour with one slot too few, in hours of all slots on demand."""
     spare_slots: int = Field(default=1, ge=0, le=16)
-    """So many of the workload's slots are spare: held only while they pay."""
+    """Number of the workload's slots that are spare: they have a lease only while it saves more than it costs."""
     cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
-    """How long it takes from a loss until a replacement serves."""
+    """Time from a loss until a replacement serves."""
     weigh_markets: bool = True
-    """Work with a deadline on several markets: hold what finishing in time is expected to cost least on."""
+    """For a deadline on several markets: choose by the expected cost of finishing in time."""
     reserve: Duration = duration("10m")
     """With `weigh_markets`: time kept free before the last instant."""
     start_delay: Duration = duration("20m")
     """With `weigh_markets`: time kept free for a start of on-demand."""
     weather_hours: float = Field(default=24.0, ge=1, le=1000)
-    """With `weigh_markets`: how long a market's weather is reckoned to last from now on."""
+    """With `weigh_markets`: how many hours a good or bad time of a market lasts on average."""
     wait_gain: float = Field(default=0.002, ge=0, le=1)
-    """With `weigh_markets`: waiting must gain more than so many hours of on-demand."""
+    """With `weigh_markets`: waiting must save more than the price of this many hours on demand."""
     near_price: float = Field(default=0.1, ge=0, le=1)
-    """With `weigh_markets`: how much dearer a market may be and still be like its neighbour, where a move is free."""
+    """With `weigh_markets`: how much more expensive a market may be and still be the same place, if moves are free."""
     lower_after: Duration = duration("45m")
-    """After this long without trouble, lower a raised bid."""
+    """Lower a raised bid after this long without an interruption."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
-    """Each time by this share of the way down to the host's floor plus headroom."""
+    """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
 
     @property
     def weighing(self) -> multi_pool_policy.Numbers:

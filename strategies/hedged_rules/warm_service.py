@@ -55,7 +55,7 @@ def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
 
 
 def _nothing(slot: SlotView) -> Proposal:
-    return Proposal(slot.slot, None, Reason("no_offer", "nothing fits that is worth its price"))
+    return Proposal(slot.slot, None, Reason("no_offer", "no offer is worth its price"))
 
 
 def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
