@@ -3,15 +3,12 @@
 import itertools
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.market.tenure import Tenure
 from agent.lab.deadline import deadline_baselines, deadline_ticks, single_pool_optimum, window
-from agent.lab.pools import multi_pool_optimum as over_pools
-from agent.lab.pools import pool_terms
 
 HOUR = 3600
 SPOT, DEMAND = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND
@@ -91,24 +88,6 @@ def test_no_plan_at_all_is_cheaper_than_the_bound_and_one_reaches_it(
         best = deadline_ticks.run(scripted(held), over, setting)
         assert best.dollars == pytest.approx(min(in_time))
         assert not best.is_late(setting)
-
-
-@given(
-    ticks_=st.lists(st.tuples(st.booleans(), st.floats(0.5, 4), st.floats(2, 4)), min_size=4, max_size=14),
-    work=st.integers(1, 30),
-    overhead=st.integers(0, 7),
-)
-def test_the_bound_over_one_pool_is_that_over_several_of_which_there_is_one(
-    ticks_: list[tuple[bool, float, float]], work: int, overhead: int
-) -> None:
-    """Two programmes written apart: one counts the work left, the other the slack."""
-    is_up, spot, on_demand = zip(*ticks_, strict=True)
-    over = window.Window("pool", 0, 180, is_up, spot, on_demand)
-    allowed = 180 * len(ticks_)
-    setting = pool_terms.Terms(("pool",), 180, work * 60, allowed, overhead * 60, np.zeros((1, 1)))
-    course = pool_terms.Course(*(np.array(each)[:, None] for each in (is_up, spot, on_demand)))
-    found = single_pool_optimum.cost(over, deadline_ticks.Setting(work * 60, allowed, overhead * 60))
-    assert found == pytest.approx(over_pools.cost(pool_terms.PoolsCase("case", "cluster", setting, course)))
 
 
 @given(

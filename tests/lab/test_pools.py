@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.pools import multi_pool_optimum, play, pool_place, pools_problem, uniform
-from agent.lab.pools.pool_terms import HOUR, Course, PoolsCase, Terms
+from agent.domain.market.tenure import Tenure
+from agent.lab.jobs import offline_optimum, pool_place, tick_engine, uniform_progress
+from agent.lab.jobs.job_terms import HOUR, Course, JobCase, Terms, Window
+from agent.lab.pools import pools_problem
 
 RULES = sorted(pools_problem.POLICIES)
 
@@ -22,7 +24,7 @@ def case(
     egress: float = 1.0,
     deadline: float = 5.0,
     ask: float = 10.0,
-) -> PoolsCase:
+) -> JobCase:
     """Return a case of hourly ticks; `up` by pool; pool i costs 1 + i $/h; every move costs the same egress."""
     flags = np.array(up, dtype=bool).T
     ticks, pools = flags.shape
@@ -30,7 +32,9 @@ def case(
     moves = (np.ones((pools, pools)) - np.eye(pools)) * egress
     terms = Terms(names, HOUR, round(work * HOUR), round(deadline * HOUR), round(overhead * HOUR), moves)
     spot = np.tile(1.0 + np.arange(pools), (ticks, 1))
-    return PoolsCase("case", "cluster", terms, Course(flags, spot, np.full((ticks, pools), ask)))
+    return JobCase(
+        "case", "cluster", "group", terms, Window(names, HOUR, 0, Course(flags, spot, np.full((ticks, pools), ask)))
+    )
 
 
 TWO = ([1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0])
@@ -42,16 +46,16 @@ def test_two_pools_and_a_checkpoint_that_is_moved_by_hand(egress: float, best: f
     # Half an hour of work in the first pool (1 $), the move, then half and a whole hour in the second (2 $ each).
     # Dear to move: leave the first out, and end on demand where the checkpoint lies: 2 + 2 + 10.
     here = case(TWO, egress=egress)
-    lived = play.play(here, uniform.Uniform(here.terms))
-    assert multi_pool_optimum.cost(here) == pytest.approx(best)
+    lived = tick_engine.play(here, uniform_progress.Uniform(here.terms))
+    assert offline_optimum.cost(here) == pytest.approx(best)
     assert lived.cost == pytest.approx(eager)
-    assert (lived.egress, lived.ticks) == (egress, 3)
-    assert not play.is_late(lived, here.terms)
+    assert (lived.egress, len(lived.choices)) == (egress, 3)
+    assert not lived.is_late(here.terms)
 
 
 def test_on_demand_is_rented_where_it_is_cheapest_and_of_several_where_the_checkpoint_lies() -> None:
-    prices = np.array([3.0, 2.0, 2.0])
-    assert [play.fallback(prices, where) for where in (-1, 0, 1, 2)] == [1, 1, 1, 2]
+    prices = (3.0, 2.0, 2.0)
+    assert [tick_engine.fallback(prices, where) for where in (-1, 0, 1, 2)] == [1, 1, 1, 2]
 
 
 def test_zones_of_one_region_exchange_for_nothing() -> None:
@@ -61,11 +65,11 @@ def test_zones_of_one_region_exchange_for_nothing() -> None:
 
 def test_a_pool_without_capacity_is_refused() -> None:
     class Blind:
-        def choose(self, _: play.Sight, /) -> play.Choice:
-            return play.Choice(play.Mode.INTERRUPTIBLE, 1)
+        def choose(self, _: tick_engine.Sight, /) -> tick_engine.Choice:
+            return tick_engine.Choice(Tenure.INTERRUPTIBLE, 1)
 
-    with pytest.raises(play.Refused):
-        play.play(case(TWO), Blind())
+    with pytest.raises(tick_engine.Refused):
+        tick_engine.play(case(TWO), Blind())
 
 
 flags = st.lists(st.lists(st.integers(0, 1), min_size=16, max_size=16), min_size=1, max_size=3)
@@ -80,22 +84,24 @@ worlds = st.builds(
 
 
 @given(worlds)
-def test_no_rule_is_cheaper_than_the_bound_and_none_is_late(here: PoolsCase) -> None:
-    best = multi_pool_optimum.cost(here)
+def test_no_rule_is_cheaper_than_the_bound_and_none_is_late(here: JobCase) -> None:
+    best = offline_optimum.cost(here)
     for name in RULES:
-        lived = play.play(here, pools_problem.POLICIES[name](here.terms, 50.0))
-        assert not play.is_late(lived, here.terms), name
+        lived = tick_engine.play(here, pools_problem.POLICIES[name](here.terms, 50.0))
+        assert not lived.is_late(here.terms), name
         assert lived.cost >= best - 1e-9, name
 
 
 @given(worlds, st.integers(1, 11), st.integers(0, 2**32 - 1))
-def test_no_rule_sees_the_future(here: PoolsCase, known: int, seed: int) -> None:
+def test_no_rule_sees_the_future(here: JobCase, known: int, seed: int) -> None:
     lots = np.random.default_rng(seed)
     noise = here.course.up.copy()
     noise[known:] = lots.random(noise[known:].shape) < 0.5
     prices = here.course.spot.copy()
     prices[known:] = lots.uniform(0.5, 9.0, prices[known:].shape)
-    other = replace(here, course=Course(noise, prices, here.course.on_demand))
+    other = replace(here, window=replace(here.window, course=Course(noise, prices, here.course.on_demand)))
     for name in RULES:
-        lived, again = (play.play(each, pools_problem.POLICIES[name](each.terms, 50.0)) for each in (here, other))
+        lived, again = (
+            tick_engine.play(each, pools_problem.POLICIES[name](each.terms, 50.0)) for each in (here, other)
+        )
         assert lived.choices[:known] == again.choices[:known], name

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab.pools import cut
+from agent.lab.pools import pools_jobs
 from agent.lab.pools.pools_problem import PoolsProblem
 
 COMMAND = ["lab", "bench", "--problem", "deadline-pools", "--job-hours", "4", "--deadline-hours", "6", "--workers", "1"]
@@ -71,7 +71,7 @@ def test_the_numbers_of_hedged_are_searched_on_windows_that_lie_before_those_hel
 
 
 def test_other_numbers_make_other_choices(traces: Path) -> None:
-    problem = PoolsProblem(traces, ((),), (cut.Job(4, 6, 0.25),), cut.Windows(6, 3))
+    problem = PoolsProblem(traces, ((),), (pools_jobs.Job(4, 6, 0.25),), pools_jobs.Windows(6, 3))
     shipped = problem.params("hedged")
     assert shipped is not None
     assert problem.params("eager") is None

@@ -17,8 +17,9 @@ from agent.domain.work.deadline import Deadline as By
 from agent.domain.work.deadline import Progress
 from agent.domain.work.decision import Release, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
-from agent.lab.pools import own_kernel, play
-from agent.lab.pools.pool_terms import HOUR, Course, PoolsCase, Terms
+from agent.lab.jobs import tick_engine
+from agent.lab.jobs.job_terms import HOUR, Course, JobCase, Terms, Window
+from agent.lab.pools import own_kernel
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
@@ -41,7 +42,7 @@ class Planned:
         self._terms = terms
         self._capacity: dict[str, Capacity] = {}
 
-    def choose(self, sight: play.Sight) -> play.Choice:
+    def choose(self, sight: tick_engine.Sight) -> tick_engine.Choice:
         """Return what the decision of the only slot comes to."""
         fleet = self._fleet(sight)
         self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
@@ -49,14 +50,14 @@ class Planned:
         )
         (made,) = plan.plan(self._fleet(sight), TUNED, limits.Limits()).decisions
         if isinstance(made, Release):
-            return play.NOTHING
+            return tick_engine.NOTHING
         if not isinstance(made, Rent):
             return sight.runs
         if made.tenure is Tenure.ON_DEMAND:
-            return play.Choice(play.Mode.ON_DEMAND, sight.fallback)
-        return play.Choice(play.Mode.INTERRUPTIBLE, MARKETS.index(made.offer.market))
+            return tick_engine.Choice(Tenure.ON_DEMAND, sight.fallback)
+        return tick_engine.Choice(Tenure.INTERRUPTIBLE, MARKETS.index(made.offer.market))
 
-    def _fleet(self, sight: play.Sight) -> Fleet:
+    def _fleet(self, sight: tick_engine.Sight) -> Fleet:
         now = builders.NOW + timedelta(seconds=sight.now)
         return builders.fleet(
             now=now,
@@ -77,7 +78,7 @@ class Planned:
         )
 
 
-def _view(name: str, sight: play.Sight, now: Any) -> Any:
+def _view(name: str, sight: tick_engine.Sight, now: Any) -> Any:
     pool = MARKETS.index(name)
     floor = builders.per_hour(float(sight.spot[pool])) if sight.up[pool] else None
     offers = tuple(
@@ -87,17 +88,17 @@ def _view(name: str, sight: play.Sight, now: Any) -> Any:
     return builders.view(market=name, offers=offers, listed_at=now)
 
 
-def _leases(sight: play.Sight) -> tuple[Lease, ...]:
-    if sight.runs.mode is play.Mode.NONE:
+def _leases(sight: tick_engine.Sight) -> tuple[Lease, ...]:
+    if sight.runs.tenure is None:
         return ()
     name = MARKETS[sight.runs.pool]
-    is_bid = sight.runs.mode is play.Mode.INTERRUPTIBLE
+    is_bid = sight.runs.tenure is Tenure.INTERRUPTIBLE
     rate = builders.per_hour(float(sight.spot[sight.runs.pool]) if is_bid else ASK)
     tenure = Tenure.INTERRUPTIBLE if is_bid else Tenure.ON_DEMAND
     return (builders.lease(9, market=name, lease_id=f"{name}-9", host_id=f"{name}9", tenure=tenure, gpu_rate=rate),)
 
 
-def drawn(seed: int) -> PoolsCase:
+def drawn(seed: int) -> JobCase:
     lots = np.random.default_rng(seed)
     columns = []
     for _ in MARKETS:
@@ -107,14 +108,16 @@ def drawn(seed: int) -> PoolsCase:
     up[0] = True  # the bench knows the price of a pool that is away, a market tells it once it was there
     spot = np.tile([0.25, 0.20], (len(up), 1))
     terms = Terms(MARKETS, GAP, 8 * HOUR, 10 * HOUR, OVERHEAD, np.zeros((2, 2)))
-    return PoolsCase(f"{seed}", "cluster", terms, Course(up, spot, np.full(up.shape, ASK)))
+    return JobCase(
+        f"{seed}", "cluster", "group", terms, Window(MARKETS, GAP, 0, Course(up, spot, np.full(up.shape, ASK)))
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
     case = drawn(seed)
-    by_plan = play.play(case, Planned(case.terms))
-    by_kernel = play.play(case, own_kernel.Wander(case.terms))
+    by_plan = tick_engine.play(case, Planned(case.terms))
+    by_kernel = tick_engine.play(case, own_kernel.Wander(case.terms))
     assert by_plan.choices == by_kernel.choices
-    assert {choice.mode for choice in by_kernel.choices} >= {play.Mode.INTERRUPTIBLE, play.Mode.ON_DEMAND}
-    assert not play.is_late(by_plan, case.terms)
+    assert {choice.tenure for choice in by_kernel.choices} >= {Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND}
+    assert not by_plan.is_late(case.terms)

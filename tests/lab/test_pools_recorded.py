@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.lab.bench import comparison
-from agent.lab.pools import cut, pools_problem
+from agent.lab.pools import pools_jobs, pools_problem
 
 TRACES = os.environ.get("GPUBID_TRACES")
 pytestmark = [
@@ -20,8 +20,8 @@ pytestmark = [
     [("aws-2023", ("us-east-1a", "us-east-1c")), ("aws-2022", ("us-west-2a_v100_1", "us-west-2b_v100_1"))],
 )
 def test_ours_is_cheaper_than_every_rule_and_on_time(folder: str, pools: tuple[str, ...]) -> None:
-    job = cut.Job(work=48, allowed=52, overhead=0.2)
-    asked = pools_problem.PoolsProblem(Path(TRACES or "") / folder, (pools,), (job,), cut.Windows(52, 24))
+    job = pools_jobs.Job(work=48, allowed=52, overhead=0.2)
+    asked = pools_problem.PoolsProblem(Path(TRACES or "") / folder, (pools,), (job,), pools_jobs.Windows(52, 24))
     rows = {row.strategy: row for row in comparison.run(asked, asked.strategies(), workers=1).rows}
     assert all(row.ratio_to_optimum >= 1.0 for row in rows.values())
     assert all(row.late == 0 for row in rows.values())
@@ -29,8 +29,8 @@ def test_ours_is_cheaper_than_every_rule_and_on_time(folder: str, pools: tuple[s
 
 
 def test_a_loose_deadline_is_no_reason_to_move_between_regions() -> None:
-    job = cut.Job(work=48, allowed=72, overhead=0.2)
-    asked = pools_problem.PoolsProblem(Path(TRACES or "") / "aws-2023", ((),), (job,), cut.Windows(72, 24))
+    job = pools_jobs.Job(work=48, allowed=72, overhead=0.2)
+    asked = pools_problem.PoolsProblem(Path(TRACES or "") / "aws-2023", ((),), (job,), pools_jobs.Windows(72, 24))
     rows = {row.strategy: row for row in comparison.run(asked, ("hedged", "stay", "eager", "rate"), workers=1).rows}
     assert rows["hedged"].late == 0
     assert rows["hedged"].mean_cost < min(rows[name].mean_cost for name in ("stay", "eager", "rate"))

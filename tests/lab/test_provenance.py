@@ -14,7 +14,7 @@ from agent.lab.bids.bids_problem import BidsProblem
 from agent.lab.deadline import deadline_problem, deadline_ticks, window
 from agent.lab.deadline.cross_fit import CrossFit
 from agent.lab.page import html, saved_table
-from agent.lab.pools import cut
+from agent.lab.pools import pools_jobs
 from agent.lab.pools.pools_problem import PoolsProblem
 from agent.lab.traces import provenance, trace_files
 
@@ -37,7 +37,7 @@ def deadline(path: Path, cross_fit: CrossFit = CrossFit.NONE) -> deadline_proble
 
 
 def pools(path: Path) -> PoolsProblem:
-    return PoolsProblem(path, ((),), (cut.Job(8, 12, 0.05),), cut.Windows(12, 24))
+    return PoolsProblem(path, ((),), (pools_jobs.Job(8, 12, 0.05),), pools_jobs.Windows(12, 24))
 
 
 @pytest.mark.parametrize(("start", "is_marked"), [(FITTED, True), (LATER, False)])

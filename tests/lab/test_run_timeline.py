@@ -10,7 +10,7 @@ from agent.lab.availability import availability_problem as availability
 from agent.lab.deadline import deadline_problem as deadline
 from agent.lab.deadline import deadline_ticks, window
 from agent.lab.engine import run_timeline
-from agent.lab.pools import cut
+from agent.lab.pools import pools_jobs
 from agent.lab.pools import pools_problem as pools
 
 
@@ -43,8 +43,8 @@ def test_one_pool(tmp_path: Path) -> None:
 
 
 def test_several_pools_with_moves(tmp_path: Path) -> None:
-    job = cut.Job(8, 12, 0.2)
-    made = pools.PoolsProblem(folder(tmp_path), ((),), (job,), cut.Windows(12, 12))
+    job = pools_jobs.Job(8, 12, 0.2)
+    made = pools.PoolsProblem(folder(tmp_path), ((),), (job,), pools_jobs.Windows(12, 12))
     case = made.cases()[0]
     assert case.group == "us-east-1a + us-east-1b, 12 h allowed, 0.2 h a start"
     told = made.timeline(["eager", "stay", "rate", "optimum"], case)

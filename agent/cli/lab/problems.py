@@ -30,13 +30,13 @@ def _deadline(options: Options) -> "Problem":
 
 
 def _deadline_pools(options: Options) -> "Problem":
-    from agent.lab.pools import cut, pools_problem
+    from agent.lab.pools import pools_jobs, pools_problem
 
     return pools_problem.PoolsProblem(
         folder=options.folder(),
         sets=options.sets(),
         jobs=tuple(
-            cut.Job(
+            pools_jobs.Job(
                 work=options.job_hours,
                 allowed=allowed,
                 overhead=overhead,
@@ -47,7 +47,7 @@ def _deadline_pools(options: Options) -> "Problem":
             for allowed in options.deadline_hours
             for overhead in options.overhead_hours
         ),
-        windows=cut.Windows(
+        windows=pools_jobs.Windows(
             options.window_hours or DEADLINE_WINDOW_HOURS,
             options.stride_hours,
             options.spot_price,

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes
+from agent.decide.deadline import multi_pool_policy, regimes
 from agent.domain.market.tenure import Tenure
-from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
-from agent.lab.pools.pool_terms import HOUR, Terms
-
-MOST_BYTES = 800_000_000
-"""Of tables kept by a process of the bench, whose runs share them; a daemon keeps fewer."""
-TENURES = {Mode.NONE: None, Mode.INTERRUPTIBLE: Tenure.INTERRUPTIBLE, Mode.ON_DEMAND: Tenure.ON_DEMAND}
+from agent.lab.jobs.job_terms import HOUR, Terms
+from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 
 def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
@@ -18,7 +14,7 @@ def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
     return multi_pool_policy.Standing(
         left=(span - sight.now) / HOUR,
         todo=(terms.work - sight.done) / HOUR,
-        tenure=TENURES[sight.runs.mode],
+        tenure=sight.runs.tenure,
         pool=sight.runs.pool,
         where=sight.where,
         warming=sight.warm / HOUR,
@@ -38,10 +34,6 @@ class Wander:
     numbers: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED
     _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
 
-    def __post_init__(self) -> None:
-        """Make room for tables."""
-        multi_pool_dp.MOST_BYTES = max(multi_pool_dp.MOST_BYTES, MOST_BYTES)
-
     def choose(self, sight: Sight) -> Choice:
         """Return the kernel's choice."""
         self._look(sight)
@@ -49,20 +41,20 @@ class Wander:
             multi_pool_policy.Pool(
                 price, belief, float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0
             )
-            for pool, (price, belief) in enumerate(zip(sight.spot.tolist(), self._beliefs, strict=True))
+            for pool, (price, belief) in enumerate(zip(sight.spot, self._beliefs, strict=True))
         ]
-        ask = float(sight.on_demand[sight.fallback])
+        ask = sight.on_demand[sight.fallback]
         made = multi_pool_policy.choose(
             standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers
         )
         if made.tenure is None:
             return NOTHING
         if made.tenure is Tenure.INTERRUPTIBLE:
-            return Choice(Mode.INTERRUPTIBLE, made.pool)
-        return sight.runs if sight.runs.mode is Mode.ON_DEMAND else Choice(Mode.ON_DEMAND, sight.fallback)
+            return Choice(Tenure.INTERRUPTIBLE, made.pool)
+        return sight.runs if sight.runs.tenure is Tenure.ON_DEMAND else Choice(Tenure.ON_DEMAND, sight.fallback)
 
     def _look(self, sight: Sight) -> None:
-        hours, seen = self.terms.tick / HOUR, sight.up.tolist()
+        hours, seen = self.terms.tick / HOUR, sight.up
         if not self._beliefs:
             self._beliefs = [regimes.first(self.known, is_up=is_up) for is_up in seen]
             return

@@ -11,15 +11,16 @@ from agent import tuning
 from agent.decide.strategy import Params
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.engine import run_timeline
-from agent.lab.pools import cut, multi_pool_optimum, own_kernel, play, pools_report, rate, uniform
-from agent.lab.pools.pool_terms import PoolsCase, Terms
+from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
+from agent.lab.jobs.job_terms import JobCase, Terms
+from agent.lab.pools import own_kernel, pools_jobs, rate
 from agent.lab.traces import provenance, trace_files
 from strategies.hedged_rules.params import HedgedParams
 
 OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
-POLICIES: dict[str, Callable[[Terms, float], play.Policy]] = {
-    "on_demand": lambda terms, _: uniform.OnDemand(terms),
-    "eager": lambda terms, _: uniform.Uniform(terms),
+POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
+    "on_demand": lambda terms, _: uniform_progress.OnDemand(terms),
+    "eager": lambda terms, _: uniform_progress.Uniform(terms),
     "rate": rate.Rate,
     OURS: lambda terms, _: own_kernel.Wander(terms),
 }
@@ -32,8 +33,8 @@ class PoolsProblem:
 
     folder: Path
     sets: tuple[tuple[str, ...], ...]
-    jobs: tuple[cut.Job, ...]
-    windows: cut.Windows
+    jobs: tuple[pools_jobs.Job, ...]
+    windows: pools_jobs.Windows
     numbers: Mapping[str, Params] = field(default_factory=dict)
 
     name = "deadline-pools"
@@ -42,15 +43,15 @@ class PoolsProblem:
 
     @cached_property
     def _pools(self) -> tuple[tuple[trace_files.Trace, ...], ...]:
-        return tuple(cut.chosen(self.folder, names) for names in self.sets)
+        return tuple(pools_jobs.chosen(self.folder, names) for names in self.sets)
 
     @cached_property
-    def _cases(self) -> tuple[PoolsCase, ...]:
+    def _cases(self) -> tuple[JobCase, ...]:
         return tuple(
-            case for pools in self._pools for job in self.jobs for case in cut.windows(pools, job, self.windows)
+            case for pools in self._pools for job in self.jobs for case in pools_jobs.cases(pools, job, self.windows)
         )
 
-    def cases(self) -> Sequence[PoolsCase]:
+    def cases(self) -> Sequence[JobCase]:
         """Return every window of every set with every job."""
         return self._cases
 
@@ -68,7 +69,7 @@ class PoolsProblem:
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
-    def _policy(self, strategy: str, terms: Terms) -> play.Policy:
+    def _policy(self, strategy: str, terms: Terms) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
             return own_kernel.Wander(terms, numbers=params.weighing)
@@ -76,21 +77,22 @@ class PoolsProblem:
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a case costs under a strategy."""
-        if not isinstance(case, PoolsCase):
+        if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
         if strategy == OPTIMUM:
-            return Score(multi_pool_optimum.cost(case))
+            return Score(offline_optimum.cost(case))
         if strategy == STAY:
-            runs = [play.play(case, policy) for policy in uniform.alone(case.terms)]
-            return _score(min(runs, key=lambda run: (play.is_late(run, case.terms), run.cost)), case)
-        return _score(play.play(case, self._policy(strategy, case.terms)), case)
+            runs = [tick_engine.play(case, policy) for policy in uniform_progress.alone(case.terms)]
+            return _score(min(runs, key=lambda run: (run.is_late(case.terms), run.cost)), case)
+        return _score(tick_engine.play(case, self._policy(strategy, case.terms)), case)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
         """Return what became of a run; the bound knows its costs alone, and `stay` is many runs."""
-        if not isinstance(case, PoolsCase):
+        if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
-        named = {name: self._policy(name, case.terms) for name in strategies if name in POLICIES}
-        return pools_report.timeline_of(case, named)
+        named = [name for name in strategies if name in POLICIES]
+        lanes = tuple(job_lanes.lane(name, case, self._policy(name, case.terms)) for name in named)
+        return job_lanes.timeline(case, case.terms.ticks, lanes)
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""
@@ -123,11 +125,11 @@ class PoolsProblem:
         return {OURS: tuning.digest(OURS, self.numbers.get(OURS, HedgedParams()))}
 
 
-def _score(run: play.Run, case: PoolsCase) -> Score:
+def _score(run: tick_engine.Run, case: JobCase) -> Score:
     figures = {
         "starts": float(run.starts),
         "interruptible h": run.spot_hours,
         "on demand h": run.on_demand_hours,
         "egress $": run.egress,
     }
-    return Score(run.cost, play.is_late(run, case.terms), figures)
+    return Score(run.cost, run.is_late(case.terms), figures)

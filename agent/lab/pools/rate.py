@@ -12,9 +12,10 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from agent.lab.pools import uniform
-from agent.lab.pools.play import NOTHING, Choice, Mode, Sight
-from agent.lab.pools.pool_terms import HOUR, Terms
+from agent.domain.market.tenure import Tenure
+from agent.lab.jobs import uniform_progress
+from agent.lab.jobs.job_terms import HOUR, Terms
+from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 MARGIN, MARGIN_OF_VALUE = 0.5, 0.05
 RISK_KEPT = 8.0
@@ -108,14 +109,14 @@ class Rate:
 
     def choose(self, sight: Sight) -> Choice:
         """Return the best score, if it is worth leaving what runs."""
-        for spells, is_up in zip(self._spells, sight.up.tolist(), strict=True):
+        for spells, is_up in zip(self._spells, sight.up, strict=True):
             spells.see(is_up=is_up)
-        forced = uniform.last_resort(sight, self.terms)
+        forced = uniform_progress.last_resort(sight)
         if forced is not None:
             return forced
         value = self._value(sight)
         scores = self._scores(sight, value)
-        runs = NOTHING if sight.runs.mode is Mode.NONE else sight.runs
+        runs = sight.runs
         best = max(scores, key=lambda each: scores[each])
         margin = 0.0
         if runs != NOTHING:
@@ -127,19 +128,19 @@ class Rate:
         terms = self.terms
         required = (terms.work - sight.done) / max(terms.deadline - sight.now, 1)
         past = sight.done / sight.now if sight.done and sight.now else terms.work / terms.deadline
-        return max(float(sight.on_demand.min()) * required / past, float(sight.spot.min()))
+        return max(min(sight.on_demand) * required / past, min(sight.spot))
 
     def _scores(self, sight: Sight, value: float) -> dict[Choice, float]:
         left = (self.terms.deadline - sight.now) / HOUR
-        ask = uniform.on_demand(sight)
+        ask = uniform_progress.on_demand(sight)
         move = float(self.terms.egress[sight.where, ask.pool]) if sight.where >= 0 else 0.0
         start = self.terms.overhead / HOUR * value if ask != sight.runs else 0.0
-        scores = {NOTHING: 0.0, ask: value - float(sight.on_demand[ask.pool]) - (move if start else 0.0)}
+        scores = {NOTHING: 0.0, ask: value - sight.on_demand[ask.pool] - (move if start else 0.0)}
         for pool in range(len(self.terms.pools)):
             if sight.up[pool]:
                 lasts = min(self._spells[pool].lasts(), left, self.longest)
-                choice = Choice(Mode.INTERRUPTIBLE, pool)
+                choice = Choice(Tenure.INTERRUPTIBLE, pool)
                 warm = self.terms.overhead / HOUR if choice != sight.runs else 0.0
                 move = float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0
-                scores[choice] = value * max(lasts - warm, 0.0) / lasts - float(sight.spot[pool]) - move / lasts
+                scores[choice] = value * max(lasts - warm, 0.0) / lasts - sight.spot[pool] - move / lasts
         return scores

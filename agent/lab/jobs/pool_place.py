@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.lab.pools.pool_terms import Grid
+from agent.lab.jobs.job_terms import Grid
 
 _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-?\d+)-?[a-z]")
 

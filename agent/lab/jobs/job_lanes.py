@@ -1,0 +1,48 @@
+"""One run of a job told tick by tick, for a picture."""
+
+from itertools import pairwise
+
+from agent.lab.engine import run_timeline
+from agent.lab.jobs import tick_engine
+from agent.lab.jobs.job_terms import HOUR, JobCase
+from agent.lab.jobs.tick_engine import Choice, Policy, Sight
+
+
+def timeline(case: JobCase, ticks: int, lanes: tuple[run_timeline.Lane, ...]) -> run_timeline.Timeline:
+    """Return the picture of a case: the capacity of each pool over `ticks`, and what became of the job."""
+    terms, up = case.terms, case.course.up[:ticks]
+    return run_timeline.Timeline(
+        case=case.key,
+        gap=terms.tick / HOUR,
+        bands=tuple(run_timeline.Band(pool, tuple(up[:, place].tolist())) for place, pool in enumerate(terms.pools)),
+        work=terms.work / HOUR,
+        allowed=terms.deadline / HOUR,
+        lanes=lanes,
+    )
+
+
+class _Told:
+    """A policy that writes down what was done at each tick."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.done: list[float] = []
+
+    def choose(self, sight: Sight, /) -> Choice:
+        self.done.append(sight.done / HOUR)
+        return self._policy.choose(sight)
+
+
+def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
+    """Return what became of a case under a policy."""
+    told = _Told(policy)
+    run = tick_engine.play(case, told)
+    ended = case.terms.work / HOUR if run.finished is not None else told.done[-1]
+    held = [(tick, choice.pool) for tick, choice in enumerate(run.choices) if choice.tenure is not None]
+    return run_timeline.Lane(
+        strategy=strategy,
+        tenures=tuple(choice.tenure for choice in run.choices),
+        done=(*told.done, ended),
+        dollars=run.cost,
+        moves=tuple(tick for (_, before), (tick, pool) in pairwise(held) if pool != before),
+    )

@@ -1,0 +1,107 @@
+"""What a job is: the terms everybody knows, and the window of the pools that it is run over.
+
+Units: seconds for time, dollars for money (estimates, never sums that are paid), $/h for prices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.lab.bench import blocks
+
+Grid = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Tick = tuple[Sequence[bool], Sequence[float], Sequence[float]]
+"""One tick by pool: capacity, interruptible price and on-demand price in $/h."""
+HOUR = 3600
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a policy knows before the first tick."""
+
+    pools: tuple[str, ...]
+    tick: int
+    """Seconds of a tick."""
+    work: int
+    """Seconds of work."""
+    deadline: int
+    """Seconds allowed."""
+    overhead: int
+    """Seconds that each start spends before work advances; what is longer than a tick carries over."""
+    egress: Grid
+    """Dollars of moving the checkpoint from pool i to pool j: 0 on the diagonal, no dearer than by way of a third."""
+    counts_part: bool = False
+    """Whether a last tick that the deadline cuts short counts up to it; else whole ticks alone do."""
+
+    @property
+    def ticks(self) -> int:
+        """Whole ticks until the deadline."""
+        return self.deadline // self.tick
+
+    @property
+    def counted(self) -> int:
+        """Seconds within which work done is in time."""
+        return self.deadline if self.counts_part else self.ticks * self.tick
+
+
+@dataclass(frozen=True)
+class Course:
+    """What the pools had, by tick and pool: capacity, interruptible price and on-demand price in $/h."""
+
+    up: Flags
+    spot: Grid
+    on_demand: Grid
+
+    @cached_property
+    def rows(self) -> tuple[Tick, ...]:
+        """The same tick by tick, as plain numbers: a run looks at each once, and arrays of a few are slow."""
+        columns = (tuple(map(tuple, each.tolist())) for each in (self.up, self.spot, self.on_demand))
+        return tuple(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of pools that share their time; `first` is its first tick of the record."""
+
+    pools: tuple[str, ...]
+    tick: int
+    first: int
+    course: Course
+    start: datetime = _EPOCH
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When it begins and ends."""
+        return self.start, self.start + timedelta(seconds=self.tick * len(self.course.up))
+
+    @property
+    def block(self) -> int:
+        """The four days of the record that it begins in."""
+        return blocks.of(self.first * self.tick / HOUR)
+
+
+@dataclass(frozen=True, slots=True)
+class JobCase:
+    """A job over a window. `cluster` names the cases that are not independent of it, `group` those that are like it."""
+
+    key: str
+    cluster: str
+    group: str
+    terms: Terms
+    window: Window
+
+    @property
+    def course(self) -> Course:
+        """What the pools had."""
+        return self.window.course
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """When its window begins and ends."""
+        return self.window.span
