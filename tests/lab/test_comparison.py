@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.lab.bench import blocks, comparison, interval, result_table
-from agent.lab.deadline import deadline_baselines, deadline_problem, deadline_ticks, window
+from agent.lab.deadline import deadline_baselines, deadline_jobs, deadline_problem
+from agent.lab.jobs import trace_windows
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 YARDSTICK = {
@@ -32,8 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def small(tmp_path: Path) -> deadline_problem.DeadlineProblem:
-    settings = tuple(deadline_ticks.Setting.of_hours(8, allowed, 0.05) for allowed in (9, 12))
-    return deadline_problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, window.Prices(1.0, 3.0))
+    settings = tuple(deadline_jobs.Setting.of_hours(8, allowed, 0.05) for allowed in (9, 12))
+    return deadline_problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, trace_windows.Prices(1.0, 3.0))
 
 
 def test_processes_change_nothing_but_the_wall_time(tmp_path: Path) -> None:
@@ -148,9 +149,9 @@ def test_a_problem_that_needs_the_extra_says_so(tmp_path: Path, monkeypatch: pyt
 
 def off_the_yardstick(name: str, strategies: list[str]) -> list[str]:
     """Return the strategies whose mean is more than 0.5 % off, or that are late."""
-    settings = tuple(deadline_ticks.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
+    settings = tuple(deadline_jobs.Setting.of_hours(48, allowed, lost) for allowed in (52, 70) for lost in (0.05, 0.2))
     built = deadline_problem.DeadlineProblem(
-        Path(RECORDED or "") / name, 70, STRIDES[name], settings, window.Prices(0.9731, 3.06)
+        Path(RECORDED or "") / name, 70, STRIDES[name], settings, trace_windows.Prices(0.9731, 3.06)
     )
     scores = {each: [built.score(each, case) for case in built.cases()] for each in strategies}
     means = {each: sum(score.cost for score in found) / len(found) for each, found in scores.items()}

@@ -13,22 +13,23 @@ from hypothesis import strategies as st
 from agent.decide.deadline import hazards
 from agent.lab.deadline import (
     deadline_folds,
+    deadline_jobs,
     deadline_problem,
-    deadline_ticks,
     hazard_fitting,
     learning,
     slack_rules,
-    window,
 )
 from agent.lab.deadline.cross_fit import CrossFit
+from agent.lab.jobs import trace_windows
+from agent.lab.jobs.job_terms import Course, JobCase, Window
 from strategies.deadline import DeadlineParams
+from tests.lab.one_pool_cases import lived, over
 
 RECORDED = os.environ.get("GPUBID_TRACES")
 
 
-def stretch(is_up: Sequence[bool], gap: int) -> window.Window:
-    count = len(is_up)
-    return window.Window("pool", 0, gap, tuple(is_up), (0.97,) * count, (3.06,) * count)
+def stretch(is_up: Sequence[bool], gap: int, setting: deadline_jobs.Setting) -> JobCase:
+    return deadline_jobs.case(over(is_up, gap, 0.97, 3.06), setting)
 
 
 @settings(max_examples=60)
@@ -46,9 +47,8 @@ def test_it_is_in_time_whatever_capacity_does(
     allowed = (least + spare) * gap
     up = [begins_up is (place % 2 == 0) for place, length in enumerate(spells) for _ in range(length)]
     is_up = (up * (least + spare))[: least + spare + 24]
-    setting = deadline_ticks.Setting(3 * 3600, allowed, overhead)
-    lived = deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(is_up, gap), setting)
-    assert not lived.is_late(setting)
+    job = stretch(is_up, gap, deadline_jobs.Setting(3 * 3600, allowed, overhead))
+    assert not lived(learning.rule(hazards.SHIPPED), job).is_late(job.terms)
 
 
 @settings(max_examples=60)
@@ -65,25 +65,22 @@ def test_by_the_rules_of_slack_it_is_in_time_too(
 ) -> None:
     count = -(-(3 * 3600 + overhead) // gap) + spare
     up = [place % 2 == 0 for place, length in enumerate(spells) for _ in range(length)]
-    setting = deadline_ticks.Setting(3 * 3600, count * gap, overhead)
+    job = stretch((up * count)[: count + 24], gap, deadline_jobs.Setting(3 * 3600, count * gap, overhead))
     params = DeadlineParams(learn=False, slack_share=share, pace=pace)
-    lived = deadline_ticks.run(slack_rules.rule(params), stretch((up * count)[: count + 24], gap), setting)
-    assert not lived.is_late(setting)
+    assert not lived(slack_rules.rule(params), job).is_late(job.terms)
 
 
 def test_it_is_blind_to_the_future_and_the_same_every_time() -> None:
     rng = np.random.default_rng(0)
-    setting = deadline_ticks.Setting.of_hours(8, 12, 0.2)
+    setting = deadline_jobs.Setting.of_hours(8, 12, 0.2)
     past = (rng.random(40) < 0.5).tolist()
-    lived = [
-        deadline_ticks.run(
-            learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600), setting
-        ).tenures
+    runs = [
+        lived(learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600, setting))
         for chance in (0.1, 0.9)
     ]
-    assert lived[0][:40] == lived[1][:40]
-    again = deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
-    assert again == deadline_ticks.run(learning.rule(hazards.SHIPPED), stretch(past * 3, 600), setting)
+    assert runs[0].choices[:40] == runs[1].choices[:40]
+    again = lived(learning.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
+    assert again == lived(learning.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
 
 
 def test_a_fit_finds_the_hazards_that_made_a_trace() -> None:
@@ -103,9 +100,10 @@ def test_a_trace_without_a_change_says_that_there_is_nothing_to_fit() -> None:
 
 
 def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
-    over = window.Window("us-west-2a_v100_8", 1000, 600, (), (), (), datetime(2026, 1, 1, tzinfo=UTC))
-    assert deadline_folds.fold(over, CrossFit.POOL) == deadline_folds.Fold(zone="us-west-2a")
-    assert deadline_folds.fold(over, CrossFit.TIME) == deadline_folds.Fold(block=1)
+    nothing = Course(np.ones((0, 1), bool), np.ones((0, 1)), np.ones((0, 1)))
+    begun = Window(("us-west-2a_v100_8",), 600, 1000, nothing, datetime(2026, 1, 1, tzinfo=UTC))
+    assert deadline_folds.fold(begun, CrossFit.POOL) == deadline_folds.Fold(zone="us-west-2a")
+    assert deadline_folds.fold(begun, CrossFit.TIME) == deadline_folds.Fold(block=1)
 
 
 @pytest.mark.skipif(RECORDED is None, reason="set GPUBID_TRACES to the folder of recorded traces to run this")
@@ -122,8 +120,8 @@ def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: in
         Path(str(RECORDED)) / name,
         70,
         stride,
-        (deadline_ticks.Setting.of_hours(48, 52, 0.2),),
-        window.Prices(0.9731, 3.06),
+        (deadline_jobs.Setting.of_hours(48, 52, 0.2),),
+        trace_windows.Prices(0.9731, 3.06),
         cross_fit=left_out,
     )
     scores = {name: [built.score(name, case) for case in built.cases()] for name in ("levi", "deadline")}

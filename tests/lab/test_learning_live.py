@@ -21,8 +21,12 @@ from agent.domain.work.deadline import Deadline as By
 from agent.domain.work.deadline import Progress
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.lab.deadline import deadline_ticks, learning, slack_rules, window
+from agent.lab.deadline import deadline_jobs, learning, slack_rules
+from agent.lab.deadline.one_pool import Rule
+from agent.lab.jobs import tick_engine
+from agent.lab.jobs.job_terms import HOUR, JobCase, Terms
 from strategies.deadline import Deadline, DeadlineParams
+from tests.lab.one_pool_cases import lived, over
 from tests.support import builders
 
 GAP = 600
@@ -44,73 +48,68 @@ class Planned:
         self._tuned: Mapping[str, Tuned] = {"deadline": builders.tuned(Deadline(), params, "deadline")}
         self._capacity: dict[str, Capacity] = {}
 
-    def choose(self, at: deadline_ticks.Standing) -> Tenure | None:
+    def choose(self, at: tick_engine.Sight) -> Tenure | None:
         """Return what the decision of the only slot comes to."""
         fleet = _fleet(at, self._capacity)
         self._capacity = availability.watched(self._capacity, fleet)
         (made,) = plan.plan(_fleet(at, self._capacity), self._tuned, limits.Limits()).decisions
-        return made.tenure if isinstance(made, Rent) else at.tenure
+        return made.tenure if isinstance(made, Rent) else at.runs.tenure
 
 
-def _fleet(at: deadline_ticks.Standing, capacity: dict[str, Capacity]) -> Fleet:
+def _fleet(at: tick_engine.Sight, capacity: dict[str, Capacity]) -> Fleet:
     now = builders.NOW + timedelta(seconds=at.now)
     return builders.fleet(
         now=now,
-        workloads=(_workload(at.setting),),
+        workloads=(_workload(at.terms),),
         markets={"vast": builders.view(offers=tuple(_offers(at)), listed_at=now)},
         leases=_leases(at),
-        progress={"train": Progress("train", at.done / 3600, now, builders.NOW)},
+        progress={"train": Progress("train", at.done / HOUR, now, builders.NOW)},
         capacity=capacity,
     )
 
 
-def _workload(setting: deadline_ticks.Setting) -> Workload:
-    by = builders.NOW + timedelta(seconds=setting.allowed)
-    restart = timedelta(seconds=setting.overhead) - LOADING
-    deadline = By(setting.work / 3600, by, restart=restart)
+def _workload(terms: Terms) -> Workload:
+    by = builders.NOW + timedelta(seconds=terms.deadline)
+    restart = timedelta(seconds=terms.overhead) - LOADING
+    deadline = By(terms.work / HOUR, by, restart=restart)
     return builders.workload(
         strategy="deadline", deadline=deadline, checkpoint=CHECKPOINT, max_price=builders.per_hour("0.45")
     )
 
 
-def _offers(at: deadline_ticks.Standing) -> list[Offer]:
-    floor = builders.per_hour("0.20") if at.is_up else None
+def _offers(at: tick_engine.Sight) -> list[Offer]:
+    floor = builders.per_hour("0.20") if at.up[0] else None
     return [builders.offer(number, floor=floor) for number in (1, 2)]
 
 
-def _leases(at: deadline_ticks.Standing) -> tuple[Lease, ...]:
-    if at.tenure is None:
+def _leases(at: tick_engine.Sight) -> tuple[Lease, ...]:
+    tenure = at.runs.tenure
+    if tenure is None:
         return ()
-    rate = builders.per_hour("0.20" if at.tenure is Tenure.INTERRUPTIBLE else "0.40")
-    return (builders.lease(9, tenure=at.tenure, gpu_rate=rate),)
+    rate = builders.per_hour("0.20" if tenure is Tenure.INTERRUPTIBLE else "0.40")
+    return (builders.lease(9, tenure=tenure, gpu_rate=rate),)
 
 
-def case(seed: int) -> tuple[window.Window, deadline_ticks.Setting]:
+def case(seed: int) -> JobCase:
     rng = np.random.default_rng(seed)
     hours = rng.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
     up = [bool(place % 2) for place, length in enumerate(hours) for _ in range(max(int(length * 3600 / GAP), 1))]
-    count = len(up)
-    setting = deadline_ticks.Setting.of_hours(8, 10, 0)
-    over = window.Window("pool", 0, GAP, tuple(up), (0.2,) * count, (0.4,) * count)
-    return over, deadline_ticks.Setting(setting.work, setting.allowed, OVERHEAD)
+    return deadline_jobs.case(over(up, GAP, 0.2, 0.4), deadline_jobs.Setting(8 * HOUR, 10 * HOUR, OVERHEAD))
 
 
-def both(
-    params: DeadlineParams, rule: deadline_ticks.Rule, seed: int
-) -> tuple[deadline_ticks.Lived, deadline_ticks.Lived]:
+def both(params: DeadlineParams, rule: Rule, seed: int) -> tuple[tick_engine.Run, tick_engine.Run]:
     """Return what the whole plan and what the rule made of a case that asks for every choice and can be met."""
-    over, setting = case(seed)
-    by_plan = deadline_ticks.run(Planned(params).choose, over, setting)
-    by_rule = deadline_ticks.run(rule, over, setting)
-    assert len({*by_rule.tenures}) == 3, "the case must ask for every choice"
-    assert not by_plan.is_late(setting)
+    job = case(seed)
+    by_plan, by_rule = lived(Planned(params).choose, job), lived(rule, job)
+    assert len({*by_rule.choices}) == 3, "the case must ask for every choice"
+    assert not by_plan.is_late(job.terms)
     return by_plan, by_rule
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
     by_plan, by_rule = both(PARAMS, learning.rule(hazards.SHIPPED), seed)
-    assert by_plan.tenures == by_rule.tenures
+    assert by_plan.choices == by_rule.choices
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -119,4 +118,4 @@ def test_the_whole_plan_chooses_by_slack_as_the_bench_does_tick_by_tick(numbers:
     # The bench's reserve is the time to the next look.
     params = PARAMS.model_copy(update={"learn": False, "reserve": timedelta(seconds=GAP), **numbers})
     by_plan, by_rule = both(params, slack_rules.rule(params), seed)
-    assert by_plan.tenures == by_rule.tenures
+    assert by_plan.choices == by_rule.choices

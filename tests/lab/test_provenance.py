@@ -11,8 +11,9 @@ from agent.cli.main import app
 from agent.lab.availability.availability_problem import AvailabilityProblem
 from agent.lab.bench import comparison
 from agent.lab.bids.bids_problem import BidsProblem
-from agent.lab.deadline import deadline_problem, deadline_ticks, window
+from agent.lab.deadline import deadline_jobs, deadline_problem
 from agent.lab.deadline.cross_fit import CrossFit
+from agent.lab.jobs import trace_windows
 from agent.lab.page import html, saved_table
 from agent.lab.pools import pools_jobs
 from agent.lab.pools.pools_problem import PoolsProblem
@@ -32,8 +33,8 @@ def folder(tmp_path: Path, start: str) -> Path:
 
 
 def deadline(path: Path, cross_fit: CrossFit = CrossFit.NONE) -> deadline_problem.DeadlineProblem:
-    settings = (deadline_ticks.Setting.of_hours(8, 12, 0.05),)
-    return deadline_problem.DeadlineProblem(path, 12, 24, settings, window.OWN, cross_fit=cross_fit)
+    settings = (deadline_jobs.Setting.of_hours(8, 12, 0.05),)
+    return deadline_problem.DeadlineProblem(path, 12, 24, settings, trace_windows.OWN, cross_fit=cross_fit)
 
 
 def pools(path: Path) -> PoolsProblem:

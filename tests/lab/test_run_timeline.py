@@ -7,9 +7,10 @@ import pytest
 
 from agent.domain.market.tenure import Tenure
 from agent.lab.availability import availability_problem as availability
+from agent.lab.deadline import deadline_jobs
 from agent.lab.deadline import deadline_problem as deadline
-from agent.lab.deadline import deadline_ticks, window
 from agent.lab.engine import run_timeline
+from agent.lab.jobs import trace_windows
 from agent.lab.pools import pools_jobs
 from agent.lab.pools import pools_problem as pools
 
@@ -30,8 +31,8 @@ def is_whole(told: run_timeline.Timeline, lane: run_timeline.Lane) -> None:
 
 
 def test_one_pool(tmp_path: Path) -> None:
-    setting = deadline_ticks.Setting.of_hours(8, 12, 0.2)
-    made = deadline.DeadlineProblem(folder(tmp_path), 12, 12, (setting,), window.OWN)
+    setting = deadline_jobs.Setting.of_hours(8, 12, 0.2)
+    made = deadline.DeadlineProblem(folder(tmp_path), 12, 12, (setting,), trace_windows.OWN)
     case = made.cases()[0]
     told = made.timeline(made.strategies(), case)
     assert [lane.strategy for lane in told.lanes] == list(made.strategies())

@@ -13,18 +13,19 @@ AVAILABILITY_WINDOW_HOURS = 24.0
 
 
 def _deadline(options: Options) -> "Problem":
-    from agent.lab.deadline import deadline_problem, deadline_ticks, window
+    from agent.lab.deadline import deadline_jobs, deadline_problem
+    from agent.lab.jobs import trace_windows
 
     return deadline_problem.DeadlineProblem(
         folder=options.folder(),
         hours=options.window_hours or DEADLINE_WINDOW_HOURS,
         stride_hours=options.stride_hours,
         settings=tuple(
-            deadline_ticks.Setting.of_hours(options.job_hours, allowed, overhead)
+            deadline_jobs.Setting.of_hours(options.job_hours, allowed, overhead)
             for allowed in options.deadline_hours
             for overhead in options.overhead_hours
         ),
-        prices=window.Prices(options.spot_price, options.on_demand_price),
+        prices=trace_windows.Prices(options.spot_price, options.on_demand_price),
         cross_fit=options.cross_fit,
     )
 

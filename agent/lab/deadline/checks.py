@@ -7,8 +7,8 @@ import numpy as np
 
 from agent.config.problems import ConfigError, Problem
 from agent.lab.bench.comparison import NotComparable
-from agent.lab.deadline.deadline_ticks import Setting
-from agent.lab.deadline.window import Prices
+from agent.lab.deadline.deadline_jobs import Setting
+from agent.lab.jobs.trace_windows import Prices
 from agent.lab.traces.trace_files import Trace
 
 

@@ -12,7 +12,7 @@ from agent.decide.deadline.hazards import Hazards
 from agent.lab.bench import blocks
 from agent.lab.deadline import hazard_fitting
 from agent.lab.deadline.cross_fit import CrossFit
-from agent.lab.deadline.window import Window
+from agent.lab.jobs.job_terms import Window
 from agent.lab.traces.trace_files import Trace
 
 LEAST_TICKS = 2
@@ -27,9 +27,9 @@ class Fold:
 
 
 def fold(window: Window, by: CrossFit) -> Fold:
-    """Return the fold of a window."""
+    """Return the fold of a window of one pool."""
     if by is CrossFit.POOL:
-        return Fold(zone=zone(window.pool))
+        return Fold(zone=zone(window.pools[0]))
     return Fold(block=window.block)
 
 

@@ -1,9 +1,8 @@
 """The problem `deadline`: windows of a folder of traces, each with every setting, under published rules and our own."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -16,15 +15,15 @@ from agent.lab.deadline import (
     checks,
     deadline_baselines,
     deadline_folds,
-    deadline_report,
-    deadline_ticks,
+    deadline_jobs,
     learning,
-    single_pool_optimum,
     slack_rules,
-    window,
 )
 from agent.lab.deadline.cross_fit import CrossFit
+from agent.lab.deadline.one_pool import OnePool
 from agent.lab.engine import run_timeline
+from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, trace_windows
+from agent.lab.jobs.job_terms import JobCase, Window
 from agent.lab.traces import provenance, trace_files
 from strategies.deadline import DeadlineParams
 
@@ -35,36 +34,6 @@ SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 1
 """What `deadline` starts from unless it is fitted anew; see `hazards.SHIPPED`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A window and a setting."""
-
-    window: window.Window
-    setting: deadline_ticks.Setting
-
-    @property
-    def key(self) -> str:
-        """Pool, first tick, hours allowed, hours of overhead."""
-        setting = self.setting
-        return f"{self.window.pool}/{self.window.first}/{setting.allowed / 3600:g}/{setting.overhead / 3600:g}"
-
-    @property
-    def cluster(self) -> str:
-        """The pool and the four days it begins in."""
-        return self.window.cluster
-
-    @property
-    def group(self) -> str:
-        """The setting, which decides how much there is to win."""
-        setting = self.setting
-        return f"{setting.allowed / 3600:g} h allowed, {setting.overhead / 3600:g} h a start"
-
-    @property
-    def span(self) -> tuple[datetime, datetime]:
-        """When its window begins and ends."""
-        return self.window.span
-
-
 @dataclass(frozen=True)
 class DeadlineProblem:
     """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` stand for a strategy's own."""
@@ -72,8 +41,8 @@ class DeadlineProblem:
     folder: Path
     hours: float
     stride_hours: float
-    settings: tuple[deadline_ticks.Setting, ...]
-    prices: window.Prices = window.OWN
+    settings: tuple[deadline_jobs.Setting, ...]
+    prices: trace_windows.Prices = trace_windows.OWN
     numbers: Mapping[str, Params] = field(default_factory=dict)
     cross_fit: CrossFit = CrossFit.NONE
 
@@ -96,17 +65,17 @@ class DeadlineProblem:
         return found
 
     @cached_property
-    def _runs(self) -> tuple[Run, ...]:
+    def _runs(self) -> tuple[JobCase, ...]:
         windows = [each for trace in self._traces for each in self._cut(trace)]
         for each in windows:
             # Fitted here once, and not by every process; what cannot be fitted shows before anything runs.
             self._hazards(each)
-        return tuple(Run(each, setting) for each in windows for setting in self.settings)
+        return tuple(deadline_jobs.case(each, setting) for each in windows for setting in self.settings)
 
-    def _cut(self, trace: trace_files.Trace) -> tuple[window.Window, ...]:
-        return window.cut(trace, self.hours, self.stride_hours, self.prices)
+    def _cut(self, trace: trace_files.Trace) -> Iterator[Window]:
+        return deadline_jobs.windows(trace, self.hours, self.stride_hours, self.prices)
 
-    def cases(self) -> Sequence[Run]:
+    def cases(self) -> Sequence[JobCase]:
         """Return every window with every setting."""
         return self._runs
 
@@ -127,20 +96,21 @@ class DeadlineProblem:
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return what a case costs."""
-        if not isinstance(case, Run):
+        if not isinstance(case, JobCase):
             raise TypeError("deadline runs windows")
         if strategy == OPTIMUM:
-            return Score(single_pool_optimum.cost(case.window, case.setting))
-        lived = deadline_ticks.run(self._rule(strategy, case), case.window, case.setting)
-        return Score(lived.dollars, lived.is_late(case.setting))
+            return Score(offline_optimum.cost(case))
+        run = tick_engine.play(case, self._policy(strategy, case))
+        return Score(run.cost, run.is_late(case.terms))
 
-    def _rule(self, strategy: str, case: Run) -> deadline_ticks.Rule:
+    def _policy(self, strategy: str, case: JobCase) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, DeadlineParams):
-            return learning.rule(self._hazards(case.window)) if params.learn else slack_rules.rule(params)
-        return deadline_baselines.rule(strategy, params)
+            learns = params.learn
+            return OnePool(learning.rule(self._hazards(case.window)) if learns else slack_rules.rule(params))
+        return deadline_baselines.policy(strategy, params, case.terms)
 
-    def _hazards(self, over: window.Window) -> hazards.Hazards:
+    def _hazards(self, over: Window) -> hazards.Hazards:
         """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
         if self.cross_fit is CrossFit.NONE:
             return hazards.SHIPPED
@@ -155,23 +125,14 @@ class DeadlineProblem:
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
         """Return what became of a run."""
-        if not isinstance(case, Run):
+        if not isinstance(case, JobCase):
             raise TypeError("deadline runs windows")
-        over, job = case.window, case.setting
         lanes = [
-            deadline_report.bound(name, over, job)
-            if name == OPTIMUM
-            else deadline_report.lane(name, self._rule(name, case), over, job)
+            job_lanes.bound(name, case) if name == OPTIMUM else job_lanes.lane(name, case, self._policy(name, case))
             for name in strategies
         ]
-        return run_timeline.Timeline(
-            case=case.key,
-            gap=over.gap_seconds / 3600,
-            bands=(run_timeline.Band(over.pool, over.is_up[: -(-job.allowed // over.gap_seconds)]),),
-            work=job.work / 3600,
-            allowed=job.allowed / 3600,
-            lanes=tuple(lane for lane in lanes if lane is not None),
-        )
+        ticks = -(-case.terms.deadline // case.terms.tick)
+        return job_lanes.timeline(case, ticks, tuple(lane for lane in lanes if lane is not None))
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""

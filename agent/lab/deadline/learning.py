@@ -2,7 +2,9 @@
 
 from agent.decide.deadline import hazards, single_pool_policy
 from agent.domain.market.tenure import Tenure
-from agent.lab.deadline.deadline_ticks import Rule, Standing
+from agent.lab.deadline.one_pool import Rule
+from agent.lab.jobs.job_terms import HOUR
+from agent.lab.jobs.tick_engine import Sight
 
 
 def rule(pool: hazards.Hazards) -> Rule:
@@ -17,33 +19,33 @@ class _Learner:
         self._horizon: single_pool_policy.Horizon | None = None
         self._prices = (0.0, 0.0)
 
-    def choose(self, at: Standing) -> Tenure | None:
+    def choose(self, at: Sight) -> Tenure | None:
         """Return what the kernel holds in this tick, and remember what was seen."""
-        hours = at.gap / 3600
+        hours = at.terms.tick / HOUR
         if self._belief is None:
-            self._belief = hazards.first(self._pool, is_up=at.is_up, age=hazards.FIRST_AGE_HOURS)
+            self._belief = hazards.first(self._pool, is_up=at.up[0], age=hazards.FIRST_AGE_HOURS)
         else:
-            self._belief = hazards.observe(self._pool, self._belief, is_up=at.is_up, hours=hours)
+            self._belief = hazards.observe(self._pool, self._belief, is_up=at.up[0], hours=hours)
         standing = _standing(at, hours)
         return self._for(at, standing).choose(standing, self._belief)
 
-    def _for(self, at: Standing, standing: single_pool_policy.Standing) -> single_pool_policy.Horizon:
+    def _for(self, at: Sight, standing: single_pool_policy.Standing) -> single_pool_policy.Horizon:
         """Return the horizon at the prices of this tick."""
-        prices = at.spot_price, at.on_demand_price
+        prices = at.spot[0], at.on_demand[0]
         if self._horizon is None or prices != self._prices:
-            ratio = at.spot_price / at.on_demand_price if at.on_demand_price else 1.0
-            setting = single_pool_policy.setting(standing, at.setting.allowed / 3600, at.setting.work / 3600, ratio)
+            ratio = prices[0] / prices[1] if prices[1] else 1.0
+            setting = single_pool_policy.setting(standing, at.terms.deadline / HOUR, at.terms.work / HOUR, ratio)
             self._horizon, self._prices = single_pool_policy.of(setting, self._pool), prices
         return self._horizon
 
 
-def _standing(at: Standing, hours: float) -> single_pool_policy.Standing:
-    overhead = at.setting.overhead / 3600
+def _standing(at: Sight, hours: float) -> single_pool_policy.Standing:
+    overhead = at.terms.overhead / HOUR
     return single_pool_policy.Standing(
-        left=at.left // at.gap * hours,  # a tick that the deadline cuts short does not count
-        todo=at.todo / 3600,
-        tenure=at.tenure,
-        warming=at.warming / 3600,
+        left=at.looks * hours,  # a tick that the deadline cuts short does not count
+        todo=at.todo / HOUR,
+        tenure=at.runs.tenure,
+        warming=at.warm / HOUR,
         start_on_demand=overhead,
         start_interruptible=overhead,
         gap=hours,

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from agent.decide.deadline import slack
 from agent.domain.market.tenure import Tenure
-from agent.lab.deadline.deadline_ticks import Rule, Standing
+from agent.lab.deadline.one_pool import Rule
+from agent.lab.jobs.job_terms import HOUR
+from agent.lab.jobs.tick_engine import Sight
 from strategies.deadline import DeadlineParams
 
 _NOW = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,21 +21,23 @@ def rule(params: DeadlineParams) -> Rule:
     """Return the rules of slack on these numbers, as `strategies.deadline` asks them live."""
     spare = params.return_slack / _HOUR
 
-    def choose(at: Standing) -> Tenure | None:
-        is_behind = slack.is_behind(at.done, at.setting.work, at.now / at.setting.allowed, params.pace)
-        return slack.choose(_outlook(at), slack.Look(at.tenure, at.is_up, is_behind, 0.0), params.slack_share, spare)
+    def choose(at: Sight) -> Tenure | None:
+        is_behind = slack.is_behind(at.done, at.terms.work, at.now / at.terms.deadline, params.pace)
+        return slack.choose(
+            _outlook(at), slack.Look(at.runs.tenure, at.up[0], is_behind, 0.0), params.slack_share, spare
+        )
 
     return choose
 
 
-def _outlook(at: Standing) -> slack.Outlook:
-    gap = at.gap / 3600
+def _outlook(at: Sight) -> slack.Outlook:
+    gap = at.terms.tick / HOUR
     return slack.Outlook(
         now=_NOW,
-        left=at.left // at.gap * gap,
-        todo=at.todo / 3600,
+        left=at.looks * gap,
+        todo=at.todo / HOUR,
         speed=1.0,
         start=0.0,
-        restart=at.setting.overhead / 3600,
+        restart=at.terms.overhead / HOUR,
         reserve=gap,
     )

@@ -1,9 +1,10 @@
 """One run of a job told tick by tick, for a picture."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from agent.lab.engine import run_timeline
-from agent.lab.jobs import tick_engine
+from agent.lab.jobs import offline_optimum, tick_engine
 from agent.lab.jobs.job_terms import HOUR, JobCase
 from agent.lab.jobs.tick_engine import Choice, Policy, Sight
 
@@ -46,3 +47,19 @@ def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
         dollars=run.cost,
         moves=tuple(tick for (_, before), (tick, pool) in pairwise(held) if pool != before),
     )
+
+
+def bound(strategy: str, case: JobCase) -> run_timeline.Lane | None:
+    """Return what the exact optimum holds, or nothing where the job cannot be done in time."""
+    held = offline_optimum.choices(case)
+    return lane(strategy, case, _Planned(held)) if held is not None else None
+
+
+class _Planned:
+    """A policy that holds what was planned."""
+
+    def __init__(self, held: Sequence[Choice]) -> None:
+        self._held = held
+
+    def choose(self, sight: Sight, /) -> Choice:
+        return self._held[sight.tick]

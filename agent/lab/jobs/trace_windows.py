@@ -24,13 +24,13 @@ OWN = Prices()
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How windows are cut: hours of each, before its spare ticks, and ticks from the start of one to the next's.
+    """How windows are cut: hours of each, before its spare ticks, and seconds from the start of one to the next's.
 
-    A pool with fewer than `instances` at once has no capacity.
+    A window begins at the tick nearest to its instant. A pool with fewer than `instances` at once has no capacity.
     """
 
     hours: float
-    stride: float
+    stride_seconds: float
     prices: Prices = OWN
     instances: int = 1
 
@@ -45,7 +45,7 @@ def cut(pools: Sequence[Trace], how: Cut) -> Iterator[Window]:
         course = Course(whole.up[span], whole.spot[span], whole.on_demand[span])
         yield Window(names, tick, first, course, pools[0].start + timedelta(seconds=first * tick))
         count += 1
-        first = round(count * how.stride)
+        first = round(count * how.stride_seconds / tick)
 
 
 def _course(pools: Sequence[Trace], how: Cut) -> Course:

@@ -73,7 +73,8 @@ def cases(pools: Sequence[trace_files.Trace], job: Job, windows: Windows) -> Ite
         raise ValueError(f"{job.work:g} h of work and a start do not fit into {job.allowed:g} h; allow more")
     prices = Prices(windows.spot_price, windows.on_demand_price)
     _check_prices(pools, prices)
-    stride = max(int(windows.stride_hours * HOUR) // terms.tick, 1)
+    # Whole ticks, at least one: windows of all sets begin alike, however ticks and hours go into each other.
+    stride = max(int(windows.stride_hours * HOUR) // terms.tick, 1) * terms.tick
     for window in trace_windows.cut(pools, Cut(windows.hours, stride, prices, job.instances)):
         yield JobCase(
             key=f"{'+'.join(terms.pools)}/{window.first}/{job.allowed:g}/{job.overhead:g}",

@@ -1,0 +1,35 @@
+"""Rules of one pool, as policies of the engine: they say what to hold, and where it is goes without saying."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.domain.market.tenure import Tenure
+from agent.lab.jobs import uniform_progress
+from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
+
+Rule = Callable[[Sight], Tenure | None]
+"""What to hold in this tick; interruptible without capacity is none."""
+SPOT, ON_DEMAND = Choice(Tenure.INTERRUPTIBLE, 0), Choice(Tenure.ON_DEMAND, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class OnePool:
+    """Goes by a rule; made anew for each case, as the rule may remember."""
+
+    rule: Rule
+
+    def choose(self, sight: Sight) -> Choice:
+        """Return what the rule holds."""
+        tenure = self.rule(sight)
+        if tenure is Tenure.ON_DEMAND:
+            return ON_DEMAND
+        return SPOT if tenure is Tenure.INTERRUPTIBLE and sight.up[0] else NOTHING
+
+
+class Guarded(OnePool):
+    """Goes by a rule under the last resort that all published ones share."""
+
+    def choose(self, sight: Sight) -> Choice:
+        """Return what must run, or what the rule holds."""
+        forced = uniform_progress.last_resort(sight)
+        return forced if forced is not None else OnePool.choose(self, sight)
