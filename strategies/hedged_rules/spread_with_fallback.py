@@ -49,7 +49,7 @@ def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
 
 def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposal:
     if not grounds.view.has_offers:
-        return Proposal(slot.slot, None, Reason("no_view", "no market has been asked lately"))
+        return Proposal(slot.slot, None, Reason("no_view", "no search in the last two minutes found an offer"))
     if ask is None:
         within = "" if grounds.params.may_crowd else " within the shares of owners and markets"
         return Proposal(slot.slot, None, Reason("no_offer", f"no offer fits within the price{within}"))

@@ -50,7 +50,9 @@ class Slots:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
-                chooses |= closed >= {name for name in sight.fresh if work.may_use(name)}
+                usable = {name for name in sight.fresh if work.may_use(name)}
+                # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
+                chooses |= closed >= usable or (bool(closed & usable) and len(work.places) > 1)
                 self.judged += sight.now - self._calm_since >= PATIENCE_SECONDS
                 is_excused = bool(excuse) or chooses or place in (lost | loading) or self._rests(sight, place)
                 if is_excused or place in running:
@@ -59,7 +61,8 @@ class Slots:
                 since = self._free_since.setdefault(place, sight.now)
                 if sight.now - since <= PATIENCE_SECONDS:
                     continue
-                if can_run(work):
+                # Room is judged on Vast alone.
+                if "vast" not in closed and can_run(work):
                     yield self._idle(sight, place, sight.now - since)
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
