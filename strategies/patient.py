@@ -112,7 +112,9 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
     best = shortlist.best
     if best is None:
         code = "no_offer" if view.has_offers else "no_view"
-        sentence = "no offer fits within the price" if view.has_offers else "no search in the last two minutes found an offer"
+        sentence = (
+            "no offer fits within the price" if view.has_offers else "no search in the last two minutes found an offer"
+        )
         return Proposal(slot.slot, None, Reason(code, sentence))
     offer, way = best.offer, best.way
     terms = "on demand" if way.tenure is Tenure.ON_DEMAND else f"bid over a floor of {offer.floor}"

@@ -21,6 +21,8 @@ from agent.domain.record.lease import Lease
 NEVER_OURS = "never_ours"
 """The end reason of a lease whose instance was named by a reply and turned out to be somebody else's."""
 
+PROOF = 2
+"""So many answers with our label, one of them a look by its id, prove an instance ours."""
 Place = tuple[str, str]
 """A market and the id of an instance there."""
 
@@ -29,8 +31,8 @@ Place = tuple[str, str]
 class Ownership:
     """The leases as their labels show them, what changed by that, and which instances need a look by their id.
 
-    `looks` counts, by lease, the cycles in which a look showed the label; `undecided` are leases whose instance shows
-    no label of theirs so far: its row is no evidence about them.
+    `looks` counts, by lease, the cycles in which a look showed the label; `undecided` are leases whose instance never
+    showed a label of theirs to a look: its row is no evidence about them.
     """
 
     leases: tuple[Lease, ...]
@@ -97,9 +99,13 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
         after, told = _judged(fleet, view, held, looks[held.lease_id])
         facts += told
         leases += [after] if after is not None else []
-        if after is not None and not after.is_proven:
+        if after is not None and after.is_proven:
+            # Where the ledger cannot take the proof now, it counts as given all the same.
+            looks[held.lease_id] = PROOF
+        elif after is not None:
             to_look.add((held.market, held.instance_id))
-            undecided |= {held.lease_id} if _is_listed_otherwise(fleet, view, held) else set()
+            is_undecided = not looks[held.lease_id] and _is_listed_otherwise(fleet, view, held)
+            undecided |= {held.lease_id} if is_undecided else set()
     return Ownership(tuple(leases), tuple(facts), looks, frozenset(to_look), frozenset(undecided))
 
 
@@ -131,7 +137,7 @@ def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
 def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
     """Return a lease that is not proven yet as this cycle's answers leave it, None where it never was ours."""
     is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
-    if looks + is_listed > 1 and looks:
+    if looks + is_listed >= PROOF and looks:
         after = replace(held, proven_at=fleet.now)
         return after, [LeaseChanged(held, after, "")]
     other = None if is_listed else _claimant(fleet, view, held)

@@ -52,6 +52,23 @@ def test_two_looks_in_two_cycles_prove_what_no_listing_shows() -> None:
     assert second.leases[0].is_proven
 
 
+@pytest.mark.parametrize("label", [None, FOREIGN])
+def test_a_proof_that_the_ledger_could_not_take_is_kept_whatever_the_label_becomes(label: Label | None) -> None:
+    seen = ownership.settle(world(FRESH, OURS, {"1": OURS}), Memory())
+    assert seen.leases[0].is_proven
+    again = ownership.settle(world(FRESH, label, {"1": label}), Memory(label_looks=seen.looks))
+    assert again.leases[0].is_proven
+    assert again.undecided == set()
+
+
+def test_what_one_look_showed_to_be_ours_is_metered_whatever_its_label_becomes() -> None:
+    seen = ownership.settle(world(FRESH, None, {"1": OURS}, is_fresh=False), Memory())
+    after = ownership.settle(world(FRESH, FOREIGN, {"1": FOREIGN}), Memory(label_looks=seen.looks))
+    assert after.leases == (FRESH,)
+    assert after.undecided == set()
+    assert after.to_look == {("vast", "1")}
+
+
 @pytest.mark.parametrize("label", [None, FOREIGN, SIBLING])
 def test_a_listing_and_a_look_that_deny_it_disown_it(label: Label | None) -> None:
     owned = ownership.settle(world(FRESH, label, {"1": label}), Memory())
