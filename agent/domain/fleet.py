@@ -37,7 +37,8 @@ class MarketView:
     older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
     that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
     nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
-    `looks` are the labels (None: not one of ours) that looks by a single id showed in this cycle, by instance id.
+    `looks` are the labels (None: not one of ours) that looks by a single id showed in this cycle, by instance id, and
+    `looked_rows` all that those looks showed.
     `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are instances
     that were asked for by their id in this cycle, and shown; `unlisted_ids` are those of them that the listing lacks.
     """
@@ -61,6 +62,7 @@ class MarketView:
     offers: tuple[Offer, ...] = ()
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
     looks: Mapping[str, Label | None] = field(default_factory=dict)
+    looked_rows: Mapping[str, Instance] = field(default_factory=dict)
     not_sold: Mapping[Tenure, str] = field(default_factory=dict)
     looked_up: frozenset[str] = frozenset()
     unlisted_ids: frozenset[str] = frozenset()

@@ -83,6 +83,7 @@ class Poller:
             looked_up=frozenset(),
             unlisted_ids=frozenset(),
             looks={},
+            looked_rows={},
             is_key_proven=False,
             events=(),
             offers=(),
@@ -272,7 +273,7 @@ class Poller:
 
     def _shown(self, row: Instance) -> None:
         looks = {**self.view.looks, row.instance_id: labels.parse(row.label)}
-        self.view = replace(self.view, looks=looks)
+        self.view = replace(self.view, looks=looks, looked_rows={**self.view.looked_rows, row.instance_id: row})
 
     def _is_due(self, need: Need, now: float) -> bool:
         key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))

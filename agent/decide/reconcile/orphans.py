@@ -124,19 +124,23 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
-    """Return the lease that an instance of ours stands for, metered from its creation or where its last lease ended."""
+    """Return the lease that an instance of ours stands for, metered from its creation or where its last lease ended.
+
+    It has failed where the row and a look by its id agree that it is not what the intent asked for. Where the row alone
+    says so the lease is as asked: one wrong answer ends nothing, and it is read back again.
+    """
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
-    differs = readback.difference(readback.of_intent(intent), row) if intent else ""
+    differs, is_sure = _difference(fleet, row, intent)
     past = fleet.past_leases.get(row.instance_id)
     agreed = _agreed(fleet, row, slot, intent, past)
-    # What differs from what was ordered ends at once, and counts as listed unless that is absurd.
-    is_on_other_terms = intent is not None and intent.tenure not in {None, row.tenure}
-    most = agreed_rate.QUICK_RISE if differs else agreed_rate.MOST_RISE
-    is_believed = is_on_other_terms or row.gpu_rate <= agreed.scaled(most)
+    # What surely differs ends at once, and counts as listed unless that is absurd.
+    is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
+    most = agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE
+    is_believed = is_on_other_terms or ((is_sure or not differs) and row.gpu_rate <= agreed.scaled(most))
     since = min(past.accrued_until if past else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
-    return Lease(
+    made = Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,
         instance_id=row.instance_id,
@@ -164,9 +168,26 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         run_since=since if runs else None,
         traffic_down_gb=past.traffic_down_gb if past else 0.0,
         traffic_up_gb=past.traffic_up_gb if past else 0.0,
-        has_failed=bool(differs),
-        end_reason=readback.PREFIX + differs if differs else "",
+        has_failed=is_sure,
+        end_reason=readback.PREFIX + differs if is_sure else "",
     )
+    return _as_asked(made, intent) if intent is not None and differs and not is_sure else made
+
+
+def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str, bool]:
+    """Return how a row differs from what was asked for, and whether a look by its id shows a difference too."""
+    if intent is None:
+        return "", False
+    asked, view = readback.of_intent(intent), fleet.markets.get(row.market)
+    again = view.looked_rows.get(row.instance_id) if view is not None else None
+    differs = readback.difference(asked, row)
+    return differs, bool(differs and again is not None and readback.difference(asked, again))
+
+
+def _as_asked(made: Lease, intent: Intent) -> Lease:
+    asked = readback.of_intent(intent)
+    host_id, disk_gb = asked.host_id or made.host_id, asked.disk_gb or made.disk_gb
+    return replace(made, tenure=asked.tenure or made.tenure, host_id=host_id, disk_gb=disk_gb)
 
 
 def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,12 +171,19 @@ def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon()
     assert old.verdict == "adopt"
 
 
-def test_a_rent_found_late_is_held_to_what_was_asked() -> None:
+@pytest.mark.parametrize("again", ["h7", "h9", None])
+def test_a_rent_found_late_is_held_to_what_was_asked_once_two_answers_agree(again: str | None) -> None:
+    """`again` is the host that a look by its id shows, None where there was none."""
     intent = builders.intent(7, host_id="h9")
-    fact = found(world(past_intents={intent.intent_id: intent}))
+    fleet = world(past_intents={intent.intent_id: intent})
+    rows = {} if again is None else {"7": msgspec.structs.replace(ROW, host_id=again)}
+    fact = found(replace(fleet, markets={"vast": replace(fleet.markets["vast"], looked_rows=rows)}))
     assert fact.lease is not None
-    assert fact.lease.has_failed
-    assert fact.lease.end_reason.startswith("mismatch: it is on host h7")
+    if again == "h7":
+        assert fact.lease.has_failed
+        assert fact.lease.end_reason.startswith("mismatch: it is on host h7")
+    else:
+        assert (fact.lease.has_failed, fact.lease.end_reason, fact.lease.host_id) == (False, "", "h9")
 
 
 def test_the_lease_of_a_row_is_what_the_row_shows_for_the_money() -> None:
