@@ -56,6 +56,9 @@ class Witness(Protocol):
     def struck(self, strike: Strike, order: Order | None) -> None:
         """See that something went wrong."""
 
+    def listed(self) -> None:
+        """See that a market has just listed what there is."""
+
     def other_label(self) -> str:
         """Return a label of our fleet that this ledger never wrote."""
 
@@ -134,6 +137,7 @@ class StruckExchange:
             self._witness.leaves(order)
         reply: Reply = await go()
         if order.place == "listing":
+            self._witness.listed()
             # What a stale answer will show.
             self._before.setdefault("listing", reply)
         return reply

@@ -104,6 +104,10 @@ class Player:
         if order is not None and order.place == "listing" and strike.fault in {"empty", "missing_row", "stale", "id"}:
             self.note_vanishing()
 
+    def listed(self) -> None:
+        """See that a market has just listed what there is: decisions follow from that, whatever comes after."""
+        self.judge.releases.see(self.stage.clock.time())
+
     def other_label(self) -> str:
         """Return a label of our fleet that this ledger never wrote."""
         work = self.config.workloads[0].name if self.config.workloads else "w0"

@@ -71,6 +71,14 @@ def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple
     yield from ((*part, bills) for part in days(start, until))
 
 
+def first_stop(turns: Iterable[Turn], otherwise: datetime) -> datetime:
+    """Return when a lease first stopped being billed for its GPUs: the stretch that runs now ends there.
+
+    What ran again after it, and was seen by nobody, is another stretch.
+    """
+    return next((at for at, bills in turns if bills is not Bills.GPU_AND_DISK), otherwise)
+
+
 def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
     """Yield the parts of a span, each within one UTC day."""
     while start < end:

@@ -114,8 +114,7 @@ def _gone(
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
     ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)
-    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
-    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), last_seen)
+    stopped_at = meter.first_stop(ends, last_seen)
     is_release = held.state is LeaseState.RELEASING
     work = fleet.workload(held.slot.workload)
     ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)

@@ -124,8 +124,7 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
 
 def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise, ends: Sequence[meter.Turn]) -> Outcome:
     held = decision.lease
-    # The stretch of running that the ledger knows ended with the first stop, whatever ran again after it.
-    stopped_at = next((at for at, bills in ends if bills is not Bills.GPU_AND_DISK), now)
+    stopped_at = meter.first_stop(ends, now)
     ran = phases.Ran(held.run_since, max(stopped_at, held.accrued_until))
     charges = list(_accrued(held, now, promised, ran, ends))
     if held.run_since is not None:

@@ -298,6 +298,7 @@ def _metered(
     until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     change = turns.turned(held, view, bills, between, until)
     turned = change.at
+    stopped_at = min(meter.first_stop(change.turns, turned), turned)
     charges = list(meter.accrue(held, until, change.turns))
     paid = _traffic(held, row)
     if paid.micros:
@@ -305,10 +306,10 @@ def _metered(
     runs = row.state is InstanceState.RUNNING
     if not runs and held.run_since is not None:
         is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
-        charges.append(meter.stretch_end(held, turned, fleet.workload(held.slot.workload), is_lost=is_lost))
+        charges.append(meter.stretch_end(held, stopped_at, fleet.workload(held.slot.workload), is_lost=is_lost))
     ran = phases.Ran(
         since=(held.run_since or turned) if runs else None,
-        stopped_at=None if runs or held.run_since is None else turned,
+        stopped_at=None if runs or held.run_since is None else stopped_at,
         is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
     )
     promised = phases.promise(fleet.workload(held.slot.workload))

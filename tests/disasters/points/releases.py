@@ -44,8 +44,7 @@ class Releases:
         return self._now - self._ran.get((box.market, box.instance_id), -LATELY_SECONDS) < LATELY_SECONDS
 
     def hear(self, now: float, strike: Strike) -> None:
-        """Take in what went wrong with an answer, and what runs before a late one is carried out."""
-        self.see(now)
+        """Take in what went wrong with an answer."""
         if strike.fault in TERMS:
             self._lies.append((now, strike.market))
         if strike.market == "ledger":

@@ -18,7 +18,10 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 
 
 LOADING_SECONDS = 3600.0
-"""How long the first start of an instance may take: some hosts load an image at a tenth of the usual speed."""
+"""How long the first start of an instance may take at least: some hosts load at a tenth of the usual speed."""
+LOADING_FACTOR = 5.0
+"""Of a slow link so many times what the image takes over it is waited for, and `LOADING_SPARE_SECONDS`."""
+LOADING_SPARE_SECONDS = 1200.0
 
 
 class Slots:
@@ -100,4 +103,6 @@ class Slots:
 def _loads(box: Box, now: float) -> bool:
     """Tell whether an instance is on its way to its first run."""
     thing = box.thing
-    return thing.holds_gpu and thing.first_started is None and now - thing.created <= LOADING_SECONDS
+    expected = thing.image_gb * 8000.0 / max(thing.host.inet_down, 20.0)
+    longest = max(LOADING_SECONDS, LOADING_SPARE_SECONDS + LOADING_FACTOR * expected)
+    return thing.holds_gpu and thing.first_started is None and now - thing.created <= longest
