@@ -106,6 +106,14 @@ class Truth:
         gpu, disk = self._rates(box)
         return gpu + disk
 
+    def full_rate(self, box: Box) -> float:
+        """Return what it is charged an hour while it runs, without traffic."""
+        thing = box.thing
+        if isinstance(thing, Contract):
+            gpu = thing.bid if thing.bid is not None else self._simulator.world.ask(thing.slice)
+            return gpu + self._simulator.world.disk_rate(thing)
+        return thing.rate + self._rates(box)[1]
+
     def _rates(self, box: Box) -> tuple[float, float]:
         till = self._simulator.world._desk.till if box.market == "vast" else self._simulator.pods.fleet.till
         meter = till._meters.get(box.thing.contract_id)

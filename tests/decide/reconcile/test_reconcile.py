@@ -244,6 +244,15 @@ def test_a_stop_and_a_return_between_two_looks_are_metered_from_the_inbox() -> N
     assert (resumed.after.bills, resumed.after.accrued_until) == (Bills.GPU_AND_DISK, back.at)
 
 
+def test_what_stopped_ran_again_and_stopped_unseen_was_useful_up_to_its_first_stop() -> None:
+    stops = (("outbid", 600), ("resumed", 840), ("outbid", 900))
+    told = [builders.event(kind, event_id=f"e{at}", at=NOW + timedelta(seconds=at)) for kind, at in stops]
+    held = builders.lease(state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK, run_since=NOW)
+    fact = changed(seen(held, builders.instance(state=InstanceState.PAUSED), at=64, events=tuple(told)))
+    assert sum(charge.running_seconds for charge in fact.charges) == 660
+    assert sum(charge.useful_seconds for charge in fact.charges) == 600 - 60
+
+
 def test_a_lost_stretch_is_useful_up_to_its_last_checkpoint() -> None:
     work = builders.workload(checkpoint=CHECKPOINT)
     fact = lose(work=work)

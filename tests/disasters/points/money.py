@@ -61,7 +61,8 @@ class Money:
             if box.label is not None:
                 # What is gone from a silent host counted as billed before, and does so while it is missing.
                 silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
-                self._open[key] = max(self._open.get(key, 0.0), self._rates.get(key, 0.0), rate, silent)
+                rates = (self._rates.get(key, 0.0), rate, silent, self._start_rate(box))
+                self._open[key] = max(self._open.get(key, 0.0), *rates)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
         for market, is_fresh in sight.fresh.items():
@@ -112,6 +113,12 @@ class Money:
         if box.is_live:
             return 2 * self._poll
         return GONE_SECONDS + 2 * self._poll + (0.0 if box.was_destroyed else FAULT_SECONDS)
+
+    def _start_rate(self, box: Box) -> float:
+        """Return the whole rate of what ended while it loaded: nobody saw whether it had begun to run."""
+        if box.is_live or box.thing.first_started is not None:
+            return 0.0
+        return self._truth.full_rate(box)
 
     def _lied(self, sight: Sight) -> None:
         """A state that a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
