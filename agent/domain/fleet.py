@@ -33,14 +33,15 @@ class MarketView:
     `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
     `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by instance
     id. `listings` counts complete listings since the start. `absent_ids` are instances that it declared non-existent
-    by its own code in this cycle; `is_key_proven` tells whether the key answered in it too. `offers` are rows not
-    older than the snapshot allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases
-    that hosts have asked for. `trouble` is what kept its last reading from being one. `no_spend_because` says why
-    nothing may be paid for there, and is empty when it may. `sightings` are what probes last saw, by instance id.
-    `looks` are the labels (None: not one of ours) that looks by a single id showed in this cycle, by instance id, and
-    `looked_rows` all that those looks showed.
-    `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are instances
-    that were asked for by their id in this cycle, and shown; `unlisted_ids` are those of them that the listing lacks.
+    by its own code in this cycle; `is_key_proven` tells whether the key answered in it too, and
+    `is_record_read` whether the market's record of events was read. `offers` are rows not older than the snapshot
+    allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases that hosts have asked for.
+    `trouble` is what kept its last reading from being one. `no_spend_because` says why nothing may be paid for there,
+    and is empty when it may. `sightings` are what probes last saw, by instance id. `looks` are the labels (None: not
+    one of ours) that looks by a single id showed in this cycle, by instance id, and `looked_rows` all that those looks
+    showed. `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are
+    instances that were asked for by their id in this cycle, and shown; `unlisted_ids` are those of them that the
+    listing lacks.
     """
 
     market: str
@@ -52,6 +53,7 @@ class MarketView:
     listings: int = 0
     absent_ids: frozenset[str] = frozenset()
     is_key_proven: bool = False
+    is_record_read: bool = True
     trouble: str = ""
     no_spend_because: str = ""
     credit: Usd | None = None

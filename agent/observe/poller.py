@@ -85,6 +85,7 @@ class Poller:
             looks={},
             looked_rows={},
             is_key_proven=False,
+            is_record_read=False,
             events=(),
             offers=(),
             clock_skew_seconds=skew,
@@ -238,7 +239,7 @@ class Poller:
     async def _read_events(self) -> None:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
         events: Sequence[MarketEvent] = await self.market.events(since)
-        self.view = replace(self.view, events=tuple(events), rises=_rises(events))
+        self.view = replace(self.view, events=tuple(events), rises=_rises(events), is_record_read=True)
 
     async def _read_rises(self) -> None:
         """Read what hosts ask more, where anything is held; that it cannot be read makes no listing stale."""

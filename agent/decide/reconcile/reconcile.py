@@ -296,7 +296,7 @@ def _metered(
     bills = _bills(held, row)
     # The row is as of the listing: what the market's record tells of the time since then is left to the next one.
     until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
-    change = turns.turned(held, view, bills, between, until)
+    change = turns.turned(held, view, bills, between, until, is_stopped=STATES.get(row.state, target) not in LIVE)
     turned = change.at
     stopped_at = min(meter.first_stop(change.turns, turned), turned)
     charges = list(meter.accrue(held, until, change.turns))

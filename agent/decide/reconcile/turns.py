@@ -5,7 +5,8 @@ Invariants:
    them no longer billed; what the record tells in the same cycle takes the place of that.
 2. The state of the lease turns halfway between the two looks, so that the lengths of starts and stays are learned
    without that bias.
-3. A start under way of which no later look or record says more counts as having happened right after the last look.
+3. A start under way of which no later look or record says more counts as having happened right after the last look:
+   what was lost while the record could not be read is such a start too.
 """
 
 from collections.abc import Iterable
@@ -120,9 +121,22 @@ def _is_starting(held: Lease) -> bool:
     return held.bills is Bills.DISK and held.state in states and not is_stopped
 
 
-def turned(held: Lease, view: MarketView, bills: Bills, between: tuple[datetime, datetime], until: datetime) -> Turned:
-    """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`."""
+def turned(
+    held: Lease,
+    view: MarketView,
+    bills: Bills,
+    between: tuple[datetime, datetime],
+    until: datetime,
+    *,
+    is_stopped: bool = False,
+) -> Turned:
+    """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`.
+
+    What was starting and `is_stopped` now may have run: where the record could not be read it counts as having run.
+    """
     found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
+    if is_stopped and not found and not view.is_record_read and _is_starting(held):
+        found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]
     before = found[-1][1] if found else held.bills
     if before is bills:
         return Turned(tuple(found), found[-1][0] if found else between[1])

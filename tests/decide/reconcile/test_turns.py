@@ -73,6 +73,18 @@ def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> N
     assert gpu_hours(held, list(change.turns)) == 2
 
 
+@pytest.mark.parametrize(
+    ("is_record_read", "is_stopped", "hours"), [(False, True, 3), (True, True, 0), (False, False, 0)]
+)
+def test_what_was_lost_while_it_started_may_have_run_where_no_record_could_be_read(
+    *, is_record_read: bool, is_stopped: bool, hours: float
+) -> None:
+    view = replace(builders.view(), is_record_read=is_record_read)
+    held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=False)
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=is_stopped)
+    assert gpu_hours(held, list(change.turns)) == hours
+
+
 @pytest.mark.parametrize(("has_run", "hours"), [(True, 2), (False, 0)])
 def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_run: bool, hours: float) -> None:
     """The record dates the first start of an instance; of a later one only when its GPU was given back."""

@@ -115,8 +115,8 @@ class Money:
         return GONE_SECONDS + 2 * self._poll + (0.0 if box.was_destroyed else FAULT_SECONDS)
 
     def _start_rate(self, box: Box) -> float:
-        """Return the whole rate of what ended while it loaded: nobody saw whether it had begun to run."""
-        if box.is_live or box.thing.first_started is not None:
+        """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
+        if (box.is_live and box.thing.holds_gpu) or box.thing.first_started is not None:
             return 0.0
         return self._truth.full_rate(box)
 
