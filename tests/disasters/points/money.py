@@ -47,6 +47,8 @@ class Money:
         """When each open instance first and last turned since it was seen."""
         self._agreed: dict[tuple[str, str], float] = {}
         self._doubted: dict[tuple[str, str], float] = {}
+        self._priced_falsely: dict[str, float] = {}
+        self._adopted: set[str] = set()
         self._began = self._at = truth.now
         self._above = 0.0
         self._below = 0.0
@@ -80,6 +82,7 @@ class Money:
                     self._turned[key] = (last, last)
             self._looked[market] = listed
         self._lied(sight)
+        self._adopt(sight)
         passed, self._at = sight.now - self._at, sight.now
         self._dark(passed)
         self._over_asked(sight, passed)
@@ -129,6 +132,18 @@ class Money:
             span = (sight.now - since + self._poll) / 3600
             self._below += rates * span
             self._above += rates * span
+
+    def _adopt(self, sight: Sight) -> None:
+        """What no order of this ledger made is priced by the listing alone, up to the workload's price (rule 21)."""
+        self._priced_falsely |= {each.market: sight.now for each in sight.struck if each.fault == "price"}
+        doubted = FALL_SECONDS + FALL_LISTINGS * self._poll
+        most = {work.name: work.max_price.dollars for work in sight.app.rules.workloads}
+        for lease in sight.leases:
+            if lease.intent_id or lease.lease_id in self._adopted:
+                continue
+            self._adopted.add(lease.lease_id)
+            if sight.now - self._priced_falsely.get(lease.market, -doubted) < doubted:
+                self._above += most.get(lease.slot.workload, 0.0) * doubted / 3600 * SURELY
 
     def judge(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
         """Yield what the ledger counts wrong, where it can know better."""
