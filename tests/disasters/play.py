@@ -30,7 +30,7 @@ from tests.support.scene import FLEET
 BUSY_SECONDS = 2.0
 CALM_POLL = 290.0
 """Between two polls of the good weather at the end; steps of at most five minutes."""
-CALM_SECONDS = 3.4 * 3600
+CALM_SECONDS = 3.2 * 3600
 MOST_CALM_CYCLES = 150
 MOST_HURRIED_CYCLES = 60
 """So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
@@ -91,8 +92,8 @@ def named(place: tuple[str, str]) -> dict[str, str]:
 
 def host_row(record: HostRecord) -> dict[str, Any]:
     """Return the columns of a host's record."""
-    columns = dataclasses.asdict(record)
-    return {**columns, "outbids": {"steps": STEPS, **columns["outbids"]}}
+    columns = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return {**columns, "outbids": {"steps": STEPS, **msgspec.to_builtins(record.outbids)}}
 
 
 def host_of(columns: Mapping[str, Any]) -> HostRecord:

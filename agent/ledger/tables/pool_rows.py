@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from agent.domain.market.capacity import Capacity, Counts
@@ -18,7 +19,8 @@ FORGOTTEN = sa.delete(schema.capacity).where(
 
 def row(known: Capacity) -> dict[str, Any]:
     """Return the columns of what is known of a pool."""
-    return dataclasses.asdict(known)
+    columns = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
+    return {**columns, "there": msgspec.to_builtins(known.there), "away": msgspec.to_builtins(known.away)}
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

@@ -29,8 +29,8 @@ spring 2026 the market answers every bid so instead of saying that it sells none
 _MOST = 10_000.0
 
 _FLOORS = """
-query floors($count: Int!, $secure: Boolean) {
-  gpuTypes { id lowestPrice(input: {gpuCount: $count, secureCloud: $secure}) { minimumBidPrice uninterruptablePrice } }
+query floors($input: GpuLowestPriceInput!) {
+  gpuTypes { id lowestPrice(input: $input) { minimumBidPrice uninterruptablePrice } }
 }"""
 _RENT = "mutation rent($input: PodRentInterruptableInput!) { podRentInterruptable(input: $input) { id } }"
 _RESUME = "mutation resume($input: PodBidResumeInput!) { podBidResume(input: $input) { id desiredStatus } }"
@@ -74,7 +74,8 @@ class Bids:
         if known is not None and now - known[0] < FLOORS_KEPT_SECONDS:
             return known[1]
         try:
-            data, _ = await self._client.ask_graph(_FLOORS, {"count": gpus, "secure": cloud == parse.SECURE})
+            asked = {"gpuCount": gpus, "secureCloud": cloud == parse.SECURE}
+            data, _ = await self._client.ask_graph(_FLOORS, {"input": asked})
         except graph.Retired as retired:
             self._end(f"the market took the question for floors away ({retired})")
             return {}
