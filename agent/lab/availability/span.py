@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agent.lab.bench import blocks
+from agent.lab.jobs import trace_windows
 from agent.lab.traces.trace_files import Trace
 
 LOOK_SECONDS = 30
@@ -112,11 +113,8 @@ def cut(traces: Sequence[Trace], hours: float, stride_hours: float, setting: Set
         gap = found[0].gap_seconds
         length = int(hours * 3600 / gap)
         ticks = min(trace.ticks for trace in found)
-        first = count = 0
-        while length and first + length <= ticks:
+        for first in trace_windows.begins(ticks, length, stride_hours * 3600, gap) if length else ():
             yield _span(name, found, slice(first, first + length), setting)
-            count += 1
-            first = round(count * stride_hours * 3600 / gap)
 
 
 def _span(group: str, traces: Sequence[Trace], ticks: slice, setting: Setting) -> Span:

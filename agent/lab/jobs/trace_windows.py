@@ -39,13 +39,19 @@ def cut(pools: Sequence[Trace], how: Cut) -> Iterator[Window]:
     """Yield the windows of pools that share their ticks, each with `blocks.SPARE_TICKS` at its end."""
     tick, names = pools[0].gap_seconds, tuple(trace.pool for trace in pools)
     whole, length = _course(pools, how), int(how.hours * HOUR) // tick + blocks.SPARE_TICKS
-    first, count = 0, 0
-    while first + length <= len(whole.up):
+    for first in begins(len(whole.up), length, how.stride_seconds, tick):
         span = slice(first, first + length)
         course = Course(whole.up[span], whole.spot[span], whole.on_demand[span])
         yield Window(names, tick, first, course, pools[0].start + timedelta(seconds=first * tick))
+
+
+def begins(ticks: int, length: int, stride_seconds: float, tick: int) -> Iterator[int]:
+    """Yield the first ticks of stretches of `length` ticks among so many, each the nearest to its instant."""
+    first, count = 0, 0
+    while first + length <= ticks:
+        yield first
         count += 1
-        first = round(count * how.stride_seconds / tick)
+        first = round(count * stride_seconds / tick)
 
 
 def _course(pools: Sequence[Trace], how: Cut) -> Course:

@@ -64,6 +64,9 @@ class Spells:
 
 
 UP, DOWN = Spells(0.8, 0.5), Spells(0.9, 0.4)
+GAP = timedelta(minutes=5)
+FLOOR, ASK = UsdPerHour(973_100), UsdPerHour(3_060_000)
+"""What a V100 of the public traces cost."""
 
 
 def of_trace(trace: Trace, *, hours: float) -> Course:
@@ -80,32 +83,20 @@ def of_trace(trace: Trace, *, hours: float) -> Course:
     )
 
 
-def drawn(  # noqa: PLR0913 - what a course is made of
-    seed: str,
-    start: datetime,
-    hours: float,
-    *,
-    gap: timedelta = timedelta(minutes=5),
-    floor: UsdPerHour = UsdPerHour(973_100),
-    ask: UsdPerHour = UsdPerHour(3_060_000),
-    up: Spells = UP,
-    down: Spells = DOWN,
-    slots: int = 1,
-) -> Course:
-    """Return a course of alternating spells; equal seeds give equal courses."""
+def drawn(seed: str, start: datetime, hours: float, *, up: Spells = UP, down: Spells = DOWN) -> Course:
+    """Return a course of one instance that comes and goes in spells; equal seeds give equal courses."""
     lots = random.Random(f"{seed}/course")
     ends: list[float] = []
     is_up_first = lots.random() < 0.5  # noqa: PLR2004 - a fair coin
-    at, is_up = 0.0, is_up_first
+    at, is_up, step = 0.0, is_up_first, GAP / timedelta(hours=1)
     while at < hours:
-        at += max((up if is_up else down).draw(lots), gap / timedelta(hours=1))
+        at += max((up if is_up else down).draw(lots), step)
         ends.append(at)
         is_up = not is_up
-    step = gap / timedelta(hours=1)
     count = max(math.ceil(hours / step), 1)
     spells = (bisect.bisect_right(ends, (tick + 0.5) * step) for tick in range(count))
-    available = tuple(slots if (spell % 2 == 0) == is_up_first else 0 for spell in spells)
-    return Course(start, gap, available, (floor,), ask)
+    available = tuple(int((spell % 2 == 0) == is_up_first) for spell in spells)
+    return Course(start, GAP, available, (FLOOR,), ASK)
 
 
 @dataclass(frozen=True, slots=True)
