@@ -17,7 +17,7 @@ from agent.markets import http_exchange, market_errors
 from agent.markets import pace as pacing
 from agent.markets.http_exchange import Exchange, Reply
 
-__all__ = ["Call", "Key", "Reply", "Transport"]
+__all__ = ["USUAL", "Bounds", "Call", "Key", "Reply", "Transport"]
 
 DEADLINE_SECONDS = 30.0
 ATTEMPTS = 3
@@ -56,10 +56,21 @@ class Call:
         return f"{self.method} {self.path} {self.body!r}" if self.is_urgent else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long an exchange may take, in seconds, and how many bytes an answer may have."""
+
+    deadline: float = DEADLINE_SECONDS
+    max_bytes: int = MAX_BYTES
+
+
+USUAL = Bounds()
+
+
 class Transport:
     """The HTTP side of one market."""
 
-    def __init__(  # noqa: PLR0913 - each is a decision of the composition root
+    def __init__(
         self,
         base_url: str,
         key: Key,
@@ -67,9 +78,7 @@ class Transport:
         pace: pacing.Pace,
         jitter: Callable[[], float],
         *,
-        deadline: float = DEADLINE_SECONDS,
-        attempts: int = ATTEMPTS,
-        max_bytes: int = MAX_BYTES,
+        bounds: Bounds = USUAL,
         through: Exchange | None = None,
     ) -> None:
         """Take the market's address, its key and time; `jitter` returns a number from 0 to 1.
@@ -81,10 +90,8 @@ class Transport:
         self._clock = clock
         self._pace = pace
         self._jitter = jitter
-        self._deadline = deadline
-        self._attempts = attempts
-        self._max_bytes = max_bytes
-        self._exchange = through if through is not None else http_exchange.HttpExchange(deadline)
+        self._bounds = bounds
+        self._exchange = through if through is not None else http_exchange.HttpExchange(bounds.deadline)
 
     async def read(self, call: Call) -> Reply:
         """Return the answer to a question, asking again while the failure looks transient.
@@ -92,7 +99,7 @@ class Transport:
         Raises: Unavailable, Malformed (an endless answer), Throttled (a closed lane), Unauthorized (no usable key).
         """
         failure, tries, began = "", 0, self._clock.monotonic()
-        for attempt in range(self._attempts):
+        for attempt in range(ATTEMPTS):
             if attempt and self._clock.monotonic() - began >= RETRY_WITHIN_SECONDS:
                 break
             tries += 1
@@ -164,15 +171,15 @@ class Transport:
         request = http_exchange.Request(call.method, self._base_url + call.path, headers, body, is_write)
         began = self._clock.monotonic()
         try:
-            reply = await self._exchange.send(request, self._max_bytes)
+            reply = await self._exchange.send(request, self._bounds.max_bytes)
         except http_exchange.TimedOut:
             raise http_exchange.Lost(self._too_late()) from None
-        if self._clock.monotonic() - began >= self._deadline:
+        if self._clock.monotonic() - began >= self._bounds.deadline:
             raise http_exchange.Lost(self._too_late())
         return reply
 
     def _too_late(self) -> str:
-        return f"no answer within {self._deadline:g} s"
+        return f"no answer within {self._bounds.deadline:g} s"
 
     def _headers(self, length: int | None, *, has_body: bool) -> dict[str, str]:
         key = self._key().strip()

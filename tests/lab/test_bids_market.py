@@ -68,7 +68,7 @@ def over_http(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[day.Setting
         simulator = Simulator(world, clock, seed=setting.seed)
         asyncio.run_coroutine_threadsafe(simulator.start(), loop).result(10)
         lanes, rows = pace.Pace(clock, {}), pace.RowBudget(clock, 10**6)
-        link = transport.Transport(simulator.vast_url, lambda: DEFAULT_KEY, clock, lanes, lambda: 0.5, deadline=30.0)
+        link = transport.Transport(simulator.vast_url, lambda: DEFAULT_KEY, clock, lanes, lambda: 0.5)
         adapter = market.VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
         ends.extend([simulator.stop, adapter.close])
         through: Any = Waited(adapter, loop)

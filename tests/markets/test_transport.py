@@ -7,7 +7,7 @@ import pytest
 
 from agent.clock import SteppedClock
 from agent.markets import market_errors, pace, transport
-from agent.markets.transport import Call, Transport
+from agent.markets.transport import USUAL, Bounds, Call, Transport
 from tests.markets.wire import Says, Seen, in_turn, serving
 
 START = datetime(2026, 11, 5, tzinfo=UTC)
@@ -20,9 +20,9 @@ RELEASE = Call("destroy", "DELETE", "/api/v0/instances/5/", b"{}")
 
 @contextlib.asynccontextmanager
 async def linked(
-    url: str, clock: SteppedClock, jitter: Callable[[], float] = lambda: 0.5, **options: float
+    url: str, clock: SteppedClock, jitter: Callable[[], float] = lambda: 0.5, bounds: Bounds = USUAL
 ) -> AsyncIterator[Transport]:
-    link = Transport(url, lambda: KEY, clock, pace.Pace(clock, {}), jitter, **options)  # type: ignore[arg-type]
+    link = Transport(url, lambda: KEY, clock, pace.Pace(clock, {}), jitter, bounds=bounds)
     try:
         yield link
     finally:
@@ -141,14 +141,14 @@ async def test_the_deadline_holds_on_the_stepped_clock(clock: SteppedClock) -> N
 
 
 async def test_the_deadline_holds_on_the_wall(clock: SteppedClock) -> None:
-    async with serving(Says(hang=True)) as server, linked(server.url, clock, deadline=0.02) as link:
+    async with serving(Says(hang=True)) as server, linked(server.url, clock, bounds=Bounds(deadline=0.02)) as link:
         with pytest.raises(market_errors.Ambiguous, match=r"no answer within 0\.02 s"):
             await link.write(RENT)
     assert len(server.seen) == 1
 
 
 async def test_an_endless_answer_is_cut_off(clock: SteppedClock) -> None:
-    async with serving(Says(b"[" * 5000)) as server, linked(server.url, clock, max_bytes=1000) as link:
+    async with serving(Says(b"[" * 5000)) as server, linked(server.url, clock, bounds=Bounds(max_bytes=1000)) as link:
         with pytest.raises(market_errors.Malformed, match="longer than 1000"):
             await link.read(READ)
         with pytest.raises(market_errors.Ambiguous, match="longer than 1000"):

@@ -335,5 +335,5 @@ def connect(
 ) -> RunPodMarket:
     """Return the market at `url`, where REST v2 and GraphQL answer; `key` gives the credential when it is needed."""
     lanes = pace.Pace(clock, client.LANES)
-    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline, through=through)
+    link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)
     return RunPodMarket(client.RunPodClient(link, lanes, clock), clock)

@@ -256,7 +256,7 @@ def connect(
     """Return the market at `url`; `key` gives the credential when a request needs it."""
     lanes = pace.Pace(clock, client.LANES)
     rows = pace.RowBudget(clock, daily_rows)
-    link = transport.Transport(url, key, clock, lanes, jitter, deadline=deadline, through=through)
+    link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)
     return VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
 
 
