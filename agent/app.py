@@ -20,7 +20,7 @@ from agent.act.orders import halting, operator_orders
 from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
-from agent.cycle import Cycle, Pass, Rules
+from agent.cycle import Cycle, Parts, Pass, Rules
 from agent.decide.operators import kill_hold, notices, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
@@ -99,10 +99,7 @@ class App:
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
-            ledger,
-            self.pollers,
-            self._executor,
-            outside.clock,
+            Parts(ledger, self.pollers, self._executor, outside.clock),
             lambda: self.rules,
             self.stop_writing,
             is_dry=is_dry,

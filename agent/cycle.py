@@ -70,35 +70,42 @@ class Pass:
         return any(intent.state is IntentState.CONFIRMED for intent in self.done)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a cycle reads through `pollers` and writes through `executor`, the ledger both are kept in, and the time."""
+
+    ledger: Ledger
+    pollers: Sequence[Poller]
+    executor: Executor
+    clock: Clock
+
+
 class Cycle:
     """The loop's body, with what it remembers from pass to pass."""
 
-    def __init__(  # noqa: PLR0913 - what the parts of a cycle are
+    def __init__(
         self,
-        ledger: Ledger,
-        pollers: Sequence[Poller],
-        executor: Executor,
-        clock: Clock,
+        parts: Parts,
         rules: Callable[[], Rules],
         stop_writing: Callable[[str], None],
         *,
         is_dry: bool = False,
         witness: Witness = lambda *_: None,
     ) -> None:
-        """Read through `pollers`, write through `executor`; `stop_writing(why)` is for a second daemon on our fleet.
+        """Go round these parts; `stop_writing(why)` is for a second daemon on our fleet.
 
         From then on nothing is written but what a person or a hard cap ends: any other release or pause might hit what
         the other daemon keeps alive. A dry cycle writes to no market. `witness` receives every plan.
         """
-        self._ledger = ledger
-        self._pollers = pollers
-        self._executor = executor
-        self._clock = clock
+        self._ledger = parts.ledger
+        self._pollers = parts.pollers
+        self._executor = parts.executor
+        self._clock = parts.clock
         self._rules = rules
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
-        self._shadows = shadow_ledgers.Shadows(ledger)
+        self._shadows = shadow_ledgers.Shadows(parts.ledger)
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._heard: set[tuple[str, str]] = set()
@@ -106,12 +113,12 @@ class Cycle:
         self._marks: Mapping[str, credit_watch.Mark] = {}
         self._is_stopped = False
         self.hurry = Hurry()
-        self._acted_at = clock.monotonic()
+        self._acted_at = parts.clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
         self._unwritten: tuple[Fact, ...] = ()
         # What was refused just before a crash is counted at the start.
         self._is_review_due = True
-        self._started_at = clock.now()
+        self._started_at = parts.clock.now()
         self._known_since: dict[str, datetime] = {}
         self._risks: risk.Risks = {}
         self._typical: Mapping[tuple[GpuModel, int], float] = {}
