@@ -194,6 +194,20 @@ class Rival:
         return self.bid is not None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class RentTerms:
+    """Hold what a create asks for beside its slice and its price."""
+
+    disk_gb: float
+    image: str
+    label: str | None = None
+    onstart: str | None = None
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    runtype: str = "ssh"
+    template: str | None = None
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class Contract:
     """Hold what one accepted create made: a disk, a claim on GPUs, a container.

@@ -18,6 +18,7 @@ from agent.cycle import Pass
 from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
+from agent.simulator.market_model import RentTerms
 from tests.disasters import deeds, exchange, loop, stage
 from tests.disasters.exchange import Death, Process
 from tests.disasters.judge import Judge
@@ -147,7 +148,7 @@ class Player:
         held = {contract.slice.machine_id for contract in world.live_contracts()}
         for slice_ in world.listed() if "vast" in self.story.markets else ():
             if slice_.num_gpus == 1 and slice_.machine_id not in held and world.true_floor(slice_) is not None:
-                made = world.create(slice_.offer_id, bid=world.ask(slice_), disk_gb=20.0, image="alpine", label=label)
+                made = world.create(slice_.offer_id, RentTerms(20.0, "alpine", label), bid=world.ask(slice_))
                 self._foreign["vast"] = str(made.contract_id)
                 return
 

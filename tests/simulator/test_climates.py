@@ -5,7 +5,7 @@ import pytest
 from agent.simulator import climate as climates
 from agent.simulator import faults
 from agent.simulator.climate import Climate, ClimateError, Runpod
-from agent.simulator.market_model import EndCause, NoticeKind, StopCause
+from agent.simulator.market_model import EndCause, NoticeKind, RentTerms, StopCause
 from agent.simulator.vast.world import World
 from tests.support import quiet
 
@@ -57,7 +57,7 @@ def rent_some(market: World, count: int) -> None:
         floor = market.true_floor(slice_)
         if floor and market.is_rentable(slice_) and slice_.machine_id not in machines and len(machines) < count:
             machines.add(slice_.machine_id)
-            market.create(slice_.offer_id, bid=floor * 1.2, disk_gb=10, image="alpine")
+            market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=floor * 1.2)
 
 
 def stops(name: str) -> int:

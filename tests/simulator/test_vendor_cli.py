@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.simulator.market_model import RentTerms
 from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
@@ -123,7 +124,7 @@ async def test_money(tmp_path: pathlib.Path) -> None:
     clock = ScaledClock(speed=0.0)
     world = World(STILL, seed=7, start=clock.time() - 7_200.0, hosts=20)
     offer = next(slice_ for slice_ in world.listed() if slice_.num_gpus and world.is_rentable(slice_))
-    contract = world.create(offer.offer_id, bid=None, disk_gb=50.0, image="ubuntu:22.04", label="job")
+    contract = world.create(offer.offer_id, RentTerms(50.0, "ubuntu:22.04", "job"), bid=None)
     async with Simulator(world, clock) as simulator:
         local = Vendor(simulator.vast_url, tmp_path)
         charges, invoices = await asyncio.gather(

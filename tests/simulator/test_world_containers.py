@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.simulator.market_model import Container, NoticeKind, Refusal, StopCause
+from agent.simulator.market_model import Container, NoticeKind, Refusal, RentTerms, StopCause
 from tests.support import quiet
 
 
@@ -149,7 +149,7 @@ def test_destroy_frees_the_gpus_and_stops_every_charge() -> None:
 def test_a_bid_can_be_changed_on_bids_only_and_within_range() -> None:
     market = quiet.world()
     slice_ = quiet.a_slice(market)
-    contract = market.create(slice_.offer_id, bid=None, disk_gb=10, image="alpine")
+    contract = market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=None)
     with pytest.raises(Refusal) as refusal:
         market.change_bid(contract.contract_id, 0.5)
     assert refusal.value.code == Refusal.NOT_A_BID

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.simulator.market_model import Container, EndCause, NoticeKind, Refusal, StopCause
+from agent.simulator.market_model import Container, EndCause, NoticeKind, Refusal, RentTerms, StopCause
 from tests.support import quiet
 
 
@@ -27,11 +27,11 @@ def test_item_9_a_bid_of_exactly_the_floor_runs() -> None:
 def test_item_9_no_bid_rents_on_demand_and_an_unknown_offer_is_refused() -> None:
     market = quiet.world()
     slice_ = quiet.a_slice(market)
-    contract = market.create(slice_.offer_id, bid=None, disk_gb=10, image="alpine")
+    contract = market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=None)
     assert not contract.is_bid
     assert market.gpu_rate(contract) == market.ask(slice_)
     with pytest.raises(Refusal) as refusal:
-        market.create(1, bid=0.1, disk_gb=10, image="alpine")
+        market.create(1, RentTerms(10, "alpine"), bid=0.1)
     assert refusal.value.code == Refusal.NO_SUCH_ASK
 
 
@@ -41,9 +41,9 @@ def test_item_9_a_second_rent_of_a_held_offer_is_refused(bids: tuple[float | Non
     slice_ = quiet.a_slice(market)
     floor = market.host_floor(slice_)
     first, second = (None if bid is None else bid * floor for bid in bids)
-    market.create(slice_.offer_id, bid=first, disk_gb=10, image="alpine")
+    market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=first)
     with pytest.raises(Refusal) as refusal:
-        market.create(slice_.offer_id, bid=second, disk_gb=10, image="alpine")
+        market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=second)
     assert refusal.value.code == Refusal.ASK_TAKEN
     assert len(market.contracts) == 1
 
@@ -69,7 +69,7 @@ def test_item_9_without_credit_nothing_is_rented_or_started() -> None:
 def test_item_9_a_bid_out_of_range_is_refused(bid: float) -> None:
     market = quiet.world()
     with pytest.raises(Refusal) as refusal:
-        market.create(quiet.a_slice(market).offer_id, bid=bid, disk_gb=10, image="alpine")
+        market.create(quiet.a_slice(market).offer_id, RentTerms(10, "alpine"), bid=bid)
     assert refusal.value.code == Refusal.BAD_PRICE
 
 
@@ -82,7 +82,7 @@ def test_item_10_a_bid_pays_itself_capped_at_the_ask_unless_the_cap_is_off() -> 
     assert market.gpu_rate(contract) == market.ask(slice_)
     uncapped = quiet.world(is_bid_capped=False)
     slice_ = quiet.a_slice(uncapped)
-    contract = uncapped.create(slice_.offer_id, bid=uncapped.ask(slice_) * 2, disk_gb=10, image="alpine")
+    contract = uncapped.create(slice_.offer_id, RentTerms(10, "alpine"), bid=uncapped.ask(slice_) * 2)
     assert uncapped.gpu_rate(contract) == uncapped.ask(slice_) * 2
 
 
@@ -120,7 +120,7 @@ def test_item_11_one_displaces_oneself_through_a_sibling() -> None:
         for other in market.slices.values()
         if other.machine_id == small.machine_id and other.num_gpus == small.host.gpu_count > 1
     )
-    second = market.create(whole.offer_id, bid=market.host_floor(whole) * 1.5, disk_gb=10, image="alpine")
+    second = market.create(whole.offer_id, RentTerms(10, "alpine"), bid=market.host_floor(whole) * 1.5)
     assert second.holds_gpu
     assert contract.stop_cause is StopCause.OUTBID
 
@@ -282,4 +282,4 @@ def test_item_13_a_host_that_is_gone_takes_its_contracts_with_it() -> None:
         market.contract(contract.contract_id)
     assert refusal.value.code == Refusal.NO_SUCH_CONTRACT
     with pytest.raises(Refusal):
-        market.create(slice_.offer_id, bid=1.0, disk_gb=10, image="alpine")
+        market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=1.0)

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from agent.simulator import climate as climates
-from agent.simulator.market_model import Refusal
+from agent.simulator.market_model import Refusal, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 
@@ -48,7 +48,7 @@ def move(market: World, dice: random.Random, offers: list[int]) -> None:
         if kind < 0.5 or not contracts:
             slice_ = market.slices[offer_id]
             floor = market.true_floor(slice_) or 0.2
-            market.create(offer_id, bid=None if kind < 0.1 else floor * 1.2, disk_gb=10, image="pytorch/x")
+            market.create(offer_id, RentTerms(10, "pytorch/x"), bid=None if kind < 0.1 else floor * 1.2)
         elif kind < 0.6:
             market.destroy(contracts[0].contract_id)
         elif kind < 0.8:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent.simulator import climate as climates
-from agent.simulator.market_model import Container, Contract, Refusal
+from agent.simulator.market_model import Container, Contract, Refusal, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 
@@ -37,7 +37,7 @@ class MarketMachine(RuleBasedStateMachine):
         floor = self.market.true_floor(slice_)
         bid = None if over is None else max((floor or 0.3) * over, 0.001)
         try:
-            contract = self.market.create(slice_.offer_id, bid=bid, disk_gb=disk, image="pytorch/pytorch")
+            contract = self.market.create(slice_.offer_id, RentTerms(disk, "pytorch/pytorch"), bid=bid)
         except Refusal:
             return
         assert contract.holds_gpu is not contract.is_underbid

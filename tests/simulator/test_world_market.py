@@ -6,7 +6,7 @@ import statistics
 
 from agent.simulator import climate as climates
 from agent.simulator.climate import Demand
-from agent.simulator.market_model import NoticeKind
+from agent.simulator.market_model import NoticeKind, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 
@@ -121,7 +121,7 @@ def test_item_7_taking_one_slice_changes_the_siblings_that_share_its_gpus_only()
         if apart:
             break
     before = market.true_floor(apart[0])
-    market.create(slice_.offer_id, bid=None, disk_gb=10, image="alpine")
+    market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=None)
     for other in siblings:
         is_shared = bool(set(other.gpus) & set(slice_.gpus))
         assert market.is_rentable(other) is not is_shared
@@ -136,7 +136,7 @@ def test_item_8_evictions_come_from_the_auction_itself() -> None:
         if slice_.gpus and market.is_rentable(slice_) and slice_.machine_id not in rented:
             rented.add(slice_.machine_id)
             floor = market.true_floor(slice_) or 0.0
-            market.create(slice_.offer_id, bid=max(floor * 1.05, 0.001), disk_gb=10, image="alpine")
+            market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=max(floor * 1.05, 0.001))
     market.advance_to(market.now + 6 * 3600)
     beaten = [notice for notice in market.inbox if notice.kind is NoticeKind.OUTBID]
     assert len(beaten) > len(rented) / 4
@@ -151,7 +151,7 @@ def test_a_displaced_rival_may_come_back_with_a_higher_bid() -> None:
     for slice_ in list(market.listed()):
         floor = market.true_floor(slice_)
         if slice_.gpus and floor and market.host_floor(slice_) * 1.2 < floor < 0.8 * market.ask(slice_):
-            contract = market.create(slice_.offer_id, bid=floor + 0.001, disk_gb=10, image="alpine")
+            contract = market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=floor + 0.001)
             assert contract.holds_gpu
     start = market.now
     assert market.live_contracts()

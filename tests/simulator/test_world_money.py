@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.simulator.instances.billing import Rates, Till
-from agent.simulator.market_model import Container, NoticeKind, StopCause
+from agent.simulator.market_model import Container, NoticeKind, RentTerms, StopCause
 from tests.support import quiet
 
 DAY = 86_400.0
@@ -73,7 +73,7 @@ def test_empty_credit_stops_everything_and_the_disk_goes_on_into_the_negative() 
     market = quiet.world(credit=0.5)
     slices = [slice_ for slice_ in market.listed() if slice_.num_gpus == 1][:2]
     bidder = quiet.rent(market, slices[0])
-    buyer = market.create(slices[1].offer_id, bid=None, disk_gb=20, image="alpine")
+    buyer = market.create(slices[1].offer_id, RentTerms(20, "alpine"), bid=None)
     burn = market.gpu_rate(bidder) + market.gpu_rate(buyer) + market.disk_rate(bidder) + market.disk_rate(buyer)
     empty = market.now + 0.5 / burn * 3600
     market.advance_to(empty - 60)
@@ -117,7 +117,7 @@ def test_a_contract_that_was_outbid_when_the_credit_went_does_not_resume() -> No
 def test_the_till_integrates_any_course_of_rates(stretches: list[tuple[int, int, int, int]], offset: int) -> None:
     market = quiet.world(hosts=4)
     slice_ = next(slice_ for slice_ in market.slices.values() if slice_.gpus)
-    contract = market.create(slice_.offer_id, bid=None, disk_gb=10, image="alpine")
+    contract = market.create(slice_.offer_id, RentTerms(10, "alpine"), bid=None)
     till, now = Till(100.0), 20_000 * DAY + offset
     expected = {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0}
     for seconds, gpu, disk, down in stretches:

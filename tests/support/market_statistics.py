@@ -6,7 +6,7 @@ import random
 
 from agent.simulator import climate as climates
 from agent.simulator import recorded_figures
-from agent.simulator.market_model import Host, NoticeKind, Refusal, Slice
+from agent.simulator.market_model import Host, NoticeKind, Refusal, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0
@@ -57,7 +57,7 @@ def _rent(market: World, rng: random.Random, rents: int) -> None:
         if times * quoted > limit * market.ask(slice_):
             continue
         try:
-            market.create(slice_.offer_id, bid=times * quoted, disk_gb=20, image="vllm/vllm-openai")
+            market.create(slice_.offer_id, RentTerms(20, "vllm/vllm-openai"), bid=times * quoted)
         except Refusal:
             continue
         held.add(slice_.machine_id)

@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.market_model import Contract, NoticeKind, Slice
+from agent.simulator.market_model import Contract, NoticeKind, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0
@@ -36,12 +36,19 @@ def a_slice(market: World, gpus: int = 1, *, siblings: bool = False) -> Slice:
     raise AssertionError("the market has no such slice; choose another seed")
 
 
-def rent(market: World, slice_: Slice, over_floor: float = 1.2, **terms: typing.Any) -> Contract:
+def rent(
+    market: World,
+    slice_: Slice,
+    over_floor: float = 1.2,
+    *,
+    cancel_unavailable: bool | None = None,
+    **terms: typing.Any,
+) -> Contract:
     """Rent a slice with a bid over its floor."""
     floor = market.true_floor(slice_)
     assert floor is not None
-    terms = {"disk_gb": 20.0, "image": "alpine:latest", "label": "test", **terms}
-    return market.create(slice_.offer_id, bid=floor * over_floor, **terms)
+    asked = RentTerms(**{"disk_gb": 20.0, "image": "alpine:latest", "label": "test", **terms})
+    return market.create(slice_.offer_id, asked, bid=floor * over_floor, cancel_unavailable=cancel_unavailable)
 
 
 def run(market: World, contract: Contract) -> Contract:

@@ -34,7 +34,7 @@ from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
-from agent.simulator.market_model import Contract
+from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.support.judge import Judge
@@ -256,9 +256,7 @@ class Rehearsed:
             for each in self.market.listed()
             if each.num_gpus == 1 and each.machine_id not in held and self.market.true_floor(each) is not None
         )
-        return self.market.create(
-            slice_.offer_id, bid=self.market.ask(slice_), disk_gb=20.0, image="alpine:latest", label=label
-        )
+        return self.market.create(slice_.offer_id, RentTerms(20.0, "alpine:latest", label), bid=self.market.ask(slice_))
 
     def show_elsewhere(self, contract: Contract, machine_id: int) -> None:
         """Let the market show a contract on another host than the one that was rented."""

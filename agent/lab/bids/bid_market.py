@@ -20,7 +20,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Requirements
 from agent.lab.bids import rows
 from agent.markets import market_errors, port
-from agent.simulator.market_model import Contract, Refusal, Slice
+from agent.simulator.market_model import Contract, Refusal, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 BID_PLACES = 4
@@ -113,10 +113,8 @@ class WorldMarket:
         try:
             made = self.world.create(
                 int(offer.offer_id),
+                RentTerms(terms.disk_gb, terms.image, label),
                 bid=None if terms.bid is None else _dollars(terms.bid),
-                disk_gb=terms.disk_gb,
-                image=terms.image,
-                label=label,
                 cancel_unavailable=terms.tenure is Tenure.ON_DEMAND,
             )
         except Refusal as refusal:

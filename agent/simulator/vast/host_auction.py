@@ -6,6 +6,7 @@
 3. A host that is silent holds no auction.
 """
 
+import dataclasses
 import heapq
 import math
 import random
@@ -46,22 +47,22 @@ class Tenant(Protocol):
         """Tell it that its host's prices changed."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Opening:
+    """How a yard begins: its lots, when, and until when a long on-demand renter has the whole host (None: nobody)."""
+
+    seed: str
+    start: float
+    resident_until: float | None
+
+
 class Yard:
     """Hold one host's renters and hold its auctions."""
 
-    def __init__(  # noqa: PLR0913 - what a yard is made of, all by keyword
-        self,
-        host: Host,
-        slices: Sequence[Slice],
-        *,
-        climate: Climate,
-        prices: Prices,
-        tenant: Tenant,
-        seed: str,
-        start: float,
-        resident_until: float | None,
+    def __init__(
+        self, host: Host, slices: Sequence[Slice], *, climate: Climate, prices: Prices, tenant: Tenant, opening: Opening
     ) -> None:
-        """Begin WARM_UP before `start`, with a long on-demand renter on the whole host until `resident_until`."""
+        """Begin WARM_UP before the opening's start."""
         self.host = host
         self.slices = [slice_ for slice_ in slices if slice_.gpus]
         self.rivals: list[Rival] = []
@@ -69,16 +70,16 @@ class Yard:
         self._climate = climate
         self._prices = prices
         self._tenant = tenant
-        self._comers = random.Random(f"{seed}/comers")
-        self._fate = random.Random(f"{seed}/fate")
-        self._seed = seed
+        self._comers = random.Random(f"{opening.seed}/comers")
+        self._fate = random.Random(f"{opening.seed}/fate")
+        self._seed = opening.seed
         self._fights: random.Random | None = None
         self._due: list[tuple[float, int, str, Rival | Slice | None]] = []
         self._count = 0
         self._quotes = {slice_.offer_id: quotes.Quote(slice_.offer_id) for slice_ in self.slices}
         self._won: list[auction.Claim] = []
         self.alarm: Callable[[float], None] | None = None  # set while something of ours is here
-        self._open(start - WARM_UP, start, resident_until)
+        self._open(opening.start - WARM_UP, opening.start, opening.resident_until)
 
     def _open(self, begin: float, start: float, resident_until: float | None) -> None:
         if resident_until is not None and self.slices:

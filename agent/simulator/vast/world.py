@@ -7,17 +7,28 @@
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from agent.simulator import demand
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import billing, images
-from agent.simulator.market_model import Charge, Container, Contract, EndCause, Host, Notice, Refusal, Rival, Slice
+from agent.simulator.market_model import (
+    Charge,
+    Container,
+    Contract,
+    EndCause,
+    Host,
+    Notice,
+    Refusal,
+    RentTerms,
+    Rival,
+    Slice,
+)
 from agent.simulator.vast import landlord, prices, scenario_events, truth
 from agent.simulator.vast.contract_desk import Desk
-from agent.simulator.vast.host_auction import Yard
+from agent.simulator.vast.host_auction import Opening, Yard
 from agent.simulator.vast.hosts import draw_hosts, draw_slices
 
 LOWEST_BID = 0.001
@@ -162,20 +173,8 @@ class World:
         return truth.log_lines(self.contract(contract_id), self.now)[-tail:]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
-    def create(  # noqa: PLR0913 - the terms of a rent, all by keyword
-        self,
-        offer_id: int,
-        *,
-        bid: float | None,
-        disk_gb: float,
-        image: str,
-        label: str | None = None,
-        onstart: str | None = None,
-        env: Mapping[str, str] | None = None,
-        args: tuple[str, ...] = (),
-        runtype: str = "ssh",
-        cancel_unavailable: bool | None = None,
-        template: str | None = None,
+    def create(
+        self, offer_id: int, terms: RentTerms, *, bid: float | None, cancel_unavailable: bool | None = None
     ) -> Contract:
         """Rent a slice, on demand without a bid. Raises Refusal; a bid below the floor makes a stopped contract.
 
@@ -184,7 +183,7 @@ class World:
         slice_ = self._rentable_slice(offer_id, bid, cancels=bool(cancel_unavailable))
         if bid is not None and not LOWEST_BID <= bid <= HIGHEST_BID:
             raise Refusal(Refusal.BAD_PRICE, f"The bid must lie between {LOWEST_BID} and {HIGHEST_BID}.")
-        if not 0 < disk_gb <= slice_.host.disk_gb:
+        if not 0 < terms.disk_gb <= slice_.host.disk_gb:
             raise Refusal(Refusal.BAD_DISK, f"The host has {slice_.host.disk_gb:g} GB of disk.")
         self._desk.require_credit()
         self.next_contract += self._account.randrange(1, 40)
@@ -194,17 +193,17 @@ class World:
             host=slice_.host,
             bid=bid,
             locked_ask=self.ask(slice_),
-            disk_gb=disk_gb,
-            image=image,
-            image_gb=images.size_gb(image),
-            label=label,
+            disk_gb=terms.disk_gb,
+            image=terms.image,
+            image_gb=images.size_gb(terms.image),
+            label=terms.label,
             created=self.now,
             end_time=slice_.host.end_time,
-            onstart=onstart,
-            env=dict(env or {}),
-            args=args,
-            runtype=runtype,
-            template=template,
+            onstart=terms.onstart,
+            env=dict(terms.env),
+            args=terms.args,
+            runtype=terms.runtype,
+            template=terms.template,
         )
         self._attend(self._yard(slice_.machine_id))
         self._desk.open(contract)
@@ -365,9 +364,7 @@ class World:
                 climate=self.climate,
                 prices=self._prices,
                 tenant=self._desk,
-                seed=f"{self.seed}/{machine_id}",
-                start=self.start_time,
-                resident_until=self._residents.get(machine_id),
+                opening=Opening(f"{self.seed}/{machine_id}", self.start_time, self._residents.get(machine_id)),
             )
         return yard
 

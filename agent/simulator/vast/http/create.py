@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.simulator import api_calls
 from agent.simulator.api_calls import Call, Reply
-from agent.simulator.market_model import Contract, Refusal
+from agent.simulator.market_model import Contract, Refusal, RentTerms
 from agent.simulator.vast.http import filter_grammar, refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -74,7 +74,7 @@ def _create(surface: Surface, call: Call, offer_id: int) -> Contract | Reply:
         refusal = Refusal(Refusal.BAD_PRICE, f"price must lie between {LEAST_PRICE} and {MOST_PRICE:g}.")
         return refusals.of_create(refusal, offer_id, was_listed=True)
     try:
-        return surface.world.create(offer_id, bid=bid, **_terms(fields))
+        return surface.world.create(offer_id, _terms(fields), bid=bid, cancel_unavailable=fields.get("cancel_unavail"))
     except Refusal as refusal:
         was_listed = offer_id in surface.world.slices
         return refusals.of_create(refusal, offer_id, was_listed=was_listed)
@@ -102,17 +102,16 @@ def _price(fields: Mapping[str, Any]) -> float | None:
     return None if price is None else filter_grammar.to_number(price)
 
 
-def _terms(fields: Mapping[str, Any]) -> dict[str, Any]:
-    env = fields.get("env")
-    args = fields.get("args")
-    return {
-        "disk_gb": filter_grammar.to_number(fields.get("disk", DEFAULT_DISK_GB)),
-        "image": fields.get("image") or f"template/{fields.get('template_hash_id')}",
-        "label": fields.get("label"),
-        "onstart": fields.get("onstart"),
-        "env": {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {},
-        "args": tuple(str(arg) for arg in args) if isinstance(args, list) else (),
-        "runtype": fields.get("runtype") or "ssh",
-        "cancel_unavailable": fields.get("cancel_unavail"),
-        "template": fields.get("template_hash_id"),
-    }
+def _terms(fields: Mapping[str, Any]) -> RentTerms:
+    env, args = fields.get("env"), fields.get("args")
+    return RentTerms(
+        # What is no number was complained of.
+        disk_gb=filter_grammar.to_number(fields.get("disk", DEFAULT_DISK_GB)) or 0.0,
+        image=fields.get("image") or f"template/{fields.get('template_hash_id')}",
+        label=fields.get("label"),
+        onstart=fields.get("onstart"),
+        env={str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {},
+        args=tuple(str(arg) for arg in args) if isinstance(args, list) else (),
+        runtype=fields.get("runtype") or "ssh",
+        template=fields.get("template_hash_id"),
+    )
