@@ -56,7 +56,6 @@ class Desk:
         self._yard_of = yard_of
         self._promised: set[int] = set()
         self._credit_watch = 0
-        self._is_broke = False
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
     def open(self, contract: Contract) -> None:
