@@ -1,4 +1,4 @@
-"""The command: one file a verb; each imports what is heavy only when it runs."""
+"""The command line: one file per verb; each verb imports heavy libraries only when it runs."""
 
 import os
 import sys
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _let_go_of_output() -> None:
-    """Write out what is left; a reader that has gone (`| head`) is no reason for a complaint at the very end."""
+    """Flush the output; a closed reader (`| head`) is not reported as an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

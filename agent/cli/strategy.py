@@ -1,4 +1,4 @@
-"""`gpubid strategy`: which there are, what their numbers are, and how two differ."""
+"""`gpubid strategy`: list strategies, show their numbers, and show how two differ."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.
 
 @app.command("list")
 def list_(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """List the strategies a workload may name: the shipped ones and your own files."""
+    """List the strategies that a workload may name: the shipped ones and your own files."""
     settings, tuned = session.read(config)
     used = {
         work.strategy: [w.name for w in settings.workloads if w.strategy == work.strategy]
@@ -39,7 +39,7 @@ def show(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show every number a strategy runs on."""
+    """Show every number of a strategy."""
     numbers = _numbers(config, name)
     if as_json:
         session.print_json(numbers)

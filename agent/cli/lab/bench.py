@@ -1,4 +1,4 @@
-"""`gpubid lab bench`: strategies side by side on the same cases, with the best that was possible and intervals."""
+"""`gpubid lab bench`: compare strategies on the same cases, with the best possible result and intervals."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ def bench(  # noqa: PLR0913 - one parameter per option
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
     page: Annotated[Path | None, typer.Option(help="Write it as one HTML page too.")] = None,
 ) -> None:
-    """Run strategies over the same cases and tell which is cheaper, by how much, and how sure that is."""
+    """Run strategies over the same cases; report which is cheaper, by how much, and how certain that is."""
     if page is not None:
         running.must_be_writable(page)
     made = running.compared(running.built(problem, options), strategies, baseline, workers, seed)
@@ -46,7 +46,7 @@ def _write(path: Path, made: "Sequence[Table]") -> None:
 
 
 def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
-    """Print one table as itself, several as a list under their common name."""
+    """Print one table alone, or several as a list under their common name."""
     if as_json:
         documents = [each.document() for each in made]
         name = documents[0]["problem"]

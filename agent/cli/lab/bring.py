@@ -1,4 +1,4 @@
-"""`gpubid lab import`: records of others, and our own, as trace files that a bench runs on."""
+"""`gpubid lab import`: convert foreign records, and our own, to trace files for a bench."""
 
 import json
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What a file is."""
+    """The kind of a file."""
 
     CSV = "csv"
     AWS = "aws"
@@ -39,7 +39,7 @@ def bring(
     gap_seconds: Annotated[int | None, typer.Option(min=1, max=86_400, help="Length of a tick.")] = None,
     at: Annotated[str | None, typer.Option(help="When one search was saved; by default as named.")] = None,
 ) -> None:
-    """Turn records of a market into trace files."""
+    """Convert records of a market to trace files."""
     from agent.lab.importers import aws, ledger, table, vast
 
     if at is not None and (kind is not Kind.VAST or len(files) != 1 or files[0].is_dir()):
@@ -66,7 +66,7 @@ def _instant(text: str | None) -> datetime | None:
 
 
 def _write(found: "list[Trace]", out: Path) -> None:
-    """Write every trace, or none where one is there already."""
+    """Write every trace, or none if one of the files exists."""
     from agent.lab.traces import trace_files
 
     named = {out / f"{_stem(each.pool)}.json": each for each in found}

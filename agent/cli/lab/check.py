@@ -20,7 +20,7 @@ def check(
     directory: Annotated[Path | None, typer.Option(help="A directory of your own strategy files.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Replace the future of a market by noise and demand the same decisions before it; exit 1 where one differs."""
+    """Replace the future of a market by noise and demand the same decisions before it; exit 1 if one differs."""
     from agent import tuning
     from agent.lab.engine import lookahead_check
     from agent.lab.traces import course, trace_files

@@ -1,4 +1,4 @@
-"""What `gpubid[lab]` brings, or the sentence that tells to install it."""
+"""The packages of `gpubid[lab]`, and the sentence that says how to install them."""
 
 import importlib
 
@@ -11,7 +11,7 @@ def of_study(storage: str) -> tuple[str, ...]:
 
 
 def need(*names: str) -> None:
-    """End with what to install where one of these packages is not there."""
+    """End with an install command if one of these packages is missing."""
     for name in names:
         try:
             importlib.import_module(name)

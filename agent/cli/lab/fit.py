@@ -1,4 +1,4 @@
-"""`gpubid lab fit`: how capacity comes and goes, and how rivals bid, fitted to what was seen, with how well it fits."""
+"""`gpubid lab fit`: fit laws of capacity and of rival bids to observations, and show how well they fit."""
 
 import asyncio
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The options of a problem, said once for every verb that runs one, and how lists of numbers are written.
+"""The options of a problem, defined once for every verb that runs a problem, and how lists of numbers are written.
 
 A verb that runs a problem has a parameter `options: Options` and is wrapped in `taking`; a new option is a new field.
 """
@@ -27,7 +27,7 @@ class Numbers(tuple[float, ...]):
 
 
 MOST = 1e6
-"""No number is as large: a century of hours."""
+"""An upper bound of numbers: hours of a century."""
 DEADLINE_HOURS = Numbers((52.0, 70.0))
 OVERHEAD_HOURS = Numbers((0.05, 0.2))
 
@@ -40,7 +40,7 @@ def _numbers(option: str) -> Callable[[str | Numbers], Numbers]:
 
 
 def numbers(option: str, text: str) -> Numbers:
-    """Return the positive numbers of "52,70", or end with what to write."""
+    """Return the positive numbers of "52,70", or end with a sentence that says what to write."""
     try:
         found = Numbers(float(part) for part in text.split(","))
     except ValueError:
@@ -52,7 +52,7 @@ def numbers(option: str, text: str) -> Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a verb was asked to run; each problem reads those that concern it. Prices in $/h, None the data's own."""
+    """Options of a problem; each problem reads its own. Prices are in $/h; None means the data's own price."""
 
     traces: Annotated[
         Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with one a pool.")
@@ -98,7 +98,7 @@ class Options:
     poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
 
     def folder(self) -> Path:
-        """Return the folder of traces, or end with what to name."""
+        """Return the folder of traces, or end with a sentence that says what to name."""
         if self.traces is None:
             exits.stop(exits.BAD_INPUT, ["this problem runs on traces; name their folder with --traces DIR"])
         if not self.traces.exists():
@@ -106,7 +106,7 @@ class Options:
         return self.traces
 
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """Return the sets of pools, one empty set for all of them, or end with what to write."""
+        """Return the sets of pools, one empty set for all pools, or end with a sentence that says what to write."""
         if self.pools is None:
             return ((),)
         found = tuple(tuple(name.strip() for name in part.split(",") if name.strip()) for part in self.pools.split(";"))
@@ -116,7 +116,7 @@ class Options:
 
 
 def span(option: str, text: str) -> tuple[int, ...]:
-    """Return the whole numbers of "1-20" or "3", or end with what to write."""
+    """Return the whole numbers of "1-20" or "3", or end with a sentence that says what to write."""
     first, _, last = text.partition("-")
     last = last or first
     is_number = all(part.isascii() and part.isdigit() and len(part) < 9 for part in (first, last))  # noqa: PLR2004
@@ -126,7 +126,7 @@ def span(option: str, text: str) -> tuple[int, ...]:
 
 
 def taking(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return a verb whose parameter `options` is given as the options of a problem, one for each field."""
+    """Return a verb whose parameter `options` becomes one option per field."""
     signature = inspect.signature(verb)
     names = [field.name for field in fields(Options)]
 

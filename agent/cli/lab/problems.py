@@ -1,4 +1,4 @@
-"""The problems of `gpubid lab bench`, by name: how each is built from the options."""
+"""The problems of `gpubid lab bench` by name, with the function that builds each from the options."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`gpubid lab record`: our own recorded market, anonymised, as a file for other boxes and people."""
+"""`gpubid lab record`: export our own recorded market, anonymised, for other machines and people."""
 
 import asyncio
 import secrets
@@ -26,7 +26,7 @@ def record(
     since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Begin at this UTC day.")] = None,
     until: Annotated[datetime | None, typer.Option(formats=[DAY], help="End before this UTC day.")] = None,
 ) -> None:
-    """Export prices, searches, and what became of our own leases; hosts and owners are hashed."""
+    """Export prices, searches and the fate of our own leases; hosts and owners are hashed."""
     from agent.lab.traces import ledger_export
 
     if out is not None and out.exists():
@@ -61,7 +61,7 @@ async def _lines(path: Path, names: "Names", since: datetime | None, until: date
 
 
 def _salt(ledger: Path) -> bytes:
-    """Return the salt beside a ledger, made at the first export; one that cannot be kept serves this export alone."""
+    """Return the salt beside a ledger. The first export makes it; if it cannot be stored, it serves only this one."""
     from agent.ledger.file import sidecar
     from agent.ledger.ledger_errors import LedgerError
 

@@ -1,4 +1,4 @@
-"""`gpubid lab report`: a bench as one HTML page with the plots that a person looks at first."""
+"""`gpubid lab report`: a bench as one HTML page with plots."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
-    """Write one page with the table, what runs cost, where it is won, one run, and whether losses were foreseen."""
+    """Write one page with the table, costs, where they are won, one run, and whether losses were predicted."""
     extra.need("matplotlib", *(extra.of_study(storage) if study is not None else ()))
     running.must_be_writable(to)
     if (problem is None) is (table is None):
@@ -43,7 +43,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     if table is not None and any(each is not None for each in (case, strategies, baseline)):
         sentence = "a saved table holds no runs and is drawn whole: leave --case, --strategies and --baseline out"
         exits.stop(exits.BAD_INPUT, [sentence])
-    # A study that is not there shows before the bench runs.
+    # Read the study before the bench runs, so that a missing study is reported at once.
     searched = [] if study is None else list(_searched(storage, study))
     if table is not None:
         tables, drawn = _saved(table)
@@ -57,7 +57,7 @@ def report(  # noqa: PLR0913 - one parameter per option
 
 
 def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
-    """Return the tables of a file and what they show."""
+    """Return the tables of a file, and the plots of them."""
     from agent.lab.page import plots, saved_table
 
     with running.honest():
@@ -68,13 +68,13 @@ def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
 def _run(
     name: str, options: Options, how: tuple[str | None, str | None, int, int], case: str | None
 ) -> "tuple[list[Table], list[Plot | str]]":
-    """Return the tables of a problem that is run now, and what they and it show."""
+    """Run a problem; return its tables, and the plots of both."""
     from agent.lab.bench.comparison import Divided
     from agent.lab.page import plots, saved_table
 
     built = running.built(name, options)
     if case is not None:
-        # A bench may take minutes: a run that is not there shows before it.
+        # A bench may take minutes, so a missing run is reported before it.
         with running.honest():
             plots.must_have(built, case)
     made = running.compared(built, *how)
@@ -89,7 +89,7 @@ def _run(
 
 
 def _lasting(options: Options | None) -> "Iterator[Plot | str]":
-    """Yield how long capacity lasts in the traces; a problem without options for them runs on none."""
+    """Yield a plot of how long capacity lasts in the traces; none for a problem that runs on no traces."""
     from agent.lab.page import foreseen
     from agent.lab.traces import trace_files
 
@@ -100,7 +100,7 @@ def _lasting(options: Options | None) -> "Iterator[Plot | str]":
 
 
 def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
-    """Yield how the numbers of a study were searched."""
+    """Yield a plot of how the numbers of a study were searched."""
     from agent.lab.page import search_trials
     from agent.lab.tuning import study
 

@@ -1,4 +1,4 @@
-"""What every verb that compares strategies begins with: a problem built, run with its progress shown, or bad input."""
+"""Shared steps of the verbs that compare strategies: build a problem, run it with progress, or end with bad input."""
 
 import contextlib
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def honest() -> Iterator[None]:
-    """End with 2 and every sentence where what was given cannot be run."""
+    """End with 2 and every sentence if the input cannot be run."""
     from agent.config.problems import ConfigError
     from agent.lab.bench.comparison import NotComparable
 
@@ -30,7 +30,7 @@ def honest() -> Iterator[None]:
 
 
 def built(name: str, options: Options) -> "Problem":
-    """Return a problem by its name, or end with those there are or with what does not fit."""
+    """Return a problem by its name, or end with the known names or with the mistake."""
     from agent.lab.bench import comparison
 
     if name not in PROBLEMS:
@@ -38,7 +38,7 @@ def built(name: str, options: Options) -> "Problem":
     with honest():
         try:
             made = PROBLEMS[name](options)
-            # A problem reads its data when it is first asked for its cases; a number that does not fit shows then.
+            # A problem reads its data when its cases are first asked for, so a wrong number is reported here.
             made.cases()
         except ValueError as error:
             raise comparison.NotComparable("no_problem", str(error)) from error
@@ -48,7 +48,7 @@ def built(name: str, options: Options) -> "Problem":
 def compared(
     problem: "Problem", strategies: str | None, baseline: str | None, workers: int, seed: int
 ) -> "list[Table]":
-    """Return the tables of strategies, written with commas between (None: all there are); one for each part."""
+    """Return the tables of strategies, one for each part; names are separated by commas, None means all strategies."""
     from agent.lab.bench import comparison
 
     given = [name.strip() for name in (strategies or "").split(",")]
@@ -62,10 +62,10 @@ def compared(
 
 
 def must_be_writable(path: Path) -> None:
-    """End where a file could not be written, before any work is done for it."""
+    """End if a file cannot be written, before any work is done for it."""
     is_there = path.exists()
     try:
-        # Permissions, read-only mounts and names too long all show here alone; nothing is changed by it.
+        # Opening the file shows permissions, read-only mounts and too long names, and changes nothing.
         path.open("ab").close()
         if not is_there:
             path.unlink()
@@ -75,7 +75,7 @@ def must_be_writable(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page and say so on stderr: standard output may be for a program."""
+    """Write a page and report it on stderr: standard output may be for a program."""
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
@@ -85,7 +85,7 @@ def write(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show at a terminal how many runs of all are done; everywhere else say nothing."""
+    """Show at a terminal how many runs are done; show nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""`gpubid lab show`: what a trace file, or a folder of them, holds."""
+"""`gpubid lab show`: show what a trace file, or a folder of them, contains."""
 
 import dataclasses
 from pathlib import Path
@@ -19,7 +19,7 @@ def show(
     traces: Annotated[Path, typer.Argument(help="A trace file, or a folder with one a pool.")],
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show what traces hold: span, tick, how often capacity was there and how long it stayed, and prices."""
+    """Show what traces contain: span, tick, how often capacity was there, how long it stayed, and prices."""
     from agent.lab.traces import trace_files as files
     from agent.lab.traces import trace_summary
 

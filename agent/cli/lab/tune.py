@@ -1,4 +1,4 @@
-"""`gpubid lab tune`: search for a strategy's numbers, score them on what they were not fitted on, write them down."""
+"""`gpubid lab tune`: search for a strategy's numbers, score them on other data, and write them to a file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,7 +38,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     workers: Annotated[int, typer.Option(min=1, help="Processes that share the study.")] = 1,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Search for a strategy's numbers within the bounds they declare; stopped, it goes on when it is started again."""
+    """Search for a strategy's numbers within their declared bounds; the same command continues a stopped search."""
     extra.need(*extra.of_study(storage), "scipy", "tomlkit")
     from agent.lab.tuning import number_search
     from agent.lab.tuning import study as studies
@@ -62,7 +62,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
-    """Return what the search comes to, written down where it is to be; or end with what is wrong."""
+    """Return the result of the search, written to a file if one is named; or end with what is wrong."""
     from agent.lab.tuning import number_search
     from agent.lab.tuning.study import StorageError
 
@@ -89,7 +89,7 @@ def _tunable(problem: str, options: Options) -> "Tunable":
 
 
 def _started(built: "Tunable", strategy: str, out: Path | None) -> "Tunable":
-    """Return the problem with what is searched from: the operator's file where it is there, else what is shipped."""
+    """Return the problem with the numbers to start from: the operator's file if it exists, else the shipped numbers."""
     from agent import tuning
 
     if strategy not in built.strategies():
@@ -118,7 +118,7 @@ def _write(made: "Tuning", out: Path) -> None:
 
 
 def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:
-    """Return what a search came to, for JSON."""
+    """Return the result of a search for JSON."""
     return {
         "problem": problem,
         "strategy": made.strategy,

@@ -1,4 +1,4 @@
-"""`gpubid lab verify`: make recorded plans again, and see that they are the same."""
+"""`gpubid lab verify`: compute recorded plans again and compare them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ def verify(
     ],
     as_json: session.JsonOption = False,
 ) -> None:
-    """Make every plan of a recording again from what it was made on; exit 1 where one comes out otherwise."""
+    """Compute every plan of a recording again from its inputs; exit 1 if one differs."""
     from itertools import chain
 
     from agent import tuning

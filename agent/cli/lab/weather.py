@@ -1,4 +1,4 @@
-"""The part of `gpubid lab fit` that is of regimes: the figures, and how well they foretell what came later."""
+"""The part of `gpubid lab fit` about regimes: the figures, and how well they predict later data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ STATES = ("young, there", "old, there", "young, away", "old, away")
 
 
 def fitted(places: Sequence[Path], instances: int) -> "Fitted | None":
-    """Return the regimes of these traces, or None where too little changes for any."""
+    """Return the regimes of these traces, or None if too little changes in them."""
     from agent.lab.pools import regime_fitting
 
     folders = [place for place in places if place.suffix != ".csv"]

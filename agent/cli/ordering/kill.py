@@ -1,4 +1,4 @@
-"""`gpubid kill`: a person stops all spending, or that on one target.
+"""`gpubid kill`: a person stops all spending, or the spending on one target.
 
 The daemon does it if it runs; else this process does it with the ledger; else, by label, without one.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent.ledger.ledger_errors import LedgerError
 
 LOOKS = 2
-"""Looks at the market after a kill without a daemon: an instance that the ledger lacks is believed on the second."""
+"""Listings after a kill without a daemon: an instance that the ledger lacks is believed on the second one."""
 Answer = dict[str, Any]
 TO_DAEMON = "the daemon goes on ending them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
 TO_NOBODY = "no daemon runs, so nothing goes on ending them: give `gpubid kill` again, or start `gpubid run`"
@@ -118,7 +118,7 @@ def _killed(
     *,
     wait: bool,
 ) -> Answer:
-    """Give the order to the daemon, else carry it out here; return what was done."""
+    """Give the order to the daemon, or carry it out here; return what was done."""
     place = read.place if isinstance(read, last_good.Broken) else read[0]
     body = {"verb": "kill", "leases": [], "keep_disks": progress.keep_disks}
     session.log_quietly()
@@ -173,7 +173,7 @@ def _locked_away(config: "Config") -> "LedgerError":
 async def _order(
     config: "Config", tuned: "Mapping[str, Tuned]", progress: kill_progress.Progress, *, wait: bool
 ) -> Answer:
-    """Take the ledger and carry the kill out, cycle by cycle."""
+    """Lock the ledger and carry out the kill, cycle by cycle."""
     from agent.app import App
     from agent.web import operator_socket
 
@@ -182,7 +182,7 @@ async def _order(
         try:
             progress.is_given = True
             done = await app.obey("kill", set(), _who(), keep_disks=progress.keep_disks)
-            # What the ledger does not know is stopped as well; under a kill a cycle pays for nothing.
+            # A cycle under a kill pays for nothing, and also stops instances that the ledger does not know.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
             return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
         finally:
@@ -198,7 +198,7 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
         session.print_json(said)
     else:
         _tell(said, end)
-    # Where nothing bills any more an attempt that was refused before does not matter.
+    # If nothing bills any more, an attempt that was refused before does not matter.
     if said["in_doubt"] or not (is_over if "billing" in said else not _unconfirmed(said["done"])):
         raise typer.Exit(exits.FAILED)
 
@@ -211,6 +211,6 @@ def _tell(said: Answer, end: str) -> None:
 
 
 def _unconfirmed(done: list[dict[str, Any]]) -> bool:
-    """Tell whether the last order for a lease was not confirmed: an earlier one may have been refused."""
+    """Return whether the last order for a lease was not confirmed; an earlier one may have been refused."""
     last = {row["lease"]: row["state"] for row in done}
     return any(state != "confirmed" for state in last.values())

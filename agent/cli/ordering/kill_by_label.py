@@ -1,4 +1,4 @@
-"""`gpubid kill` without a usable ledger or a readable configuration: ends by label what carries our fleet id.
+"""`gpubid kill` without a usable ledger or a readable configuration: end instances by our fleet's label.
 
 Nothing can be written down then. The fleet id comes from the ledger as far as it can be read, else from its second
 file, else from --fleet; without one nothing is ended, and the fleets that the markets list are shown.
@@ -34,7 +34,7 @@ UNUSABLE = frozenset(
         Code.BAD_TRANSITION,
     }
 )
-"""What keeps a ledger from being used, and is no reason to go on paying."""
+"""Mistakes of a ledger that must not prevent a kill."""
 ROUND_SECONDS = 5.0
 UNWRITTEN = (
     "none of this is recorded: give `gpubid kill` to the daemon's ledger before the daemon starts again, or it rents"
@@ -43,7 +43,7 @@ UNWRITTEN = (
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the command line names: a fleet id, markets as NAME or NAME=URL, and their keys in the same order."""
+    """Values of the command line: a fleet id, markets as NAME or NAME=URL, and their keys in the same order."""
 
     fleet: str = ""
     markets: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Named:
 
 
 def check(named: Named) -> None:
-    """End with a sentence where the options do not fit together."""
+    """End with a sentence if the options do not fit together."""
     from agent.ledger.file import fleet_ids
     from agent.markets import every
 
@@ -73,7 +73,7 @@ def check(named: Named) -> None:
 def without_ledger(
     config: "Config", named: Named, progress: kill_progress.Progress, why: LedgerError, *, wait: bool
 ) -> dict[str, Any]:
-    """End by label what the ledger of a configuration would have ended."""
+    """End by label the instances that the configuration's ledger would have ended."""
     from agent.ledger.file import fleet_ids
 
     ids = fleet_ids.of(config.ledger)
@@ -90,7 +90,7 @@ def without_ledger(
 def without_configuration(
     broken: last_good.Broken, named: Named, progress: kill_progress.Progress, *, wait: bool
 ) -> dict[str, Any]:
-    """End by label although the configuration cannot be read; --market and --credential take its place."""
+    """End by label without a readable configuration; --market and --credential replace it."""
     from agent.ledger.file import fleet_ids
 
     settings = _settings(named)

@@ -1,4 +1,4 @@
-"""The wait after a kill: says what still bills, per lease, each time that changes, until nothing does."""
+"""The wait after a kill: print the leases that still bill, each time that changes, until nothing bills."""
 
 import asyncio
 import sys
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 Shown = dict[str, Any]
 LOOK_SECONDS = 1.0
-"""Between two questions to the daemon; they cost nothing at the market."""
+"""Time between two questions to the daemon; they cost nothing at the market."""
 BUSY_SECONDS = 2.0
 IDLE_SECONDS = 10.0
-"""Between two cycles of a kill that no daemon carries out."""
+"""Time between two cycles of a kill without a daemon."""
 GONE = "the daemon ended before the kill was done: give `gpubid kill` again, and this command ends the rest"
 
 
 class Progress:
-    """Prints what changed. With `to_error` the lines go to standard error, as standard output holds a document."""
+    """Prints changes. With `to_error` the lines go to standard error, because standard output has a document."""
 
     def __init__(self, *, keep_disks: bool, to_error: bool = False) -> None:
-        """With `keep_disks` a disk may go on billing: only GPUs are waited for."""
+        """With `keep_disks` a disk may go on billing; only GPUs are waited for."""
         self.keep_disks = keep_disks
         self.is_given = False
-        """Whether the order has been written down: from then on it holds, whoever waits."""
+        """Whether the order is recorded. From then on it holds, even if nobody waits."""
         self._stream = sys.stderr if to_error else sys.stdout
         self._said: dict[str, str] = {}
 
@@ -38,7 +38,7 @@ class Progress:
         return [row for row in shown["billing"] if row["is_gpu"] or not self.keep_disks]
 
     def show(self, shown: Shown) -> bool:
-        """Print what is new; return whether nothing is waited for any more."""
+        """Print new rows; return whether nothing is waited for any more."""
         rows = {row["lease"]: sentence(row) for row in self.left(shown)}
         for lease in self._said.keys() - rows.keys():
             self.say(f"{lease}: bills nothing more" if not self.keep_disks else f"{lease}: its GPU bills nothing more")
@@ -49,7 +49,7 @@ class Progress:
         return not rows
 
     def say_done(self, done: Iterable[Mapping[str, Any]]) -> None:
-        """Print what was tried at once; the order holds from now on."""
+        """Print the first attempts; the order holds from now on."""
         self.is_given = True
         for row in done:
             self.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
@@ -66,7 +66,7 @@ class Progress:
 
 
 def sentence(row: Mapping[str, Any]) -> str:
-    """Return one lease that still bills as a sentence."""
+    """Return a sentence about one lease that still bills."""
     what = "GPU and disk" if row["is_gpu"] else "disk"
     tried = ", ".join(row["tried"]) or "nothing was tried yet"
     rate = f"${row['dollars_per_hour']:.4f}/h"
@@ -74,7 +74,7 @@ def sentence(row: Mapping[str, Any]) -> str:
 
 
 async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) -> Shown:
-    """Wait until the daemon has ended what bills, or look once; return the last state."""
+    """Wait until the daemon has ended the leases, or ask once; return the last state."""
     while True:
         shown: Shown | None = await daemon_socket.get(place, "/billing")
         if shown is None:
@@ -85,7 +85,7 @@ async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) 
 
 
 async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least: int, *, wait: bool) -> Shown:
-    """Run cycles until nothing bills, at least so many; return the last state. What they did is added to `done`."""
+    """Run cycles until nothing bills, at least this many; return the last state. Add what they did to `done`."""
     from agent.web import operator_socket
 
     progress.say_done(operator_socket.told(intent) for intent in done)
@@ -109,7 +109,7 @@ async def _present(app: "App") -> Shown:
 
 
 def interruptible(waiting: Coroutine[Any, Any, Shown], left_to: str, progress: Progress) -> Shown:
-    """Return what a wait comes to; Ctrl-C ends the wait, not the kill, and says who carries it on."""
+    """Return the result of a wait. Ctrl-C ends the wait, not the kill, and the message names who continues it."""
     try:
         return asyncio.run(waiting)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""A person's standing words: drain, pause, resume, release, adopt, lock, unlock, done, progress.
+"""Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress.
 
 Each is written into the ledger with who said it: by the daemon where one runs, else here, with the ledger taken. What
 needs the market is tried at once; when the market cannot be reached, the next cycle of the daemon does it.
@@ -75,7 +75,7 @@ def adopt(
     into: Annotated[str, typer.Option(help="NAME/SLOT to adopt it into; by default the slot in its label.")] = "",
     as_json: session.JsonOption = False,
 ) -> None:
-    """Take a held orphan into its empty slot."""
+    """Put a held orphan into its empty slot."""
     _give([("adopt", target, None, into)], config, as_json=as_json)
 
 
@@ -120,7 +120,7 @@ def progress(
 
 
 def give(verb: str, target: str, config: Path, *, as_json: bool) -> None:
-    """Give one order about one target and print what it came to."""
+    """Give one order about one target and print the result."""
     _give([(verb, target, None, "")], config, as_json=as_json)
 
 
@@ -200,7 +200,7 @@ async def _told(order: "Order", config: "Config | Place") -> dict[str, Any] | No
 
 
 async def _here(orders: "list[Order]", config: "Config", tuned: "Mapping[str, Tuned]") -> list[dict[str, Any]]:
-    """Take the ledger and carry the orders out; a market that cannot be reached leaves them to the next cycle."""
+    """Lock the ledger and carry out the orders; the next cycle repeats those for an unreachable market."""
     from agent.app import App
     from agent.web import operator_socket
 

@@ -1,4 +1,4 @@
-"""`gpubid estimate`: what a job would cost before it starts, on every market, by every strategy and elsewhere."""
+"""`gpubid estimate`: the cost of a job before it starts, on every market, by every strategy and on other clouds."""
 
 import asyncio
 import csv
@@ -79,7 +79,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
 
 
 def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """Return what was given, as a job file would say it."""
+    """Return the given options in the shape of a job file."""
     inner = {key: value for key, value in checkpoint.items() if value is not None}
     given = {key: value for key, value in said.items() if value is not None}
     return given | ({"checkpoint": inner} if inner else {})
@@ -96,7 +96,7 @@ def _found(
     from agent.config.problems import ConfigError
     from agent.ledger.ledger_errors import LedgerError
 
-    # Without a configuration there is still arithmetic to be had: shipped strategies, given prices, baselines.
+    # Without a configuration an estimate still has the shipped strategies, given prices and baselines.
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
     settings, tuned = session.read(config) if is_configured else (None, tuning.load())
     named = {work.name: work for work in settings.workloads} if settings is not None else {}

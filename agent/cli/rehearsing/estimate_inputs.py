@@ -1,4 +1,4 @@
-"""What an estimate is made from: the job, the ledger's prices and record, the strategies, and the baselines."""
+"""The inputs of an estimate: the job, the ledger's prices and record, the strategies, and the baselines."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 ROWS = 100_000
-"""The most price rows read a model and market."""
+"""The most price rows that are read for a model and market."""
 _WHOLLY_KNOWN = frozenset({"ondemand", "patient"})
 
 
@@ -37,7 +37,7 @@ class Found:
 
 
 def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
-    """Return what a workload says of its job, as a job file would; a deadline is told from `now` on."""
+    """Return a workload's job in the shape of a job file; a deadline is counted from `now` on."""
     wants, checkpoint = work.requirements, work.checkpoint
     said: dict[str, Any] = {
         "gpus": wants.gpus,
@@ -56,7 +56,7 @@ def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
         optional["deadline"] = max(work.deadline.by - now, timedelta(seconds=1))
-        # Hours on another GPU than asked for are no hours of this job: nobody has measured how fast it is.
+        # Hours on another GPU than the requested one do not count: nobody has measured its speed.
         is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
         optional["hours"] = work.deadline.hours if is_ours else None
     said |= {key: value for key, value in optional.items() if value is not None}
@@ -71,7 +71,7 @@ async def find(
     baselines: Catalogue,
     now: datetime,
 ) -> list[Found]:
-    """Return every option of every model the job names.
+    """Return every option of every model that the job names.
 
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
@@ -107,7 +107,7 @@ async def _of_model(
 
 
 def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
-    """Return the job of a model, as the arithmetic wants it."""
+    """Return the job of a model in the shape that the arithmetic needs."""
     checkpoint = table.checkpoint
     ends = table.reruns
     reruns = Reruns(ends[0], ends[-1], ends[0] if ends[0] == ends[-1] else None)

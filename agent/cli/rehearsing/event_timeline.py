@@ -1,4 +1,4 @@
-"""The events of a rehearsal folded into what a person reads: one row for one step and what came of it.
+"""The events of a rehearsal folded into rows for a person: one row for each step and its result.
 
 1. A rent or a move is one row: that the old lease was parked first and released when the new one ran is part of it.
 2. A start that came back is told on the row that asked for it; a loss always has a row of its own.
@@ -14,7 +14,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease
 
 FOLDED = frozenset({"cancel_start", "moved", "release_again"})
-"""Reasons of orders that belong to a step told on its own row."""
+"""Reasons of orders that belong to a step with a row of its own."""
 SILENT = frozenset({"lease.released", "lease.starting", "lease.ready", "intent.void", "limit.struck"})
 STEPS: Mapping[str, tuple[str, str]] = {
     "lease.resumed": ("resumed by itself", "green"),
@@ -39,7 +39,7 @@ RENTS = {"best_offer": "rent", "return": "move to cheaper"}
 
 @dataclass(slots=True)
 class Row:
-    """One line: what was done or suffered, and `up_at`, when the workload ran in consequence."""
+    """One row: what was done or what happened, and `up_at`, the time at which the workload then ran."""
 
     at: datetime
     slot: str
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def waited(self) -> timedelta | None:
-        """How long it took until the workload ran."""
+        """Return how long it took until the workload ran."""
         return None if self.up_at is None else self.up_at - self.at
 
 
@@ -99,7 +99,7 @@ def _named(event: Event, *, is_on_demand: bool) -> tuple[str, str]:
 
 
 def _price(event: Event, *, is_on_demand: bool) -> str:
-    """Return the bid, or the rate of an on-demand lease, disk included."""
+    """Return the bid, or the rate of an on-demand lease, with disk."""
     if is_on_demand:
         return f"{event.rate} ask" if event.rate is not None and event.kind == "lease.opened" else ""
     return f"{event.bid} bid" if event.bid is not None else ""

@@ -1,4 +1,4 @@
-"""A rehearsal: agent and simulator in one process, real HTTP on loopback, one stepped clock, nobody sleeps.
+"""A rehearsal: agent and simulator in one process, real HTTP on loopback, and a clock that is stepped by hand.
 
 What it reports comes from two sides that share nothing: the ledger's own figures, and the simulator's truth.
 """
@@ -34,19 +34,19 @@ from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
-"""Where rehearsals begin: the UTC day most of the recorded figures are from."""
+"""First instant of rehearsals: the UTC day of most recorded figures."""
 KEY = "simulated-key"
 BUSY_SECONDS = 2.0
-"""After a write the next look follows soon, as in the daemon."""
+"""After a write the next cycle follows soon, as in the daemon."""
 SAMPLE_SECONDS = 900.0
-"""How often the cheapest matching ask is taken down."""
+"""How often the cheapest matching ask is recorded."""
 ORPHAN_SECONDS = 600.0
 FLEET_ID = "c0ffee000000"
 
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted while the rehearsal runs."""
+    """Counts that are kept while the rehearsal runs."""
 
     cheapest: list[tuple[float, float]] = field(default_factory=list)
     next_sample: float = 0.0
@@ -55,7 +55,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A finished rehearsal: its figures in the shape of `--json`, and what a person is told."""
+    """A finished rehearsal: its figures in the shape of `--json`, and the facts of its report."""
 
     figures: Mapping[str, Any]
     events: tuple[Event, ...]
@@ -63,12 +63,12 @@ class Rehearsal:
     leases: tuple[Lease, ...]
     config: Config
     paid: tuple[Line, ...] = ()
-    """What the ledger says came of the time that was paid, by lease and day."""
+    """The ledger's record of paid time, by lease and day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is rehearsed. `on_progress` is told the share done, `on_pass` every pass as it ends."""
+    """The scene of a rehearsal. `on_progress` receives the share done, `on_pass` each pass as it ends."""
 
     climate: str
     hours: float
@@ -117,7 +117,7 @@ async def rehearse(
 
 
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
-    """Return the configuration with every market simulated and its own ledger: a rehearsal never meets a real one."""
+    """Return the configuration with simulated markets and a ledger of its own: a rehearsal never uses a real one."""
     markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
     workloads = config.workloads
     if scene.strategy is not None:
@@ -151,7 +151,7 @@ def _sample(tally: Tally, app: App, simulator: Simulator, clock: SteppedClock) -
 
 
 def _cheapest_ask(work: Workload, simulator: Simulator, markets: set[str], now: datetime) -> float | None:
-    """Return dollars per hour, disk included, of the cheapest offer on demand that meets the requirements."""
+    """Return dollars per hour, with disk, of the cheapest on-demand offer that meets the requirements."""
     world = simulator.world
     fitting = [
         world.ask(slice_) + slice_.host.storage_price * work.disk_gb / 720
@@ -164,7 +164,7 @@ def _cheapest_ask(work: Workload, simulator: Simulator, markets: set[str], now: 
 
 
 def _pod_prices(work: Workload, simulator: Simulator) -> list[float]:
-    """Return dollars per hour of what RunPod has free of the wanted kind."""
+    """Return dollars per hour of RunPod's free capacity of the wanted kind."""
     pods, wants = simulator.pods, work.requirements
     return [
         pods.price(host.gpu, host.cloud) * wants.gpus
@@ -235,7 +235,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
 
 
 def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
-    """Return the truth of the markets that the configuration names, as one."""
+    """Return the truth of the configured markets as one value."""
     whole = simulator.control.truth()
     sides: Mapping[str, tuple[Any, int]] = {
         "vast": (whole, len(simulator.world.hosts)),
@@ -250,7 +250,7 @@ def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
 
 
 def _open_line(charge: meter.Charge) -> SpendLine:
-    """Return what an open lease has cost since the ledger last counted."""
+    """Return the cost of an open lease since the ledger last counted."""
     return SpendLine(charge.lease_id, charge.gpu, charge.disk, charge.traffic, charge.running_seconds, 0.0)
 
 
@@ -270,7 +270,7 @@ def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime)
 
 
 def _moves_per_slot_day(app: App, leases: list[Lease], hours: float) -> float:
-    """Return how often a slot came to run on another lease than before, per slot and day; a failed start is no move."""
+    """Return moves per slot and day: how often a slot came to run on another lease. A failed start is no move."""
     ran = Counter(lease.slot for lease in leases if lease.has_run and not lease.is_held)
     slots = sum(work.slots for work in app.rules.workloads)
     return sum(count - 1 for count in ran.values()) / (slots * hours / 24) if slots else 0.0
@@ -299,7 +299,7 @@ def _unaccounted(contract: Mapping[str, Any], lease: Lease | None, events: tuple
 
 
 def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float) -> float:
-    """Return for how long the contract's own intent was open."""
+    """Return how long the intent of the instance's rent was open."""
     label = labels.parse(contract["label"] or "")
     mine = [event for event in events if label is not None and event.intent_id == label.intent_id]
     began = [event.at for event in mine if event.kind == "intent.in_doubt"]

@@ -1,4 +1,4 @@
-"""A rehearsal told on one page: what was rehearsed, what happened and why, what it cost, what it saved."""
+"""The report of a rehearsal: its workloads and market, what happened and why, what it cost and saved."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ def _page(told: Rehearsal) -> Iterator[RenderableType]:
 
 
 def _subject(told: Rehearsal) -> str:
-    """Return what is rehearsed and on which market."""
+    """Return the sentence about the workloads and the market."""
     named = climate.named(told.figures["climate"])
     work = "; ".join(
         f"{one.name}, {one.slots} slot{'s' if one.slots > 1 else ''} of {one.requirements.gpus} x "

@@ -1,4 +1,4 @@
-"""`gpubid doctor`: whether all that the daemon needs is well, each line with what to do where it is not."""
+"""`gpubid doctor`: check everything that the daemon needs; each line says how to fix a problem."""
 
 import asyncio
 from pathlib import Path
@@ -45,7 +45,7 @@ def as_document(lines: list[doctor_checks.Line]) -> dict[str, object]:
 
 
 def look(file: Path) -> list[doctor_checks.Line]:
-    """Return a line for each thing; of a configuration that is wrong its mistakes, and what needs none."""
+    """Return a line for each check; for a wrong configuration, its mistakes and the checks that need none."""
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
         mend = "correct the file; `gpubid check` checks it again"
@@ -63,7 +63,7 @@ def look(file: Path) -> list[doctor_checks.Line]:
 
 
 def _look_past(place: "Place") -> list[doctor_checks.Line]:
-    """Look at what is there without a configuration, where there is a ledger at all."""
+    """Run the checks that need no configuration, if there is a ledger."""
     from agent.clock import SystemClock
 
     if session.may_read(place.ledger) and not place.ledger.exists():
@@ -91,7 +91,7 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
 
 
 async def _accounts(config: "Config") -> dict[str, str]:
-    """Return the account of each market that the ledger is bound to; nothing where it cannot be read."""
+    """Return the account of each market to which the ledger is bound; nothing if it cannot be read."""
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 

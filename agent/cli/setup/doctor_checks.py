@@ -1,4 +1,4 @@
-"""What `gpubid doctor` looks at, one function a thing; each returns lines and raises nothing."""
+"""The checks of `gpubid doctor`, one function each; each returns lines and raises nothing."""
 
 import asyncio
 import os
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MUCH_ROOM, LITTLE_ROOM = 2**30, 2**24
-"""Bytes free on the ledger's disk: below the first somebody should look, below the second it soon cannot write."""
+"""Free bytes on the ledger's disk: below the first a person should look, below the second writes soon fail."""
 SLOW_CLOCK, BAD_CLOCK = 5.0, 60.0
 """Seconds between the market's clock and ours: beyond the second nothing is paid for."""
 MUCH_USED = 0.9
-"""Share of a day's search rows beyond which searches will soon end for the day."""
+"""Share of a day's search rows beyond which searches will soon stop for the day."""
 STALE_BACKUP = timedelta(days=1)
 BOOTED = Path("/run/systemd/system")
-"""There where systemd runs the machine."""
+"""This folder exists if systemd runs the machine."""
 UNITS = ("gpubid.service", "gpubid-backup.timer")
 
 
 class Verdict(StrEnum):
-    """How it stands."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was looked at; `mend` says what to do where it is not well."""
+    """One check; `mend` says how to fix a problem."""
 
     name: str
     verdict: Verdict
@@ -55,13 +55,13 @@ class Line:
 
 
 def versions() -> list[Line]:
-    """Say what runs here."""
+    """Return the running versions."""
     sentence = f"gpubid {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     return [Line("versions", Verdict.OK, sentence)]
 
 
 async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
-    """Look at one market: its key, whose it is and what it may, what is left, its clock, its listing."""
+    """Check one market: its key, account and permissions, credit, clock and listing."""
     from agent.app import connect
     from agent.markets import market_errors
     from agent.systemd import CredentialError
@@ -123,7 +123,7 @@ async def _listing(name: str, it: "Market") -> Line:
 
 
 async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
-    """Look whether the key may more than our calls need, as far as reading can tell."""
+    """Check whether the key may do more than our calls need, as far as reading requests can show."""
     from agent.markets import market_errors
     from agent.markets.runpod import scope as runpod
     from agent.markets.vast import scope as vast
@@ -148,7 +148,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def ledger(config: "Config | Place", now: datetime) -> list[Line]:
-    """Look at the ledger: whether it is there, ours to read, sound, and copied."""
+    """Check the ledger: whether it exists, is readable, undamaged and backed up."""
     from agent.ledger.file import ledger_check, sidecar
     from agent.ledger.ledger_errors import LedgerError
 
@@ -179,7 +179,7 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
 
 
 def disk(config: "Config | Place") -> list[Line]:
-    """Look at the room where the ledger lies."""
+    """Check the free space of the ledger's disk."""
     folder = config.ledger.absolute().parent
     try:
         free = shutil.disk_usage(folder).free
@@ -192,7 +192,7 @@ def disk(config: "Config | Place") -> list[Line]:
 
 
 async def answers(place: "Place") -> list[Line]:
-    """Look whether a daemon answers on its socket, where nobody knows the address of its page."""
+    """Check whether a daemon answers on its socket, if the address of its page is not known."""
     from agent.cli.shared import daemon_socket
 
     if await daemon_socket.get(place, "/running") is not None:
@@ -201,7 +201,7 @@ async def answers(place: "Place") -> list[Line]:
 
 
 async def daemon(config: "Config") -> list[Line]:
-    """Look at the running daemon: its health, its version, its last reload."""
+    """Check the running daemon: its health, its version, its last reload."""
     url = address(config)
     try:
         health, metrics = await asyncio.gather(page(f"{url}/healthz"), page(f"{url}/metrics"))
@@ -221,7 +221,7 @@ async def daemon(config: "Config") -> list[Line]:
 
 
 def _quotas(metrics: str) -> list[Line]:
-    """Look at how much of each market's ration of search rows is used up today."""
+    """Check how much of each market's ration of search rows is used up today."""
     from agent.markets import pace
 
     lines = []
@@ -235,13 +235,13 @@ def _quotas(metrics: str) -> list[Line]:
 
 
 def address(config: "Config") -> str:
-    """Return where the daemon serves its pages."""
+    """Return the address of the daemon's pages."""
     host = f"[{config.listen.host}]" if ":" in config.listen.host else config.listen.host
     return f"http://{host}:{config.listen.port}"
 
 
 async def page(url: str) -> str:
-    """Return a page of the daemon's.
+    """Return a page of the daemon.
 
     Raises: OSError, TimeoutError.
     """
@@ -258,7 +258,7 @@ async def page(url: str) -> str:
 
 
 async def units() -> list[Line]:
-    """Look at the service and its timer, where systemd runs this machine."""
+    """Check the service and its timer, if systemd runs this machine."""
     if not BOOTED.is_dir():  # noqa: ASYNC240 - one look
         return [Line("unit", Verdict.WARN, "systemd does not run this machine", "let something restart gpubid run")]
     lines = []
@@ -275,7 +275,7 @@ async def units() -> list[Line]:
 
 
 async def run(*order: str) -> str:
-    """Run a program to its end and return what it printed, nothing where it cannot be run."""
+    """Run a program to its end and return its output; nothing if it cannot be run."""
     quiet = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
@@ -288,7 +288,7 @@ async def run(*order: str) -> str:
 
 
 def credentials(config: "Config") -> list[Line]:
-    """Look whether every other credential that the configuration names can be had; nothing of it is shown."""
+    """Check that every other credential in the configuration is available; none is shown."""
     from agent.systemd import CredentialError
 
     named = {config.listen.credential, config.listen.webhook_credential, *config.notify.credentials}
@@ -304,7 +304,7 @@ def credentials(config: "Config") -> list[Line]:
 
 
 async def webhook(notify: "Notify") -> list[Line]:
-    """Look whether the webhook's host takes connections; nothing is sent."""
+    """Check whether the webhook's host accepts connections; nothing is sent."""
     import yarl
 
     from agent.systemd import CredentialError
@@ -324,14 +324,14 @@ async def webhook(notify: "Notify") -> list[Line]:
 
 
 def exposed(config: "Config") -> list[Line]:
-    """Look whether others can read a key or reach the pages."""
+    """Check whether others can read a key or reach the pages."""
     from agent.config import exposure
 
     return [Line(each.about, Verdict.WARN, each.sentence, each.mend) for each in exposure.exposures(config)]
 
 
 def configuration(file: Path) -> list[Line]:
-    """Look whether somebody else may change what the daemon obeys."""
+    """Check whether somebody else may change the daemon's files."""
     mode = file.stat().st_mode
     if mode & 0o022:
         return [Line("configuration", Verdict.WARN, f"{file} may be written by others", f"chmod go-w {file}")]

@@ -1,4 +1,4 @@
-"""A first configuration: the shipped file with its comments, and a person's answers in the place of its examples."""
+"""A first configuration: the shipped file with its comments, and a person's answers instead of its examples."""
 
 import json
 import re
@@ -27,7 +27,7 @@ simulated = "calm"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a first configuration is about; prices and the budget of a UTC day are in dollars."""
+    """Answers for a first configuration; prices and the budget of a UTC day are in dollars."""
 
     market: str
     workload: str
@@ -44,7 +44,7 @@ class Answers:
 
 
 def written(shipped: str, answers: Answers) -> str:
-    """Return the configuration of these answers; whether they make sense is for the loader to say."""
+    """Return the configuration of these answers; the loader checks whether they make sense."""
     held = 2 * answers.slots
     changes = (
         ("limits", "max_price_per_instance_hour", _number(answers.max_price)),
@@ -87,7 +87,7 @@ def _with_market(shipped: str, answers: Answers) -> str:
 
 
 def _with(text: str, table: str, key: str, value: str) -> str:
-    """Return the text with a key of a table set, or commented out where the value is empty."""
+    """Return the text with a key of a table set, or commented out if the value is empty."""
     begin = text.index(f"[{table}]\n")
     end = text.find("\n[", begin + 1)
     block = text[begin:] if end < 0 else text[begin:end]
@@ -97,7 +97,7 @@ def _with(text: str, table: str, key: str, value: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a TOML string, or nothing for an empty one: the key is then left out."""
+    """Return a TOML string, or nothing for an empty one, which leaves the key out."""
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 

@@ -1,4 +1,4 @@
-"""`gpubid init`: a first configuration, after asking or from flags; the key is checked before anything is written."""
+"""`gpubid init`: write a first configuration from questions or options; check the key before anything is written."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def init(  # noqa: PLR0913 - a flag for each question
         bool, typer.Option("--yes", "-y", help="Ask nothing; options that are not given are as shipped.")
     ] = False,
 ) -> None:
-    """Write a commented first configuration; check the key with a question that changes nothing."""
+    """Write a first configuration with comments; check the key with requests that only read."""
     shipped = session.shipped_config().read_text()
     _refuse_taken(config, shipped)
     ask = _Asker(is_silent=yes or not sys.stdin.isatty())
@@ -76,7 +76,7 @@ def init(  # noqa: PLR0913 - a flag for each question
 
 
 def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known: tuple[str, Path | None]) -> None:
-    """Check the key, keep it, and write the file, in this order: what fails leaves nothing behind."""
+    """Check the key, store it, and write the file, in this order; a failure leaves nothing behind."""
     key, file = known
     if file is not None and file.parent != session.STORE:
         answers = replace(answers, credential_file=str(file))
@@ -96,7 +96,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
 
 
 class _Asker:
-    """Asks on the terminal what no flag answered; where nobody can be asked, takes what is shipped."""
+    """Asks on the terminal for options that are not given; without a terminal it takes the shipped values."""
 
     def __init__(self, *, is_silent: bool) -> None:
         self._is_silent = is_silent
@@ -110,12 +110,12 @@ class _Asker:
         return said.strip()
 
     def hidden(self, question: str) -> str:
-        """Ask for a key without showing it; nothing where nobody can be asked."""
+        """Ask for a key without showing it; return nothing without a terminal."""
         return "" if self._is_silent else str(typer.prompt(question, hide_input=True)).strip()
 
 
 def _refuse_taken(config: Path, shipped: str) -> None:
-    """End unless the file is free: not there, or byte for byte the shipped one, in which nobody has written."""
+    """End unless the file may be written: it does not exist, or is byte for byte the shipped one."""
     try:
         if config.read_text() == shipped:
             return
@@ -148,7 +148,7 @@ def _dollars(flag: str, said: str) -> Decimal:
 
 
 def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[str, Path | None]:
-    """Return the key, and the file it is or will be kept in where it is not already a credential."""
+    """Return the key, and the file for it unless it is a credential already."""
     from agent import systemd
 
     name = f"{market}_api_key"
@@ -169,7 +169,7 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
 
 
 def _parsed(text: str) -> "Config":
-    """Return the configuration, or end with its mistakes: an answer that no file may hold is bad input."""
+    """Return the configuration, or end with its mistakes as bad input."""
     with tempfile.TemporaryDirectory(prefix="gpubid-init-") as folder:
         draft = Path(folder) / "agent.toml"
         draft.write_text(text)

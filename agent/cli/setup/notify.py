@@ -1,4 +1,4 @@
-"""`gpubid notify test`: sends one message by each channel of [notify], and says which arrived."""
+"""`gpubid notify test`: send one message through each channel of [notify] and report which arrived."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Send notifications.")
 
 @app.callback()
 def _group() -> None:
-    """Keep `test` a word of its own: a group with one verb would swallow it."""
+    """Keep `test` a word of its own: typer merges a group with one verb into the group."""
 
 
 @app.command("test")

@@ -1,1 +1,1 @@
-"""What most verbs begin or end with: the session, the daemon's socket, exit codes."""
+"""Shared by most verbs: the session, the daemon's socket, exit codes."""

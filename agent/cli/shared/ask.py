@@ -1,4 +1,4 @@
-"""A question to the ledger: its file answers, or the daemon.
+"""A question to the ledger: the file answers, or the daemon.
 
 The daemon is asked where the file is not ours to read, and where agent.toml is broken: it runs on its last good one.
 """
@@ -27,7 +27,7 @@ def ask(
     workload: str | None = None,
     first: bool = False,
 ) -> Any:  # noqa: ANN401 - JSON
-    """Return what `route` of the daemon shows, or what `question` finds in the ledger's file; or end with a sentence.
+    """Return what the daemon's `route` shows, or what `question` finds in the ledger's file; or end with a sentence.
 
     `workload` must be one of the configuration, where one is named. With `first` the daemon is asked before the file.
     """
@@ -41,14 +41,14 @@ def ask(
 
 
 def must_know(config: "Config", workload: str | None) -> None:
-    """End with the workloads that there are where another is named."""
+    """End with the known workloads if the name is unknown."""
     names = [work.name for work in config.workloads]
     if workload is not None and workload not in names:
         exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(names)}"])
 
 
 def daemon(config: "Config", route: str, query: daemon_socket.Query | None = None, *, first: bool = False) -> Any:  # noqa: ANN401 - JSON
-    """Return what the daemon shows, `first` or where the ledger is not ours to read; None: read it yourself."""
+    """Return the daemon's answer if `first`, or if the ledger may not be read; None means: read the file."""
     if (first and daemon_socket.may_ask(config)) or not session.may_read(config.ledger):
         return asyncio.run(daemon_socket.get(config, route, query))
     return None

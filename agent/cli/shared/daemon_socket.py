@@ -1,4 +1,4 @@
-"""The other end of the daemon's socket: ask it, or find that none runs."""
+"""The client of the daemon's socket: ask it, or find that no daemon runs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 120.0
 Query = Mapping[str, str] | list[tuple[str, str]]
 UNUSABLE = 422
-"""The status of an order that does not fit what there is."""
+"""The status of an order that matches nothing."""
 
 
 def may_ask(config: "Config") -> bool:
-    """Tell whether there is a daemon's socket that is ours to open; a crash may have left one that nobody serves."""
+    """Return whether a daemon's socket exists that we may open; after a crash nobody may serve it."""
     import os
 
     from agent.web import operator_socket

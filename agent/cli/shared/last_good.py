@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A file with mistakes, and where the socket of its daemon is as far as the file tells."""
+    """A file with mistakes, and the place of its daemon's socket as far as the file says."""
 
     file: Path
     place: "Place"
     mistakes: tuple[str, ...]
 
     def asked(self, route: str, query: daemon_socket.Query | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Return what the daemon shows; where none listens, end with the mistakes."""
+        """Return the daemon's answer; without a daemon, end with the mistakes."""
         return self.told(asyncio.run(daemon_socket.get(self.place, route, query)))
 
     def told(self, answer: Any) -> Any:  # noqa: ANN401 - JSON
-        """Return a daemon's answer and say whose it is; where there is none, end with the mistakes."""
+        """Return a daemon's answer and say whose it is; without an answer, end with the mistakes."""
         if answer is None:
             self.end()
         sys.stderr.write(f"gpubid: {self.file} is broken; the daemon answers from its last good file\n")

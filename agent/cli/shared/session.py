@@ -1,4 +1,4 @@
-"""What most verbs begin with: the configuration, the strategies, keys, and a market, embedded where it is simulated."""
+"""Shared beginnings of verbs: configuration, strategies, keys, and a market, embedded if it is simulated."""
 
 import contextlib
 import dataclasses
@@ -32,13 +32,13 @@ DEFAULT_CONFIG = Path("agent.toml")
 SIMULATED_KEY = "simulated-key"
 SEED = 7
 WIDEST = 10_000
-"""Characters across of a table in which no column may break lines."""
+"""Width in characters of a table in which no column may break lines."""
 REDACTOR = redaction.Redactor()
 STORE = systemd.STORE
 
 
 def shipped_folder() -> Path:
-    """Return where agent.toml and deploy/ lie: the checkout, else the environment the program is installed in."""
+    """Return the folder of agent.toml and deploy/: the checkout, else the environment of the installed program."""
     import agent
 
     checkout = Path(agent.__file__).parents[1]
@@ -46,12 +46,12 @@ def shipped_folder() -> Path:
 
 
 def shipped_config() -> Path:
-    """Return the configuration as it is shipped."""
+    """Return the shipped configuration."""
     return shipped_folder() / "agent.toml"
 
 
 def is_service(config: Path) -> bool:
-    """Tell whether a configuration is that of the systemd unit."""
+    """Return whether a configuration is that of the systemd unit."""
     from agent.config import loading
 
     return config.absolute().parent == loading.SERVICE
@@ -87,7 +87,7 @@ def _check_query(text: str) -> None:
 
 
 def secret(settings: MarketSettings) -> str:
-    """Return the key of a market: the simulator's own, or a credential by its name; it is never logged from here on.
+    """Return the key of a market: the simulator's own, or a credential by its name. Logs never show it from here on.
 
     It is looked up for every request, so that a key may be replaced while the daemon runs.
 
@@ -102,7 +102,7 @@ def secret(settings: MarketSettings) -> str:
 
 
 def named(name: str) -> str:
-    """Return a credential that a workload names; it is never logged from here on.
+    """Return a credential that a workload names. Logs never show it from here on.
 
     Raises:
         CredentialError: there is none that can be used.
@@ -123,7 +123,7 @@ def _named_while_running(name: str) -> str:
 
 
 def _secret_while_running(settings: MarketSettings) -> str:
-    """Return the key; one that went missing since the start is a market that cannot be read, and no reason to end."""
+    """Return the key. A key that is missing since the start makes the market unreadable; it does not end the daemon."""
     from agent.markets import market_errors
     from agent.systemd import CredentialError
 
@@ -135,7 +135,7 @@ def _secret_while_running(settings: MarketSettings) -> str:
 
 @contextlib.asynccontextmanager
 async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outside"]:
-    """Give the world outside the program: the machine's clock, and a simulator for each simulated market.
+    """Yield the outside world: the machine's clock, and a simulator for each simulated market.
 
     What is asked of a simulated market is kept beside the ledger, unless this process only looks (`keeps`).
 
@@ -165,7 +165,7 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
 
 
 def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
-    """Give the same for who only ends things: keys of markets are needed, credentials of workloads are not.
+    """Yield the same for a verb that only ends leases: it needs the markets' keys, not the workloads' credentials.
 
     Raises:
         CredentialError: a market has no key that can be used.
@@ -187,7 +187,7 @@ async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIte
 
 
 def may_write(file: Path) -> bool:
-    """Tell whether a file is ours to write, or to make."""
+    """Return whether we may write a file, or make it."""
     try:
         return not file.exists() or os.access(file, os.W_OK)
     except PermissionError:
@@ -195,14 +195,14 @@ def may_write(file: Path) -> bool:
 
 
 def must_own(file: Path) -> None:
-    """End with a sentence where a ledger is not ours to write: an order without a daemon is written there."""
+    """End with a sentence if we may not write the ledger: an order without a daemon is written there."""
     if not may_write(file):
         sentence = f"no daemon runs, and {file} you may not write it; start the daemon, or run this as its user"
         exits.stop(exits.FAILED, [sentence])
 
 
 def may_read(file: Path) -> bool:
-    """Tell whether a file is ours to read; what is not there counts as readable, and is then found missing."""
+    """Return whether we may read a file; a missing file counts as readable, and the caller finds it missing."""
     try:
         return not file.exists() or os.access(file, os.R_OK)
     except PermissionError:
@@ -210,7 +210,7 @@ def may_read(file: Path) -> bool:
 
 
 def log_quietly() -> None:
-    """Log errors only: what a verb has to say, it prints."""
+    """Log errors only: a verb prints its own messages."""
     from agent.clock import SystemClock
     from agent.telemetry import logging
 
@@ -218,18 +218,18 @@ def log_quietly() -> None:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
-    """Print one JSON document, in ASCII: a market's text must not paint the terminal, and escapes lose nothing."""
+    """Print one JSON document in ASCII: a market's text must not control the terminal, and escapes lose nothing."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Tell whether a person is watching a stream, standard output by default."""
+    """Return whether a person watches a stream, standard output by default."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show at a terminal that something goes on; everywhere else say nothing."""
+    """Show at a terminal that something goes on; show nothing elsewhere."""
     from rich.console import Console
 
     if not is_terminal(sys.stderr):
@@ -240,12 +240,12 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """Return text in which nothing can paint the terminal."""
+    """Return text without characters that control the terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def say(line: str) -> None:
-    """Print one line, whatever it holds, as plain text."""
+    """Print one line as plain text."""
     sys.stdout.write(plain(line) + "\n")
 
 
@@ -260,12 +260,12 @@ def table(*names: str, folded: str = "") -> "Table":
 
 
 def add(made: "Table", *cells: str) -> None:
-    """Add a row, whatever its cells hold, as plain text."""
+    """Add a row; its cells become plain text."""
     made.add_row(*(plain(cell) for cell in cells))
 
 
 def show(made: "Table") -> None:
-    """Print a table as wide as the terminal or a file; wider where no column may break lines: no figure is cut."""
+    """Print a table as wide as the terminal or a file, or wider if no column may break lines: no figure is cut."""
     from rich.console import Console
     from rich.measure import Measurement
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
-    """Return a strategy with these numbers changed, or end with what is wrong and the keys that there are."""
+    """Return a strategy with these numbers changed, or end with the mistake and the known keys."""
     import pydantic
 
     from agent import tuning
@@ -36,7 +36,7 @@ def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
 
 
 def _value(text: str) -> object:
-    """Return the TOML value of a text; what is none is text itself, so that 45m needs no quotes."""
+    """Return the TOML value of a text; other text is itself, so 45m needs no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SlotArgument = Annotated[str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.")]
 FOLLOW_SECONDS = 5.0
-"""Each look makes the market write a file."""
+"""Each request makes the market write a file."""
 
 
 def ssh(
@@ -55,7 +55,7 @@ def logs(
     is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing new output.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Print what a slot's container printed last."""
+    """Print the last output of a slot's container."""
     from agent.ledger.ledger_errors import LedgerError
 
     read = last_good.read(config)
@@ -83,7 +83,7 @@ async def _logs(
         else:
             for line in probing.news(before, said["lines"]):
                 session.say(line)
-        # Into a pipe nothing would be seen before pages of it had come together.
+        # A pipe would show nothing until pages of output had come together.
         sys.stdout.flush()
         if not is_followed:
             return

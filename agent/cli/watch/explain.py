@@ -1,4 +1,4 @@
-"""`gpubid explain`: why, in terms: candidates with their reckoning, every refusal, the last decisions."""
+"""`gpubid explain`: the reasons: candidates with their terms, every refusal, the last decisions."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,7 @@ def explain(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Say why the next cycle would do what it would, and what was decided last."""
+    """Show why the next cycle would decide as it would, and what was decided last."""
     query = {"workload": workload} if workload else None
     read = last_good.read(config)
     shown = read.asked("/explain", query) if isinstance(read, last_good.Broken) else _shown(*read, workload, query)
@@ -44,7 +44,7 @@ def _shown(
     from agent.web.reading import views
 
     ask.must_know(settings, workload)
-    # Somebody who may not read the ledger, nor the keys: the daemon tells of its last cycle.
+    # A person who may read neither the ledger nor the keys gets the daemon's last cycle.
     told = ask.daemon(settings, "/explain", query)
     if told is not None:
         return dict(told)
@@ -107,7 +107,7 @@ def _named(term: dict[str, Any]) -> str:
 
 
 def _options(options: list[dict[str, Any]]) -> "Table":
-    """Return the ways that were weighed side by side, each with its dollars and what they are made of."""
+    """Return the weighed ways side by side, each with its dollars and terms."""
     table = session.table("term", *(option["name"] for option in options))
     session.add(table, "dollars", *(f"${option['dollars']:.4f}" for option in options))
     terms = [{_named(term): term["figure"] for term in way["terms"]} for way in options]

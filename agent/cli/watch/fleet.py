@@ -1,4 +1,4 @@
-"""`gpubid fleet`: slots, leases, spend and doubts as the ledger knows them."""
+"""`gpubid fleet`: slots, leases, spend and doubts from the ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_YEARS = 5
-"""What rests for longer has no end of its own."""
+"""A cooldown longer than this has no end of its own."""
 
 
 def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -28,13 +28,13 @@ def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
 
 
 def shown(file: Path) -> dict[str, Any]:
-    """Return what there is, or end with a sentence."""
-    # The daemon knows more than its ledger: the right time, and what keeps it from paying.
+    """Return the fleet's document, or end with a sentence."""
+    # The daemon knows more than its ledger: the right time, and what prevents it from paying.
     return dict(ask.ask(file, "/fleet", _shown, first=True))
 
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
-    """Return what there is by the ledger, where no daemon tells."""
+    """Return the fleet's document from the ledger, without a daemon."""
     from agent.act import bill_check
     from agent.clock import SystemClock
     from agent.decide.operators import bill_drift, oversight
@@ -52,7 +52,7 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
 
 
 def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
-    """Yield that no daemon runs, and why the last one ended if that is the last thing it wrote."""
+    """Yield that no daemon runs, and why the last one ended if that is its last event."""
     from agent.decide.operators.notices import Notice
 
     bills = "; open leases go on billing" if is_open else ""
@@ -83,7 +83,7 @@ def _print(shown: dict[str, Any]) -> None:
 
 
 def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
-    """Yield leases slot by slot as configured, a slot that has none by itself, and last what is in no slot."""
+    """Yield leases slot by slot as configured, an empty slot by itself, and last the leases without a slot."""
     places = {row["slot"]: row for row in shown["slots"]}
     for place, slot in places.items():
         mine = [row for row in shown["leases"] if row["slot"] == place]
@@ -94,7 +94,7 @@ def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
 
 
 def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
-    """Yield what explains the table: the whole first, then slot by slot, then what rests."""
+    """Yield the notes below the table: first about the whole, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])

@@ -1,4 +1,4 @@
-"""`gpubid strategy learned` and `reset`: what our own record says of pools, hosts and rivals, and forgetting it."""
+"""`gpubid strategy learned` and `reset`: show and forget what gpubid learned about pools, hosts and rivals."""
 
 import json
 from datetime import datetime
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 UNTIL_WATCHED = 0.5
-"""Hours watched before a rate is shown instead of what other pools would say."""
+"""Hours watched before a pool's own rate is shown instead of the rate of other pools."""
 
 
 def learned(
@@ -23,7 +23,7 @@ def learned(
     export: Annotated[Path | None, typer.Option(help="Write everything to a new file.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show what our own record says: pools that come and go, hosts, their owners, the market, rivals' bids."""
+    """Show what gpubid learned about pools, hosts, their owners, the market and rival bids."""
     shown = ask.ask(config, "/learned", _learned)
     if export is not None:
         _export(shown, export)
@@ -47,7 +47,7 @@ def reset(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Forget what was learned: of a pool, of a market with its hosts, or all; an event tells who did."""
+    """Forget what was learned about a pool, about a market and its hosts, or all; an event records who did it."""
     if market is not None and pool is not None:
         exits.stop(exits.BAD_INPUT, ["name --market or --pool, not both"])
     target = f"pool:{pool}" if pool is not None else f"market:{market}" if market is not None else "all"

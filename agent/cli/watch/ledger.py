@@ -1,4 +1,4 @@
-"""`gpubid ledger`: events, prices, backup, verify; all of them read, also while the daemon runs."""
+"""`gpubid ledger`: events, prices, backup, verify; all of them only read, also while the daemon runs."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -119,7 +119,7 @@ def backup(
         int, typer.Option(min=0, max=10_000, help="In a folder, keep this many copies, the newest ones; 0 keeps all.")
     ] = 0,
 ) -> None:
-    """Write a whole, checked copy of the ledger."""
+    """Write a complete, checked copy of the ledger."""
     from agent.clock import SystemClock
     from agent.ledger.file import backup as copies
 
@@ -153,7 +153,7 @@ def restore(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     replace: Annotated[bool, typer.Option("--replace", help="Rename an existing ledger; it is kept.")] = False,
 ) -> None:
-    """Put a backup in the ledger's place while no daemon runs; the next start learns from the market what is newer."""
+    """Put a backup in the ledger's place while no daemon runs; the next start asks the market for what is newer."""
     from agent.clock import SystemClock
     from agent.ledger.file import restore as restoring
     from agent.ledger.ledger_errors import LedgerError
@@ -174,7 +174,7 @@ def restore(
 
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Check the file, its references and its sums; ends with 3 when it is damaged, with 1 when sums contradict."""
+    """Check the file, its references and its sums; exit 3 if it is damaged, 1 if sums contradict each other."""
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
     from agent.web.reading import views
@@ -221,7 +221,7 @@ def _say_verified(found: "Verification") -> None:
 
 
 def _place(config: Path) -> "Config | Place":
-    """Return where the ledger lies: a mistake elsewhere in the file must end no backup.
+    """Return the path of the ledger: a mistake elsewhere in the file must not prevent a backup.
 
     Ends with every mistake where there is no ledger at the place that the broken file tells.
     """

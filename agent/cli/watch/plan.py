@@ -13,7 +13,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     if isinstance(read, last_good.Broken):
         shown = read.asked("/plan")
     else:
-        # Somebody who may not read the ledger, nor the keys: the daemon tells what its last cycle decided.
+        # A person who may read neither the ledger nor the keys gets the decisions of the daemon's last cycle.
         shown = ask.daemon(read[0], "/plan")
         shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:

@@ -1,4 +1,4 @@
-"""One dry cycle on a copy of the ledger: what would be done now, with nothing written and no lock taken."""
+"""One dry cycle on a copy of the ledger: what would be done now. It writes nothing and takes no lock."""
 
 import asyncio
 import tempfile
@@ -35,7 +35,7 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     with tempfile.TemporaryDirectory(prefix="gpubid-plan-") as directory:
         copy = Path(directory) / "ledger.sqlite"
         if config.ledger.exists():
-            # Asked here, so that a refusal names the ledger and not the copy.
+            # Checked here, so that a refusal names the ledger and not the copy.
             ledger_check.refuse_unreadable(
                 config.ledger, ", or start the daemon, which answers the members of its group"
             )

@@ -1,4 +1,4 @@
-"""`gpubid report`: one file for a bug report, with what was seen and without what is secret."""
+"""`gpubid report`: one file for a bug report, without secrets."""
 
 import asyncio
 import io
@@ -47,7 +47,7 @@ def report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption =
 
 
 def gathered(config: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each part; what cannot be had says why."""
+    """Yield the name and text of each part; an unavailable part says why."""
     yield "doctor.json", json.dumps(doctor.as_document(doctor.look(config)), indent=2)
     yield "agent.toml", _configuration(config)
     settings = _settings(config)
@@ -58,12 +58,12 @@ def gathered(config: Path) -> Iterator[tuple[str, str]]:
 
 
 def redacted(text: str) -> str:
-    """Return text without the program's secrets and without what looks like one, line by line."""
+    """Return text without the program's secrets and without text that looks like one, line by line."""
     return "\n".join(session.REDACTOR.text(line, LONGEST_LINE) for line in text.splitlines()) + "\n"
 
 
 def _configuration(config: Path) -> str:
-    """Return the file with the values of what may be secret taken out; its shape stays."""
+    """Return the file without the values that may be secret; its shape stays."""
     try:
         lines = config.read_text("utf-8", "replace").splitlines()
     except OSError as error:
@@ -78,7 +78,7 @@ def _configuration(config: Path) -> str:
 
 
 def _without_blocks(lines: list[str]) -> Iterator[str]:
-    """Yield the lines, but nothing of texts of several lines and of inline tables: what they hold is unknown."""
+    """Yield the lines without multi-line texts and inline tables, which may contain secrets."""
     closing = ""
     for line in lines:
         if closing:
@@ -100,7 +100,7 @@ def _settings(config: Path) -> "Config | None":
 
 
 def _know_secrets(config: "Config") -> None:
-    """Let the redactor know every value that may be secret, wherever it may turn up."""
+    """Register every value that may be secret with the redactor."""
     from agent.systemd import CredentialError
 
     names = [name for work in config.workloads for name in work.credentials] + list(config.notify.credentials)

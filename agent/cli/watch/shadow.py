@@ -17,7 +17,7 @@ def shadow(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show each shadow on paper beside what the live strategy did in the same time."""
+    """Show each shadow strategy, on paper, beside what the live strategy did in the same time."""
     query = {"workload": workload} if workload else None
     told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, workload), query, workload=workload)
     if as_json:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class By(StrEnum):
-    """By what a report is grouped."""
+    """The grouping of a report."""
 
     DAY = "day"
     WEEK = "week"
@@ -68,7 +68,7 @@ def savings(
     as_json: session.JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Compare useful hours with the on-demand price of that time on the same market, or with that of a cloud."""
+    """Compare the cost of useful hours with on-demand prices of that time on the same market, or with a cloud's."""
     report = _reported(config, "/savings", _query(by, since, until) | ({"baseline": baseline} if baseline else {}))
     if as_json:
         session.print_json(report)
@@ -84,7 +84,7 @@ def savings(
 
 
 def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
-    """Return what is asked, as the daemon is asked it; a day that is none ends here."""
+    """Return the query in the shape that the daemon takes; a wrong day ends here."""
     days = {name: _day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
     return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
 
