@@ -45,7 +45,7 @@ log = structlog.get_logger("gpubid.app")
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What the program takes from the world around it; a test hands in its own."""
+    """The program's outside world; a test hands in its own."""
 
     clock: Clock
     secret: Callable[[MarketSettings], str]
@@ -56,9 +56,9 @@ class Outside:
     credential: rent_terms.Credential = rent_terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
     anew: frozenset[str] = frozenset()
-    """Simulated markets that began anew: nothing that the ledger holds there exists any more."""
+    """Simulated markets that began again: nothing that the ledger has there exists any more."""
     exchanges: Mapping[str, Exchange] = field(default_factory=dict)
-    """What carries requests to a market by its name; the network, where there is none."""
+    """Carries requests to a market, by the market's name; missing means the network."""
 
 
 class App:
@@ -134,20 +134,20 @@ class App:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
         while (done := await self._one_cycle()) is None:
-            """Whose order cut the reading short had the next turn."""
+            """Whose order interrupted the reading had the next turn."""
         if any(self._is_unknown(poller.view) for poller in self.pollers):
             await self._accounts.know()
         return done
 
     async def _one_cycle(self) -> Pass | None:
-        """Run one cycle, or return None where an order to end something cut it short."""
+        """Run one cycle, or return None if an order to end something interrupted it."""
         async with self._turn:
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
                 await self._keep_in_step()
             except LedgerError as error:
-                # The cycle meets the same ledger, and still ends what has to end.
+                # The cycle meets the same ledger, and still ends what must end.
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             try:
                 done = await self._cycle.run()
@@ -168,12 +168,12 @@ class App:
             self._endpoints = after
 
     def stop_writing(self, why: str) -> None:
-        """Send nothing more that pays, until the program is started again."""
+        """Send nothing more that pays, until the program starts again."""
         log.error("writing.stopped", reason=why)
         self._stopped_because = self._stopped_because or why
 
     async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
-        """Carry out a person's word: "release" the named leases, "kill" all spending, or "lift" such a stop.
+        """Carry out an order: "release" the named leases, "kill" all spending, or "lift" a kill.
 
         Raises:
             LedgerError: the order could not be written down.
@@ -185,7 +185,7 @@ class App:
             await halting.begin(self.ledger, self.clock.now(), who, keep_disks=keep_disks)
         self._cycle.hurry.now()
         async with self._turn:
-            """A cycle that was renting when the order came ends first: its lease is among those to stop."""
+            """A cycle that rents when the order comes is finished first: the kill must also stop its lease."""
         held = self.ledger.recollection(self.clock.now()).leases
         named = [
             lease
@@ -196,12 +196,12 @@ class App:
         kind = Pause if keep_disks else Release
         done = await self.order([kind(lease, reason) for lease in named], who)
         if verb == "kill":
-            # Who hears nothing believes that it outlives the program: also where nothing was left to end.
+            # Without this sentence a person would believe that the kill survives a restart, also with nothing left to end.
             await halting.settle(self.ledger, self.clock.now())
         return done
 
     async def say(self, order: operator_orders.Order, who: str) -> tuple[str, list[Intent]]:
-        """Take a person's word: write it down, do at once what it asks for, and return what it came to.
+        """Take an order of a person: record it, do at once what it asks for, and return the result.
 
         Raises:
             OrderError: it cannot be understood or does not fit what there is; nothing was changed.
@@ -224,7 +224,7 @@ class App:
         return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
-        """Carry out what a person ordered, between two cycles; `who` goes into the ledger.
+        """Carry out a person's order between two cycles; `who` goes into the ledger.
 
         Raises:
             LedgerError: it could not be written down that it was ordered; release and pause go on all the same.
@@ -262,7 +262,7 @@ class App:
                 )
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
-        """Return what a configuration would do to what is rented; what refuses it is among them.
+        """Return what a configuration would do to the leases, with the findings that refuse it.
 
         At a start nobody knows the caps that held before, and a cap that is reached is no reason to look after nothing:
         only what would orphan a lease counts.
@@ -277,17 +277,17 @@ class App:
         return reload.findings(after, known.leases, standing, self.rules.caps)
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
-        """Swap workloads, strategies and limits whole; markets and the ledger stay as they are until the next start."""
+        """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""
         self.rules = Rules(config.workloads, tuned, config.limits)
         self.config = replace(config, markets=self.config.markets, ledger=self.config.ledger)
 
     def billing(self) -> tuple[tuple[Lease, ...], money.UsdPerHour]:
-        """Return what goes on billing when the program stops, and how much an hour."""
+        """Return the leases that go on billing when the program stops, and their rate per hour."""
         leases = tuple(lease for lease in self.ledger.recollection(self.clock.now()).leases if lease.is_open)
         return leases, money.total_rate(lease.billing_rate for lease in leases)
 
     def notices(self) -> tuple[notices.Notice, ...]:
-        """Return what a person must know of the whole: why nothing is paid for, as of the last cycle."""
+        """Return the notices about the whole: why nothing is paid for, as of the last cycle."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
         return (*unpaid, *self.overseer.notices())
@@ -298,15 +298,15 @@ class App:
         return [intent for intent in known.intents if intent.is_open and intent.kind.is_paying]
 
     def most_rate(self) -> money.UsdPerHour:
-        """Return the most everything may cost an hour without another word from us."""
+        """Return the most that everything may cost an hour without another order from us."""
         return money.total_rate(lease.committed_rate for lease in self.billing()[0])
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the cycles until the program closes."""
+        """Run a task beside the cycles until the program closes."""
         self._beside.append(asyncio.create_task(work))
 
     async def close(self) -> None:
-        """Let go of connections and the ledger; leases go on."""
+        """Close connections and the ledger; leases go on."""
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
@@ -320,7 +320,7 @@ class App:
         await self.ledger.close()
 
     async def _settle_crash(self) -> None:
-        """Recorded was never sent: void. Sent may have been done: in doubt. Nothing is sent again.
+        """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
 
         Between two cycles nothing is under way: what stands so was left by a crash, or by a ledger that took no answer.
         """
@@ -333,7 +333,7 @@ class App:
                     tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
 
     async def _keep_in_step(self) -> None:
-        """Carry leases and standing words over to a renamed workload, and note what spec a new lease has."""
+        """Move leases and operator holds to a renamed workload, and record the spec of a new lease."""
         known, workloads = self.ledger.recollection(self.clock.now()), self.rules.workloads
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
         renamed = reload.renamed_words(known.cooldowns, workloads)
@@ -350,7 +350,7 @@ class App:
         return self._accounts.bound(market)
 
     def _is_unknown(self, view: MarketView) -> bool:
-        """Tell whether a market answers whose account is not bound yet, or tells another than that."""
+        """Return whether a market names an account that is not bound yet, or another one than the bound one."""
         bound = self._bound(view.market)
         return (view.is_fresh and not bound) or view.account_id not in {"", bound}
 
@@ -361,7 +361,7 @@ class App:
                 return self._stopped_because
             if not bound:
                 return f"the account of {market} has not been read yet"
-            # A market that does not tell whose key it is proves it by what it lists alone.
+            # A market that does not name the account proves it only by what it lists.
             if account_id not in {"", bound} and bound != UNTOLD:
                 return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
             return ""
@@ -383,7 +383,7 @@ def _no_spend(settings: MarketSettings) -> str:
 
 
 def connect(settings: MarketSettings, outside: Outside) -> port.Market:
-    """Return a market; nothing is asked of it yet."""
+    """Return a market; no request is sent yet."""
     url = outside.urls.get(settings.name, settings.url)
     connect_to, through = every.MARKETS[settings.name], outside.exchanges.get(settings.name)
     market = connect_to(url, lambda: outside.secret(settings), outside.clock, outside.jitter, through=through)

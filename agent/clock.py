@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 CLOSE = timedelta(seconds=60)
-"""Two clocks that differ by less tell the same time."""
+"""Two clocks with a smaller difference show the same time."""
 
 
 class Clock(Protocol):
-    """What the program knows of time."""
+    """The program's source of time."""
 
     def now(self) -> datetime:
         """Return the wall clock, in UTC."""
@@ -76,7 +76,7 @@ class SteppedClock:
 
 
 class SteadyClock:
-    """A wall clock that does not jump: what the machine's said once, carried on by monotonic seconds (rule 14).
+    """A wall clock without jumps: the machine's wall clock once, carried on by monotonic seconds (rule 14).
 
     Elapsed time is money here: a machine's clock that jumps a day must not bill a day. `heed` compares it to a market's
     clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
@@ -84,7 +84,7 @@ class SteadyClock:
     """
 
     def __init__(self, machine: Clock) -> None:
-        """Begin with what the machine's clock says now."""
+        """Begin with the present time of the machine's clock."""
         self._machine = machine
         self._origin = machine.now()
         self._began = machine.monotonic()
@@ -103,11 +103,11 @@ class SteadyClock:
         await self._machine.sleep(seconds)
 
     def wall(self) -> datetime:
-        """Return what the machine's own wall clock says, right or wrong."""
+        """Return the machine's own wall clock, right or wrong."""
         return self._machine.now()
 
     def heed(self, market: str, market_time: datetime | None) -> float:
-        """Return how many seconds a market's clock is ahead of the machine's; without its word, by its last one."""
+        """Return the seconds by which a market's clock is ahead of the machine's, by its last answer if there is no new one."""
         wall = self._machine.now()
         if market_time is not None:
             is_close = abs(market_time - wall) <= CLOSE

@@ -31,18 +31,18 @@ from agent.observe.hurry import Hurry
 from agent.observe.poller import Poller
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
-"""Told of every plan what it was made on and what it was; it may do nothing to either."""
+"""Callback that receives every plan with its inputs. It must not change them."""
 
 SECOND_LOOK_SECONDS = 1.0
-"""Between seeing a lease not live and looking again: listings may be asked for once a second."""
+"""Time between the listing that misses a lease and the next one: the market allows one a second."""
 
 SLOW_SECONDS = 60.0
-"""A cycle that has read for so long ends what must end before it reads on (rule 20)."""
+"""A cycle that has read for this long ends what must end before it reads on (rule 20)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the operator's files say now; swapped whole on reload."""
+    """The operator's files; swapped as a whole on reload."""
 
     workloads: tuple[Workload, ...]
     tuned: Mapping[str, Tuned]
@@ -63,7 +63,7 @@ class Pass:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the next cycle should follow soon: something was done whose effect is worth seeing.
+        """Whether the next cycle should follow soon, because something was done whose effect is worth seeing.
 
         What the market refused, or left without an answer, is tried again at the pace of the poll.
         """
@@ -81,7 +81,7 @@ class Parts:
 
 
 class Cycle:
-    """The loop's body, with what it remembers from pass to pass."""
+    """One pass after another, with the memory between them."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Cycle:
         self._acted_at = parts.clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
         self._unwritten: tuple[Fact, ...] = ()
-        # What was refused just before a crash is counted at the start.
+        # A refusal just before a crash is counted at the start.
         self._is_review_due = True
         self._started_at = parts.clock.now()
         self._known_since: dict[str, datetime] = {}
@@ -134,20 +134,20 @@ class Cycle:
         rules = self._rules()
         self.hurry.begin()
         self._acted_at = self._clock.monotonic()
-        # Every market's listing, what its record says of a dark stretch, and what answers from outside.
+        # Every market's listing, its record of unseen time, and the answers of the workloads.
         await self._look(rules)
         last_seen = self._memory.last_seen
-        # What happened since, looked at twice before a loss is believed.
+        # The facts since the last pass; a loss is believed after two looks.
         found = await self._reconcile(rules)
         facts = self._facts(await self._fleet(rules), found, rules)
         self._unwritten = facts
         try:
-            # Nothing is decided on what is not written down.
+            # Nothing is decided on facts that are not recorded.
             await self._record(rules, found, facts)
             recorded = await self._fleet(rules)
-            # What went wrong again and again rests.
+            # Cooldowns for repeated failures.
             await self._protect(recorded, facts)
-            # Offers for what is needed.
+            # Offers for empty and moving slots.
             await self._ask(recorded, rules)
             fleet = await self._enrich(rules)
             planned = await self._plan(fleet, rules, found)
@@ -171,12 +171,12 @@ class Cycle:
                 await self._read(partial(poller.sight, probing.targets(fleet, poller.market.name)), rules)
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
-        """Return what is to be written down: what was found, alerts that were not told yet, and progress."""
+        """Return what to record: facts, new alerts, and progress."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         return (*self._news((*found.facts, *risks, *self._of_money(fleet, rules))), *progress_facts.told(fleet))
 
     async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
-        """Write down what happened, and stop paying where it tells of a second daemon."""
+        """Record the facts, and stop paying if they show a second daemon."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
         self._said, self._unwritten = self._heard, ()
@@ -197,7 +197,7 @@ class Cycle:
             await self._read(asked, rules)
 
     async def _enrich(self, rules: Rules) -> Fleet:
-        """Return the fleet with what this pass has taught of speed and capacity, and keep that for the next."""
+        """Return the fleet with what this pass learned about speed and capacity, and keep that for the next pass."""
         before = await self._fleet(rules)
         self._risks = risk.risks(before, rules.caps, self._risks)
         fleet = snapshot.enriched(before)
@@ -210,14 +210,14 @@ class Cycle:
         return await record.record_plan(self._ledger, planned, offers)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
-        """Release and pause what has to end although the ledger cannot be written: it is told again when it can be."""
+        """Release and pause what must end although the ledger cannot be written; it is reported again when it can."""
         self._said = set()
         with contextlib.suppress(LedgerError):
-            # One write may fail and the next not: what an order ends would then be metered without what was just seen.
+            # One write may fail and the next succeed; then an ending would be metered without this pass's facts.
             await record.record_again(self._ledger, await self._fleet(rules), self._unwritten)
             self._unwritten = ()
         if self._unwritten:
-            # What this look showed is not written down: the next one dates it from the look before.
+            # This listing is not recorded, so the next one dates changes from the listing before.
             self._memory = replace(self._memory, last_seen=last_seen)
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
         planned = await self._plan(fleet, rules, found)
@@ -225,14 +225,14 @@ class Cycle:
         await self._act(ending, fleet, rules)
 
     async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:
-        """Read one step on; where the reading takes long, end first what must end."""
+        """Read one step on; if the reading takes long, end first what must end."""
         if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
             fleet = await self._fleet(rules)
             await self._act(stops.stops(fleet, rules.caps), fleet, rules)
         await self.hurry.read(step)
 
     async def _act(self, decisions: Sequence[Decision], fleet: Fleet, rules: Rules) -> list[Intent]:
-        """Carry decisions out; beside a second daemon only what a person or a hard cap has ordered to end."""
+        """Carry out decisions; beside a second daemon only endings that a person or a hard cap ordered."""
         if self._is_dry:
             return []
         self._acted_at = self._clock.monotonic()
@@ -242,7 +242,7 @@ class Cycle:
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation) -> plan.Plan:
-        """Return the plan; a strategy, another's too, may raise anything: then what has to end is ended first."""
+        """Return the plan. A strategy may raise anything; then what must end is ended first."""
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         except Exception:
@@ -252,13 +252,13 @@ class Cycle:
         return planned
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
-        """Find what happened; look again, and closer, before a loss or a disappearance is believed."""
+        """Find what happened. Look again, and by id, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
         found = reconcile.reconcile(fleet, self._memory)
         is_amiss = bool(found.suspects or found.to_probe or turns.wants_record(found.facts))
         if is_amiss or found.to_look:
             if found.suspects:
-                # What this look showed is not written down: the next one dates it from the look before.
+                # This listing is not recorded, so the next one dates changes from the listing before.
                 self._memory = replace(found.memory, last_seen=self._memory.last_seen)
                 await self._clock.sleep(SECOND_LOOK_SECONDS)
             for poller in self._pollers:
@@ -274,7 +274,7 @@ class Cycle:
         return found
 
     async def _fleet(self, rules: Rules) -> Fleet:
-        """Return everything known now; the fleet of the last call where neither time nor any part has moved."""
+        """Return everything known now; the last fleet if neither time nor any part has changed."""
         instant = now, _ = self._clock.now(), self._clock.monotonic()
         known = self._ledger.recollection(now)
         parts = (rules.workloads, known, self._typical, *(poller.view for poller in self._pollers))
@@ -291,7 +291,7 @@ class Cycle:
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
 
     async def _past(self, instances: frozenset[str], intents: frozenset[str]) -> snapshot.Past:
-        """Return the past of what no open lease explains; it can change only with the instances asked about."""
+        """Return the history of instances without an open lease; it changes only with the instances asked about."""
         if not instances:
             return snapshot.Past()
         if self._past_of[0] != (instances, intents):
@@ -304,14 +304,14 @@ class Cycle:
         return self._past_of[1]
 
     def _of_money(self, fleet: Fleet, rules: Rules) -> tuple[Fact, ...]:
-        """Return thresholds that were crossed, and what is wrong with a market's credit."""
+        """Return crossed thresholds, and problems of a market's credit."""
         now = limits.standing(fleet)
         self._marks, drained = credit_watch.watch(self._marks, fleet, now)
         crossed = budget_alerts.crossings(fleet, now, rules.caps)
         return (*crossed, *credit_watch.alerts(fleet, rules.caps), *drained)
 
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        """Return what was not said before: an alert is told once while it lasts, and again when it comes back."""
-        # Remembered as said once the ledger has it: what could not be written down is told again.
+        """Return new alerts: an alert is sent once while it lasts, and again when it comes back."""
+        # An alert counts as sent once the ledger has it; one that could not be recorded is sent again.
         self._heard = {(fact.code, fact.key) for fact in facts if isinstance(fact, Alert)}
         return tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)

@@ -1,4 +1,4 @@
-"""The App on a schedule: wakes, signals, reload, health, metrics, the service manager; it stops without releasing."""
+"""The App on a schedule: wakes, signals, reload, health, metrics, the service manager. It stops without releasing."""
 
 import asyncio
 import contextlib
@@ -29,12 +29,12 @@ from agent.web.site import site
 log = structlog.get_logger("gpubid.daemon")
 
 SOON_SECONDS = 2.0
-"""After a write the next look follows soon: what it did is worth seeing."""
+"""After a write the next cycle follows soon, because its effect is worth seeing."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """What a daemon is made of besides the App."""
+    """The parts of a daemon besides the App."""
 
     metrics: Metrics
     registry: CollectorRegistry
@@ -42,17 +42,17 @@ class Parts:
     read: Callable[[], tuple[Config, Mapping[str, Tuned]]]
     on_ready: Callable[[str], None] = lambda _: None
     credential: Callable[[str], str] = rent_terms.none
-    """Gives a credential by its name, for the channels of [notify]."""
+    """Returns a credential by its name, for the channels of [notify]."""
     webhook_secret: Callable[[], str] | None = None
-    """Gives the secret with which the market signs its webhooks; None takes none."""
+    """Returns the secret with which the market signs its webhooks; None refuses all webhooks."""
     token: Callable[[], str] | None = None
-    """Gives the token with which a visitor of the page may order; None lets nobody."""
+    """Returns the token that allows orders through the page; None allows nobody."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Daemon:
-    """Runs cycles until told to stop."""
+    """Runs cycles until it is stopped."""
 
     def __init__(self, app: App, parts: Parts) -> None:
         """Run `app`; nothing starts before `run`."""
@@ -98,7 +98,7 @@ class Daemon:
                 self.stop()
 
     def stop(self) -> None:
-        """End after the cycle that runs now; one that only reads is soon interrupted, what it has sent is resolved."""
+        """Stop after the present cycle; a cycle that only reads is interrupted soon, and sent writes are resolved."""
         if not self._parts.stop.is_set():
             self._stopping()
         self._parts.stop.set()
@@ -107,7 +107,7 @@ class Daemon:
             self._patience.reschedule(asyncio.get_running_loop().time() + schedule.STOP_PATIENCE_SECONDS)
 
     def reload(self) -> None:
-        """Read the files again; take them whole, or keep the last good ones."""
+        """Read the files again; take them as a whole, or keep the last good ones."""
         parts, app = self._parts, self._app
         parts.notifier.reloading(app.clock.monotonic())
         is_good = False
@@ -118,14 +118,14 @@ class Daemon:
             for problem in error.problems:
                 log.error("config.refused", problem=str(problem))
         except Exception:
-            # Whatever reading stumbles over, what runs goes on under the numbers it runs on.
+            # Whatever goes wrong in the reading, the daemon continues with its present numbers.
             log.exception("config.refused", problem="a defect of gpubid itself")
         parts.metrics.see_reload(app.clock.now(), is_good=is_good)
         parts.notifier.ready("running")
         parts.wake.set()
 
     def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
-        """Run on these files from now on, and say what of them that does not reach."""
+        """Run on these files from now on, and log which changes need a restart."""
         app, before = self._app, self._app.config
         found = app.findings(config)
         refused = [each for each in found if each.is_refusal]
@@ -144,7 +144,7 @@ class Daemon:
         if config.poll != before.poll:
             self._clockwork.repoll(config.poll)
             self._expect_cycles()
-        # Whole, it would look like a key and be taken out of the log.
+        # A whole digest would look like a key and be removed from the log.
         log.info("config.reloaded", digest=config.digest[:16])
 
     def _channels(self, notify: Notify) -> dict[str, channels.Channel]:
@@ -154,7 +154,7 @@ class Daemon:
         self._health.expect("cycle", self._app.config.poll.total_seconds() * schedule.CYCLE_DEADLINE_POLLS)
 
     def _be_ready(self, url: str) -> None:
-        """Say once that the daemon listens; whether it has seen the market is for /readyz to say."""
+        """Report once that the daemon listens; /readyz says whether it has seen the market."""
         if self._is_ready or self._parts.stop.is_set():
             return
         self._is_ready = True
@@ -201,7 +201,7 @@ class Daemon:
             if isinstance(error, TimeoutError) and self._parts.stop.is_set():
                 log.warning("cycle.interrupted", reason="stopped while it waited for the market")
                 return None
-            # One cycle's defect must not end the daemon: what runs still needs watching, and the health shows it.
+            # A defect in one cycle must not end the daemon: leases still need watching; the health shows the defect.
             log.exception("cycle.failed", code="bug")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             self._figures.see_ledger(self._app)
@@ -221,7 +221,7 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
 
     async def _compare_bills(self) -> None:
-        """Compare ended days with the markets' bills, beside the cycles: a bill may take its time."""
+        """Compare past days with the markets' bills, beside the cycles: a bill may take time."""
         app = self._app
         try:
             await bill_check.reconcile(app.ledger, app.markets, app.clock.now())

@@ -1,4 +1,4 @@
-"""What a pass of the cycle changes in the metrics: the one place that reads a pass for Prometheus."""
+"""The metrics of a pass: the only module that reads a pass for Prometheus."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,16 +15,16 @@ from agent.telemetry.metrics import Metrics
 
 
 class Figures:
-    """Shows each pass on the metrics, and remembers which slots are on their way back and what has been counted."""
+    """Writes each pass to the metrics, and remembers which slots are recovering and what has been counted."""
 
     def __init__(self, metrics: Metrics) -> None:
-        """Show on `metrics`."""
+        """Write to `metrics`."""
         self._metrics = metrics
         self._recoveries = recovery_figures.Recoveries()
         self._stretches: useful_time.Stretches | None = None
 
     def see(self, app: App, done: Pass) -> None:
-        """Show what one pass of `app` saw, found, decided and did."""
+        """Write what one pass of `app` saw, found, decided and did."""
         metrics = self._metrics
         metrics.see_fleet(done.fleet)
         metrics.see_decisions(done.news)
@@ -55,7 +55,7 @@ class Figures:
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Show the ledger's file and what it does not account for, also after a pass that failed: it may be why."""
+        """Write the state of the ledger's file and unaccounted instances, also after a pass that failed because of them."""
         seen = app.overseer.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)
@@ -80,7 +80,7 @@ class Figures:
                     self._metrics.see_paid(lease.slot.workload, _seconds(charge.phases))
 
     def _see_useful(self, fleet: Fleet, changes: Sequence[LeaseChanged]) -> None:
-        """Count useful time as checkpoints keep it; what was useful before this process began is not its to count."""
+        """Count useful time when checkpoints keep it; time before this process began is not counted."""
         charged: dict[str, float] = {}
         for fact in changes:
             for charge in fact.charges:
@@ -99,7 +99,7 @@ class Figures:
 
 
 def _seconds(paid: Phases) -> Mapping[str, float]:
-    """Return paid seconds by phase; a counter cannot fall, so what was lost later stays in what was worked."""
+    """Return paid seconds by phase. A counter cannot fall, so work that is lost later stays counted as worked."""
     micros = {
         "loading": paid.loading,
         "restoring": paid.restoring,

@@ -1,4 +1,4 @@
-"""Every market there is, by the name of its table in agent.toml; the composition root connects through here alone."""
+"""Every known market, by the name of its table in agent.toml; the composition root connects only through here."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -11,7 +11,7 @@ from agent.markets.vast import market as vast
 
 
 class Connect(Protocol):
-    """Returns the market at a URL, given what gives its key, the time, and a number from 0 to 1.
+    """Returns the market at a URL, given a source of its key, the time, and a random number from 0 to 1.
 
     Requests go `through` the network unless something else carries them.
     """

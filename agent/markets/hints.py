@@ -1,4 +1,4 @@
-"""What the headers and bodies of answers hint at: when to call again, and what the market's own clock says."""
+"""Hints in headers and bodies of answers: when to call again, and the time of the market's own clock."""
 
 import email.utils
 from datetime import UTC, datetime, timedelta
@@ -7,11 +7,11 @@ from agent.markets import transport
 
 _LONGEST_SECONDS = 25 * 3600.0
 _EARLIEST_YEAR, _LATEST_YEAR = 2020, 2100
-"""Between them a market's clock may be wrong; outside, the header is junk, and sums with it leave the calendar."""
+"""Between these dates a market's clock may be wrong; outside, the header is junk and sums with it overflow."""
 
 
 def after(hint: object, now: datetime) -> datetime | None:
-    """Return when a number of seconds from now, or a date, is over; None for what is neither."""
+    """Return the instant that a number of seconds, or a date, means; None for other text."""
     if isinstance(hint, bool) or not isinstance(hint, int | float | str):
         return None
     try:
@@ -26,19 +26,19 @@ def after(hint: object, now: datetime) -> datetime | None:
 
 
 def at(hint: str | None, now: datetime) -> datetime | None:
-    """Return the moment that epoch seconds name, if it is near enough to be one to wait for."""
+    """Return the instant of epoch seconds, if it is near enough to wait for."""
     try:
         seconds = float(hint or "nan")
     except ValueError:
         return None
-    # Some markets put seconds to go where the moment is documented; a moment is far larger.
+    # Some markets send a number of seconds where an instant is documented; an instant is far larger.
     if not now.timestamp() - 60 <= seconds <= now.timestamp() + _LONGEST_SECONDS:
         return None
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def _date(stamp: str) -> datetime | None:
-    """Return the moment that an HTTP date names, read as UTC where it names no zone; None for what is no date."""
+    """Return the instant of an HTTP date, read as UTC if it names no zone; None for other text."""
     try:
         named = email.utils.parsedate_to_datetime(stamp)
         return named.replace(tzinfo=UTC) if named.tzinfo is None else named.astimezone(UTC)
@@ -47,6 +47,6 @@ def _date(stamp: str) -> datetime | None:
 
 
 def market_time(reply: transport.Reply) -> datetime | None:
-    """Return the market's own clock, as the answer's Date header tells it."""
+    """Return the time of the market's own clock, from the answer's Date header."""
     found = _date(reply.headers.get("Date") or "")
     return found if found is not None and _EARLIEST_YEAR <= found.year < _LATEST_YEAR else None

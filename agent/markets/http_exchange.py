@@ -17,12 +17,12 @@ import yarl
 from agent import __version__
 
 SILENCE_SECONDS = 1.5
-"""A stream that says nothing for so long has told what there is."""
+"""Silence after which a stream counts as complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is ready to leave; neither its headers, which hold the key, nor its body are in a repr."""
+    """A request that is ready to leave; a repr shows neither its headers, which contain the key, nor its body."""
 
     method: str
     url: str
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it came."""
+    """An answer as received."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Reply:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the status is 2xx; the body may still refuse."""
+        """Whether the status is 2xx; the body may still be a refusal."""
         return 200 <= self.status < 300  # noqa: PLR2004
 
     @property
@@ -51,7 +51,7 @@ class Reply:
 
 
 class Lost(Exception):
-    """No usable answer; the text says why without any secret."""
+    """No usable answer; the text gives the reason without any secret."""
 
 
 class TimedOut(Lost):
@@ -59,7 +59,7 @@ class TimedOut(Lost):
 
 
 class TooLarge(Lost):
-    """The answer passed the bound."""
+    """The answer was longer than the bound."""
 
 
 class NeverLeft(Exception):
@@ -67,7 +67,7 @@ class NeverLeft(Exception):
 
 
 class Exchange(Protocol):
-    """What carries requests to a market: a network, or a simulated market in the same process."""
+    """Carries requests to a market: a network, or a simulated market in the same process."""
 
     async def send(self, request: Request, most_bytes: int) -> Reply:
         """Send a request once and return the whole answer.
@@ -77,21 +77,21 @@ class Exchange(Protocol):
         ...
 
     async def first(self, request: Request, most_bytes: int) -> Reply:
-        """Return the first bytes of an answer; what is longer is cut off.
+        """Return the first bytes of an answer; a longer answer is cut.
 
         Raises: Lost, TimedOut, NeverLeft.
         """
         ...
 
     async def tail(self, request: Request, most_bytes: int) -> Reply:
-        """Return what a stream that never ends says now: it is left when it falls silent or says too much.
+        """Return the present content of an endless stream: stop when it is silent or too long.
 
         Raises: Lost, TimedOut, NeverLeft: nothing came.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         ...
 
 
@@ -99,7 +99,7 @@ class HttpExchange:
     """The network, by aiohttp."""
 
     def __init__(self, deadline: float) -> None:
-        """Wait for an answer at most `deadline` seconds of the wall."""
+        """Wait for an answer at most `deadline` seconds of wall time."""
         self._deadline = deadline
         self._reads: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
@@ -118,7 +118,7 @@ class HttpExchange:
             raise _in_our_words(error) from None
 
     async def first(self, request: Request, most_bytes: int) -> Reply:
-        """Return the first bytes of an answer; what is longer is cut off."""
+        """Return the first bytes of an answer; a longer answer is cut."""
         content = b""
         try:
             async with self._session_for_reads().get(request.url, allow_redirects=False) as response:
@@ -129,7 +129,7 @@ class HttpExchange:
         return Reply(response.status, response.headers, content)
 
     async def tail(self, request: Request, most_bytes: int) -> Reply:
-        """Return what a stream that never ends says now: it is left when it falls silent or says too much."""
+        """Return the present content of an endless stream: stop when it is silent or too long."""
         content, told = b"", None
         url = yarl.URL(request.url, encoded=True)
         try:
@@ -143,7 +143,7 @@ class HttpExchange:
         return Reply(*told, content)
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         for session in (self._reads, self._writes):
             if session is not None:
                 await session.close()
@@ -170,7 +170,7 @@ class HttpExchange:
 
 
 def _in_our_words(error: Exception) -> Lost | NeverLeft:
-    """Return our word for a failure below us; `TimeoutError` is an `OSError`."""
+    """Return our error for a failure of the library; `TimeoutError` is an `OSError`."""
     if isinstance(error, aiohttp.ClientConnectorError):
         return NeverLeft(f"no connection ({type(error).__name__})")
     if isinstance(error, TimeoutError):
@@ -191,7 +191,7 @@ async def _bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
 
 
 async def _soon(response: aiohttp.ClientResponse) -> bytes:
-    """Return what a stream says next, or nothing when it ends or falls silent."""
+    """Return the next part of a stream, or nothing when it ends or is silent."""
     try:
         async with asyncio.timeout(SILENCE_SECONDS):
             return await response.content.readany()

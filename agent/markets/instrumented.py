@@ -1,4 +1,4 @@
-"""Wraps a market and tells an observer of every call: which operation, how it ended, how long it took.
+"""Wraps a market and reports every call to an observer: the operation, its outcome and its duration.
 
 The observer decides what becomes of it; adapters know nothing of metrics.
 """
@@ -17,14 +17,14 @@ from agent.markets import market_errors
 from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
 
 Observer = Callable[[str, str, float], None]
-"""Hears (operation, outcome, seconds); the outcome is "ok", an error's code, "cancelled" or "bug"."""
+"""Receives (operation, outcome, seconds); the outcome is "ok", an error's code, "cancelled" or "bug"."""
 
 
 class Instrumented:
-    """A market that reports on itself."""
+    """A market that reports its calls."""
 
     def __init__(self, market: Market, observer: Observer, timer: Callable[[], float]) -> None:
-        """Take the market, who listens, and a clock in seconds that never goes back."""
+        """Take the market, the observer, and a clock in seconds that never goes back."""
         self._market = market
         self._observer = observer
         self._timer = timer
@@ -32,7 +32,7 @@ class Instrumented:
 
     @property
     def rows_today(self) -> int | None:
-        """Search rows returned since 00:00 UTC; None where the market rations none."""
+        """Search rows returned since 00:00 UTC; None if the market rations none."""
         rows: int | None = getattr(self._market, "rows_today", None)
         return rows
 
@@ -101,11 +101,11 @@ class Instrumented:
         return self._market.capabilities()
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return the tenures that the account is not sold now."""
+        """Return the tenures that the market does not sell to the account now."""
         return self._market.not_sold()
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         await self._market.close()
 
     @asynccontextmanager

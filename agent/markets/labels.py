@@ -1,4 +1,4 @@
-"""fleet, workload, slot and intent <-> the label on an instance: how ours is told from others'."""
+"""Fleet, workload, slot and intent <-> the label on an instance. The label tells our instances from others."""
 
 import re
 
@@ -17,7 +17,7 @@ def text(label: Label) -> str:
 
 
 def parse(written: str) -> Label | None:
-    """Return the label, or None for any text that is not exactly one of ours, of whatever fleet."""
+    """Return the label, or None for a text that is not exactly a label of gpubid; the fleet may be any."""
     match = _LABEL.fullmatch(written)
     if match is None:
         return None

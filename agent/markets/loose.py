@@ -1,4 +1,4 @@
-"""Rows of which one field cannot be read: the field is left out, the row stays, since what it stands for exists.
+"""Rows with an unreadable field: the field is left out and the row stays, because the instance exists.
 
 A listing without the row would show a lost instance; a listing refused for it would stay dark as long as the market
 goes on so, and with it every order to end something.
@@ -16,7 +16,7 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def document(raw: bytes, what: str) -> dict[str, object]:
-    """Return a JSON object, also one with NaN or Infinity in it, which are no JSON but are sent.
+    """Return a JSON object. NaN and Infinity are accepted: they are not JSON, but markets send them.
 
     Raises:
         Malformed: it is none; `what` names it.
@@ -31,7 +31,7 @@ def document(raw: bytes, what: str) -> dict[str, object]:
 
 
 def rows(raw: bytes, key: str, what: str) -> list[Any]:
-    """Return the rows of a list in a JSON object, as they are.
+    """Return the rows of a list in a JSON object, unchecked.
 
     Raises:
         Malformed: there is no such list.
@@ -43,7 +43,7 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
 
 
 def row(told: object, kind: type[_T], what: str) -> _T:
-    """Return a row without the fields that cannot be read.
+    """Return a row without its unreadable fields.
 
     Raises:
         Malformed: it is no object, or a field without which nobody knows what it is cannot be read.

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a market; each error says what is known about the request.
+"""Errors between us and a market; each error says what is known about the request.
 
 Invariants:
 1. `Rejected` and its kin mean proof: the market did not do it. Everything that is not proof is `Ambiguous` for a write.
@@ -9,13 +9,13 @@ from datetime import datetime
 
 
 class MarketError(Exception):
-    """A market call failed. `code` is for machines, the text tells the operator what to do."""
+    """A market call failed. `code` is for programs, the text tells the operator what to do."""
 
     code = "market_error"
 
 
 class Throttled(MarketError):
-    """Refused for calling too often; nothing was done. `until` is when to call again, as far as the market said."""
+    """Refused because of too many calls; nothing was done. `until` is when to call again, if the market said it."""
 
     code = "throttled"
 
@@ -31,13 +31,13 @@ class Unavailable(MarketError):
 
 
 class Malformed(MarketError):
-    """A read's answer was not what the market documents."""
+    """The answer of a read was not what the market documents."""
 
     code = "malformed"
 
 
 class Rejected(MarketError):
-    """The market refused a write, and its code proves it. `leftover_id` is an instance that it left all the same."""
+    """The market refused a write, and its code proves it. `leftover_id` is an instance that it left nevertheless."""
 
     code = "rejected"
 
@@ -66,7 +66,7 @@ class OutOfFunds(Rejected):
 
 
 class Unreachable(Rejected):
-    """No connection could be made for a write, so nothing of it left us."""
+    """No connection could be made for a write, so nothing of it was sent."""
 
     code = "unreachable"
 
@@ -75,6 +75,6 @@ class Unreachable(Rejected):
 
 
 class Ambiguous(MarketError):
-    """A write left and nobody knows whether it was done."""
+    """A write was sent, and its outcome is not known."""
 
     code = "ambiguous"

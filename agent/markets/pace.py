@@ -1,4 +1,4 @@
-"""Who may call now: a minimum interval for each endpoint, penalties the market imposed, and a day's ration of rows.
+"""When a call may leave: an interval for each endpoint, penalties of the market, and a day's ration of rows.
 
 Invariants:
 1. A call whose lane is free leaves at once, without a turn of the event loop.
@@ -21,19 +21,19 @@ from agent import clock as clocks
 from agent.markets import market_errors
 
 PATIENCE_SECONDS = 10.0
-"""A caller would rather hear `Throttled` and plan something else than wait longer than this on a closed lane."""
+"""Wait at most this long on a closed lane; after that `Throttled` lets the caller plan something else."""
 
 DAILY_ROWS = 9_000
-"""Rows we allow ourselves a day; under half of the vendor's 20,000, since a person may search with the same key."""
+"""Rows that we allow ourselves a day: under half of the vendor's 20,000, since a person may use the same key."""
 
 LONGEST_SILENCE = timedelta(seconds=60)
-"""The longest time for which one answer may keep us from listing, pausing or releasing (rule 20)."""
+"""The longest time for which one answer may prevent us from listing, pausing or releasing (rule 20)."""
 
 LONGEST_PENALTY = timedelta(hours=25)
 """The same for searches and bills, whose quotas are by the day; a larger figure is a mistake."""
 
 _TICK = 1e-6
-"""Seconds by which a wait may end early because sums of floats are inexact."""
+"""Seconds by which a wait may end early, because sums of floats are inexact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class _Queue:
         return max(self.left_at[0] + self.lane.interval, closed_until)
 
     def closed_for(self, door: str) -> float:
-        """Return until when the market keeps a call out: an urgent one by its own door alone."""
+        """Return until when the market refuses a call; an urgent call heeds only its own door."""
         return self.doors.get(door, -math.inf) if door else self.closed_until
 
     def close(self, door: str, until: float, now: float) -> None:
-        """Keep the lane closed, and the door of the urgent call that was refused."""
+        """Close the lane, and the door of the urgent call that was refused."""
         self.closed_until = max(self.closed_until, until)
         self.doors = {key: closed for key, closed in self.doors.items() if closed > now}
         if door:
@@ -116,7 +116,7 @@ class Pace:
         queue.leave(self._clock.monotonic())
 
     def close(self, lane: str, until: datetime | None, *, door: str = "") -> datetime:
-        """Keep a lane closed until the market's word, or for its penalty where there is none; return until when.
+        """Close a lane until the market's instant, or for its penalty if it named none; return until when.
 
         `door` names the urgent call that was refused.
         """
@@ -132,7 +132,7 @@ class Pace:
             seconds = queue.opens_at(door) - self._clock.monotonic()
             if seconds <= _TICK and queue.waiting[0] == ticket:
                 return
-            # The head of the queue wakes at the same instant as we do; it only needs one turn of the loop.
+            # The first call in the queue wakes at the same instant; it needs one turn of the loop.
             await self._clock.sleep(max(seconds, 0.0))
             self._refuse_if_closed(lane, queue, door)
 
@@ -149,7 +149,7 @@ class Pace:
 
 
 class RowBudget:
-    """How many search rows we may still ask for today: markets ration returned rows by key and UTC day."""
+    """The search rows that we may still use today: markets ration returned rows by key and UTC day."""
 
     def __init__(self, clock: clocks.Clock, budget: int = DAILY_ROWS) -> None:
         self._clock = clock
@@ -170,7 +170,7 @@ class RowBudget:
         return self._budget
 
     def grant(self, wanted: int, least: int = 1) -> int:
-        """Return how many of `wanted` rows may be asked for, never fewer than `least`.
+        """Return how many of `wanted` rows a search may use, never fewer than `least`.
 
         Raises:
             Throttled: fewer are left today, or the market itself said so.
@@ -189,12 +189,12 @@ class RowBudget:
         return min(wanted, left)
 
     def count(self, rows: int) -> None:
-        """Book rows that a search returned."""
+        """Count rows that a search returned."""
         self._turn_day()
         self._rows += rows
 
     def spend_all(self, until: datetime) -> None:
-        """Ask for nothing before `until`: the market says that its quota is used up; it begins anew within a day."""
+        """Search nothing before `until`: the market's quota is used up; a new one begins within a day."""
         self._spent_until = min(until, self._clock.now() + LONGEST_PENALTY)
 
     def midnight(self) -> datetime:

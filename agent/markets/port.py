@@ -1,4 +1,4 @@
-"""The one port to every market: what may be asked of it, and what each answer promises.
+"""The port to every market: its questions and orders, and what each answer promises.
 
 Invariants every adapter keeps:
 1. `instances` is complete or raises; a partial listing is never returned.
@@ -24,7 +24,7 @@ from agent.domain.work.workload import Requirements, Runtype
 
 
 class Capability(Enum):
-    """What a market can do beyond the common ground."""
+    """Abilities of a market that not every market has."""
 
     INTERRUPTIBLE = "interruptible"
     REBID = "rebid"
@@ -52,7 +52,7 @@ class OfferQuery:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who fetches a private image from where."""
+    """The login for a private image, and its registry."""
 
     registry: str
     user: str
@@ -61,7 +61,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms to rent: `bid` is None for on-demand. `environment` values may be secret and are never logged."""
+    """The terms of a rent: `bid` is None for on-demand. `environment` values may be secret and are never logged."""
 
     tenure: Tenure
     bid: UsdPerHour | None
@@ -79,7 +79,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who the key belongs to, what it can still spend, and the market's own clock as its answer told it.
+    """The account of a key, its credit, and the time of the market's own clock in the answer.
 
     An empty `account_id` and no `credit` mean that the market does not tell.
     """
@@ -104,7 +104,7 @@ class Market(Protocol):
     name: str
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
-        """Return offers that may fit; a sample, so absence proves nothing.
+        """Return offers that may fit; the answer is a sample, so absence proves nothing.
 
         Raises: Throttled, Unavailable, Malformed, Unauthorized.
         """
@@ -148,7 +148,7 @@ class Market(Protocol):
         ...
 
     async def release(self, instance_id: str) -> None:
-        """End for good; returns also when the market says that it is already gone.
+        """End for good; also returns if the market says that the instance is already gone.
 
         Raises: Throttled, Unauthorized, Ambiguous.
         """
@@ -163,24 +163,24 @@ class Market(Protocol):
         ...
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the market recorded about our instances; empty where it keeps no record. Raises: as `account`."""
+        """Return the market's record of our instances; empty if it keeps no record. Raises: as `account`."""
         ...
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
-        """Return the last lines that the container printed, bounded and cleaned; empty where there are none yet.
+        """Return the last lines that the container printed, bounded and cleaned; empty if there are none yet.
 
         Raises: as `account`, and NotFound.
         """
         ...
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do now."""
+        """Return the present abilities of this market."""
         ...
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return the tenures that the account is not sold now, each with the reason in a sentence."""
+        """Return the tenures that the market does not sell to the account now, each with the reason in a sentence."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...

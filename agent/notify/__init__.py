@@ -1,1 +1,1 @@
-"""Telling people: which events, how often, by which channel; nothing here decides or blocks a cycle."""
+"""Notifications: which events, how often, through which channel. Nothing here decides or blocks a cycle."""

@@ -1,4 +1,4 @@
-"""The ways out: a signed webhook, Apprise's services, a command. Each delivers one message or says why it could not.
+"""The channels: a signed webhook, Apprise's services, a command. Each delivers one message or says why it could not.
 
 1. A webhook is signed: `X-Gpubid-Signature: t=SECONDS,v1=HEX` is the HMAC-SHA256 over "SECONDS.BODY": a receiver
    can refuse what is old or not ours; `X-Gpubid-Key` is the same when a message is sent again.
@@ -28,15 +28,15 @@ from agent.notify.incidents import Message
 
 DEADLINE_SECONDS = 15.0
 MOST_TEXT = 4_000
-"""Characters of a text that goes out: chat services refuse more."""
+"""Most characters of a message: chat services refuse more."""
 
 
 class UndeliveredError(Exception):
-    """A message did not arrive; the text says why, without the address."""
+    """A message did not arrive; the text gives the reason without the address."""
 
 
 class Channel(Protocol):
-    """One way out."""
+    """One channel."""
 
     async def deliver(self, message: Message) -> None:
         """Deliver one message.
@@ -83,7 +83,7 @@ class WebhookChannel:
         self._template = SandboxedEnvironment().from_string(settings.body) if settings.body else None
 
     async def deliver(self, message: Message) -> None:
-        """Post one message; anything but a 2xx is no delivery. Redirects are not followed: they would carry it away."""
+        """Post one message; an answer other than 2xx is no delivery. Redirects are not followed: they would leak it."""
         settings = self._settings
         url = settings.url or self._credential(settings.url_credential)
         body = self._body(message)
@@ -114,12 +114,12 @@ class WebhookChannel:
 
 
 def signature(secret: str, seconds: str, body: bytes) -> str:
-    """Return the HMAC-SHA256, in hexadecimal, over the time and the body as they are sent."""
+    """Return the HMAC-SHA256, in hexadecimal, over the time and the body as sent."""
     return hmac.new(secret.encode(), seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
 class AppriseChannel:
-    """Hands messages to Apprise, which knows a hundred services; an extra: `pip install gpubid[notify]`."""
+    """Hands messages to Apprise, which supports a hundred services; an extra: `pip install gpubid[notify]`."""
 
     def __init__(self, names: tuple[str, ...], credential: Callable[[str], str]) -> None:
         """Send to the services whose addresses the named credentials hold."""
@@ -127,7 +127,7 @@ class AppriseChannel:
         self._credential = credential
 
     async def deliver(self, message: Message) -> None:
-        """Send one message to all services; it counts as delivered when each of them took it."""
+        """Send one message to all services; it counts as delivered if each of them accepted it."""
         try:
             is_taken = await asyncio.wait_for(asyncio.to_thread(self._send, message), DEADLINE_SECONDS)
         except TimeoutError:
@@ -153,7 +153,7 @@ class HookChannel:
         self._settings = settings
 
     async def deliver(self, message: Message) -> None:
-        """Run the command with the message on its standard input; a status other than 0 is no delivery."""
+        """Run the command with the message on its standard input; an exit status other than 0 is no delivery."""
         given = json.dumps(told(message)).encode()
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
@@ -178,14 +178,14 @@ class HookChannel:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of a command, its children too."""
+    """Kill the rest of a command, with its children."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 
 
 def channels(notify: Notify, credential: Callable[[str], str], clock: Clock) -> dict[str, Channel]:
-    """Return the channels that are set up, by name."""
+    """Return the configured channels by name."""
     made: dict[str, Channel] = {}
     if notify.webhook is not None:
         made["webhook"] = WebhookChannel(notify.webhook, credential, clock)

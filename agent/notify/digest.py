@@ -1,4 +1,4 @@
-"""The daily digest: what the last day cost, what interrupted it, and what was done."""
+"""The daily digest: the cost of the last day, its interruptions, and what was done."""
 
 import datetime as dt
 from collections import Counter
@@ -14,7 +14,7 @@ MOST_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A message without a channel."""
+    """A message that is not bound to a channel."""
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""The courier: reads new events from the ledger, delivers what rules ask for, tries again, and remembers how far it is.
+"""The dispatcher: reads new events from the ledger, delivers what rules ask for, tries again, and remembers its place.
 
 1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself.
 2. How far the ledger was told stands in a small file beside it: after a restart nothing is left out, and what may be
@@ -42,7 +42,7 @@ class _Parcel:
 
 
 class Courier:
-    """Tells people what happened; `run` it beside the daemon."""
+    """Sends notifications; `run` it beside the daemon."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Courier:
         channels: Mapping[str, Channel],
         seen: Callable[[str, bool], None] = lambda _channel, _is_good: None,
     ) -> None:
-        """Read `ledger`, deliver by `channels`; `seen(channel, is it delivered)` hears of each try."""
+        """Read `ledger`, deliver through `channels`; `seen(channel, was it delivered)` is called after each attempt."""
         self._ledger = ledger
         self._clock = clock
         self._notify = notify
@@ -66,22 +66,22 @@ class Courier:
         self._wake = asyncio.Event()
 
     def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
-        """Tell by other rules and channels from now on; what waits for a channel that left is dropped."""
+        """Use other rules and channels from now on; messages for a removed channel are dropped."""
         self._notify = self._incidents.notify = notify
         self._channels = channels
         self._waiting = deque(each for each in self._waiting if each.message.channel in channels)
 
     @property
     def is_begun(self) -> bool:
-        """Whether it knows from where on to tell."""
+        """Whether it knows at which event to begin."""
         return self._read_to is not None
 
     def wake(self) -> None:
-        """Look for news soon."""
+        """Look for new events soon."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Deliver until cancelled; what the first cycle does is news already."""
+        """Deliver until cancelled; the events of the first cycle are already new."""
         try:
             await self._begin()
         except LedgerError as error:
@@ -92,7 +92,7 @@ class Courier:
             await self.round()
 
     async def round(self) -> None:
-        """Read what is new, and try what is due; nothing that goes wrong here reaches the caller."""
+        """Read new events, and try due messages; no error here reaches the caller."""
         try:
             await self._collect()
         except LedgerError as error:
@@ -105,7 +105,7 @@ class Courier:
                 log.warning("notify.unkept", code=error.code.value, reason=error.sentence)
 
     async def _begin(self) -> int:
-        """Return from where on to tell: a courier that is new to a ledger does not tell its whole past."""
+        """Return the event to begin after: a dispatcher that is new to a ledger does not send its whole past."""
         if self._read_to is None:
             kept = sidecar.read_number(self._ledger.path, TOLD)
             self._read_to = kept if kept is not None else await (await self._ledger.reader()).last_event_id()
@@ -123,7 +123,7 @@ class Courier:
         await self._digest(now)
 
     def _keep_place(self) -> None:
-        """Write down to where everything is told: what still waits is read again after a restart."""
+        """Store the last event before any waiting message: waiting messages are read again after a restart."""
         waiting = [each.message.events[0].event_id or 0 for each in self._waiting if each.message.events]
         told = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
         if told != self._kept:
@@ -136,7 +136,7 @@ class Courier:
             return
         is_first_look, self._digest_day = self._digest_day is None, today
         if is_first_look and (now - dt.datetime.combine(today, at, dt.UTC)) > dt.timedelta(hours=1):
-            # Started long after the hour: today's digest went out before, or its time is over.
+            # Started long after the hour: today's digest was sent before, or its time is over.
             return
         told = await digest.digest(await self._ledger.reader(), now)
         self._put([Message(f"{name}/digest/{today}", name, told.severity, told.title, told.text, now)
@@ -161,7 +161,7 @@ class Courier:
             self._seen(message.channel, False)
             self._put_off(parcel, now, str(error))
         except Exception:
-            # Other people's services fail in ways of their own; no message may end the courier.
+            # Foreign services fail in their own ways; no message may end the dispatcher.
             self._seen(message.channel, False)
             log.exception("notify.failed", channel=message.channel)
             self._put_off(parcel, now, "a defect of the channel")

@@ -1,4 +1,4 @@
-"""Events -> messages: the first of an incident at once, what follows of it counted and summed up when it is over.
+"""Events -> messages: the first event of an incident at once, the others in a summary when it is over.
 
 An incident is one kind of trouble of one slot (or of the whole program) on one channel: while its window is open,
 further events of it only lengthen the summary. Pure: time is handed in, so a test needs no clock.
@@ -12,12 +12,12 @@ from agent.config.notify import Notify, Severity, severity_of
 from agent.domain.record.event import Event
 
 MOST_LINES = 20
-"""A summary tells the last of so many events; more would not be read."""
+"""A summary has the last events, at most this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What goes out by one channel. `key` is the same whenever the same thing is told again: receivers drop doubles."""
+    """A message for one channel. A repeated message has the same `key`, so receivers can drop doubles."""
 
     key: str
     channel: str
@@ -37,13 +37,13 @@ class _Open:
 
 @dataclass(slots=True)
 class Incidents:
-    """What was told lately, and what has been counted since."""
+    """The recent messages, and the events counted since."""
 
     notify: Notify
     _open: dict[tuple[str, str], _Open] = field(default_factory=dict)
 
     def take(self, events: Iterable[Event], now: dt.datetime) -> list[Message]:
-        """Return what is to be told at once of `events`, oldest first, and of incidents that are over."""
+        """Return the messages that are due for `events`, oldest first, and for incidents that are over."""
         told = self.due(now)
         for event in events:
             for channel in self._channels(event):
@@ -59,7 +59,7 @@ class Incidents:
 
     @property
     def uncounted(self) -> list[int]:
-        """The numbers of the first events that only a summary to come will tell of."""
+        """The numbers of the first events that only a later summary will contain."""
         return [each.more[0].event_id or 0 for each in self._open.values() if each.more]
 
     def _channels(self, event: Event) -> list[str]:
@@ -68,7 +68,7 @@ class Incidents:
 
     def _told(self, event: Event, channel: str, now: dt.datetime) -> list[Message]:
         if channel == "hook":
-            # A hook is told of every transition: it acts, and nobody reads it.
+            # A hook gets every transition: it acts on each, and no person reads it.
             return [_message(event, channel)]
         place = (_incident(event), channel)
         known = self._open.get(place)

@@ -1,4 +1,4 @@
-"""A Unix socket for operators while the daemon holds the ledger: orders with the peer's uid, and what there is to read.
+"""A Unix socket for operators while the daemon locks the ledger: orders with the peer's uid, and reading.
 
 | call | what | who |
 |---|---|---|
@@ -43,13 +43,13 @@ MOST_SECONDS = 3650 * 86_400.0
 
 
 def path_of(ledger: Path, runtime: Path | None = None) -> Path:
-    """Return where the socket of a ledger's daemon is: in systemd's runtime directory, else beside the ledger."""
+    """Return the path of a daemon's socket: in systemd's runtime directory, else beside the ledger."""
     name = ledger.name + ".sock"
     return ledger.with_name(name) if runtime is None else runtime / name
 
 
 class Orders(Protocol):
-    """Who carries orders out between two cycles, and what there is to show: the App."""
+    """Carries out orders between two cycles, and has the state to show: the App."""
 
     ledger: Ledger
     clock: SteadyClock
@@ -63,7 +63,7 @@ class Orders(Protocol):
         ...
 
     async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
-        """Take a person's word; return what it came to and what was done at once."""
+        """Take an order of a person; return its result and what was done at once."""
         ...
 
     async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
@@ -71,11 +71,11 @@ class Orders(Protocol):
         ...
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return what a person must know of the whole."""
+        """Return the notices about the whole."""
         ...
 
     def doubts(self) -> list[Intent]:
-        """Return what may still turn out to bill."""
+        """Return the writes that may still turn out to bill."""
         ...
 
 
@@ -114,7 +114,7 @@ class OperatorSocket:
     def __init__(
         self, path: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
     ) -> None:
-        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may what."""
+        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may do what."""
         self._orders = orders
         self._operators = operators or Operators()
         self._wake = wake
@@ -140,7 +140,7 @@ class OperatorSocket:
         self._runner = web.AppRunner(made, **guard.bounds(refusals))
 
     async def start(self) -> None:
-        """Listen; a socket left by a crash is replaced: the ledger's lock proves that nobody serves it.
+        """Listen, and replace the socket of a crash: the ledger's lock proves that nobody serves it.
 
         Raises:
             ListenError: the path is too long for a socket, or nothing can be made there.
@@ -245,7 +245,7 @@ class OperatorSocket:
         return web.json_response(shown)
 
     async def _reported(self, request: web.Request) -> web.Response:
-        # A year's prices fill some memory: many who ask at once wait for each other.
+        # A year's prices need much memory, so requests for them wait for each other.
         async with self._one_report:
             reader = await self._orders.ledger.reader()
             try:

@@ -23,7 +23,7 @@ def site(
     token: Callable[[], str] | None = None,
     webhook_secret: Callable[[], str] | None = None,
 ) -> Server:
-    """Return the server of `app`; `wake` starts a cycle, without `webhook_secret` no delivery is taken."""
+    """Return the server of `app`; `wake` starts a cycle. Without `webhook_secret` every delivery is refused."""
     listen, monotonic = app.config.listen, app.clock.monotonic
     refusals = Refusals(monotonic)
     routes = [*Pages(app, Visitors(token, monotonic, refusals), wake).routes(), discovery.route(app)]

@@ -1,4 +1,4 @@
-"""What the daemon serves on this machine: /metrics for Prometheus, /healthz and /readyz for whoever watches, the page.
+"""The daemon's web server: /metrics for Prometheus, /healthz and /readyz for health checks, the page.
 
 By default it is bound to the loopback address: figures of spend are nobody else's business. Every route but the
 webhooks', which prove themselves by their signature, answers only to an own name (agent/web/guards/guard.py).
@@ -19,7 +19,7 @@ from agent.web.guards.refusal_log import Refusals
 MOST_BODY = 16 * 1024
 """Bytes of a posted form: a verb, a target and a proof."""
 MOST_CONNECTIONS = 64
-"""Connections at a time: whoever opens more and never asks must not take the files that the market's calls need."""
+"""Most connections at a time: clients that never ask must not use up the files that the market's calls need."""
 
 
 class ListenError(Exception):
@@ -57,7 +57,7 @@ class Server:
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> tuple[str, int]:
-        """Listen, and return the address and port that are served.
+        """Listen, and return the address and port.
 
         Raises:
             ListenError: another program has the port, or the address is not of this machine.
@@ -80,7 +80,7 @@ class Server:
         await self._runner.cleanup()
 
     def _let_in(self) -> asyncio.Protocol:
-        """Return what handles a new connection; where there are too many, the oldest is cut."""
+        """Return the handler of a new connection; if there are too many, the oldest is closed."""
         inside = self._runner.server
         if inside is None:
             raise ListenError("closed")

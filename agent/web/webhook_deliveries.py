@@ -1,4 +1,4 @@
-"""The receiver for Vast's signed webhooks: a delivery proves nothing and changes nothing, it only wakes the next look.
+"""The receiver of Vast.ai's signed webhooks: a delivery proves nothing and changes nothing; it starts the next cycle.
 
 1. A delivery counts only with the right signature over its time and body, and only while it is fresh.
 2. The same event delivered again wakes nobody: deliveries are made at least once.
@@ -28,12 +28,12 @@ REMEMBERED = 1_000
 
 
 class Deliveries:
-    """Takes deliveries of one market."""
+    """Accepts deliveries of one market."""
 
     def __init__(
         self, secret: Callable[[], str], clock: Clock, wake: Callable[[], None], refusals: Refusals | None = None
     ) -> None:
-        """Check with what `secret` returns, and call `wake` for what is new."""
+        """Check with the result of `secret`, and call `wake` for a new delivery."""
         self._secret = secret
         self._clock = clock
         self._wake = wake
@@ -51,7 +51,7 @@ class Deliveries:
         try:
             secret = self._secret().encode()
         except CredentialError as error:
-            # Whoever delivers tries again; the secret may be back by then.
+            # The sender tries again; the secret may be back by then.
             self._refusals.refused("no_webhook_secret", request.remote, str(error))
             return web.Response(status=503)
         event = events.webhook(raw, stamp, signature, secret, self._clock.now())
@@ -68,7 +68,7 @@ class Deliveries:
 
 
 def signed(raw: bytes, at: datetime, secret: str) -> dict[str, str]:
-    """Return the headers with which the market would sign a delivery: for a test of the way here."""
+    """Return the headers with which the market would sign a delivery, for a test of the way here."""
     stamp = str(int(at.timestamp()))
     mark = hmac.new(secret.encode(), stamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
     return {"X-Vast-Timestamp": stamp, "X-Vast-Signature-256": f"sha256={mark}", "Content-Type": "application/json"}

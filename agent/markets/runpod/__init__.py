@@ -1,1 +1,1 @@
-"""RunPod: the only folder that knows its words."""
+"""RunPod: the only folder with its words."""

@@ -1,4 +1,4 @@
-"""Interruptible pods, which only GraphQL ever sold: whether they still are, their floors, and orders at a bid.
+"""Interruptible pods, which only GraphQL ever sold: whether they are still sold, their floors, and orders at a bid.
 
 Invariants:
 1. Nothing here is assumed to exist: a field, a mutation or the product that is gone is remembered with the market's own
@@ -20,9 +20,9 @@ from agent.markets.port import Terms
 from agent.markets.runpod import client, graph, names, orders, parse
 
 ASK_AGAIN_SECONDS = 6 * 3600.0
-"""What is not sold is asked for again this seldom: the market announced its end."""
+"""How rarely a product that is not sold is asked for again: the market announced its end."""
 FLOORS_KEPT_SECONDS = 60.0
-"""Floors were constant for days when they were recorded; a plan's searches share one question."""
+"""Recorded floors were constant for days; the searches of one plan share one request."""
 MOST_REFUSALS = 3
 """After so many bids in a row that found no capacity anywhere, interruptible pods are taken to be sold no more: since
 spring 2026 the market answers every bid so instead of saying that it sells none. Assumed."""
@@ -47,7 +47,7 @@ class _Type(msgspec.Struct):
 
 
 class Bids:
-    """What the account is sold at a bid."""
+    """What the market sells to the account at a bid."""
 
     def __init__(self, endpoints: client.RunPodClient, clock: clocks.Clock) -> None:
         self._client = endpoints
@@ -59,11 +59,11 @@ class Bids:
 
     @property
     def not_sold_because(self) -> str:
-        """Why no interruptible pod is sold now, in a sentence; empty while some are or nobody has asked."""
+        """The reason why no interruptible pod is sold now; empty while some are, or before the first request."""
         return self._because
 
     async def floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
-        """Return the floor of a pod of so many GPUs by GPU type, without those that are not under the ask.
+        """Return the floor of a pod of this many GPUs by GPU type, without floors at or above the ask.
 
         Raises: Throttled, Unavailable, Malformed, Unauthorized.
         """
@@ -131,7 +131,7 @@ class Bids:
 
 
 def each(bid: UsdPerHour, gpus: int) -> float:
-    """Return the bid for one GPU: to the micro-dollar, rounded up so that the whole is never under the floor."""
+    """Return the bid for one GPU, rounded up to the micro-dollar so that the whole is never below the floor."""
     return -(-bid.micros // max(gpus, 1)) / money.MICROS
 
 

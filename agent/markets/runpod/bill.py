@@ -10,7 +10,7 @@ from agent.markets import market_errors, text
 from agent.markets.port import Charge
 
 _MOST = 1e7
-"""Dollars on one line that nobody owes."""
+"""Dollars on one line above which the line is wrong."""
 
 
 class _Record(msgspec.Struct):
@@ -40,7 +40,7 @@ def charges(raw: bytes) -> list[Charge]:
 
 
 def dollars(amount: float) -> Usd:
-    """Return a sum that the market named.
+    """Return an amount of the bill.
 
     Raises:
         Malformed: it cannot be.
@@ -51,7 +51,7 @@ def dollars(amount: float) -> Usd:
 
 
 def credit(amount: float | None) -> Usd | None:
-    """Return what is left to spend, or None where that is not told or cannot be."""
+    """Return the credit, or None if it is missing or absurd."""
     return dollars(amount) if amount is not None and -_MOST <= amount <= _MOST else None
 
 

@@ -19,7 +19,7 @@ from agent.markets.runpod import graph, refusals
 from agent.markets.runpod.refusals import Route
 
 LANES: Mapping[str, pace.Lane] = {
-    # The document's example policy is 60 a minute and 3,000 an hour; a person may use the same key.
+    # The document's example limit is 60 a minute and 3,000 an hour; a person may use the same key.
     "v2": pace.Lane(60.0, burst=45, penalty=15.0),
     "logs": pace.Lane(2.0, penalty=15.0),
     # Limits of GraphQL were announced without numbers.
@@ -29,7 +29,7 @@ MOST_LOG_BYTES = 2**20
 
 
 class RunPodClient:
-    """Thin: knows paths, bodies and lanes; what the answers mean is for others."""
+    """Knows paths, bodies and lanes; other modules interpret the answers."""
 
     def __init__(self, link: transport.Transport, lanes: pace.Pace, clock: clocks.Clock) -> None:
         self._link = link
@@ -37,7 +37,7 @@ class RunPodClient:
         self._clock = clock
 
     async def catalogue(self, cloud: str, gpus: int) -> bytes:
-        """Return the GPU types of a cloud, with what can be had of them in pods of so many GPUs."""
+        """Return the GPU types of a cloud, with the stock of pods of this many GPUs."""
         question = {"include": "AVAILABILITY", "product": "POD", "count": str(gpus), "cloud": cloud}
         path = f"/v2/catalog/gpus?{urllib.parse.urlencode(question)}"
         reply = await self._link.read(transport.Call("v2", "GET", path))

@@ -1,4 +1,4 @@
-"""Inbox rows and signed webhooks: the market's own record of what happened, which is evidence and never a state."""
+"""Inbox rows and signed webhooks: the market's own record, which is evidence and never a state."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ from agent.markets import loose, text
 
 MARKET = "vast"
 MAX_WEBHOOK_AGE_SECONDS = 300.0
-"""A signed delivery older than this may be a recording that somebody plays back."""
+"""A signed delivery older than this may be a replay."""
 
 _KINDS = {
     "outbid": "outbid",
@@ -61,7 +61,7 @@ _DELIVERY = msgspec.json.Decoder(_Delivery, strict=False)
 
 
 def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
-    """Return the usable rows after `since`, oldest first, each event once; a row that cannot be read proves nothing.
+    """Return the usable rows after `since`, oldest first, each event once; an unreadable row proves nothing.
 
     Raises:
         Malformed: the body is no inbox.
@@ -91,13 +91,13 @@ def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: date
 
 
 def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool:
-    """Tell whether the signature over timestamp and raw body is made with our secret; compared in constant time."""
+    """Return whether the signature over timestamp and raw body uses our secret; compared in constant time."""
     wanted = "sha256=" + hmac.new(secret, _header(timestamp) + b"." + raw, hashlib.sha256).hexdigest()
     return bool(secret) and hmac.compare_digest(wanted.encode(), _header(signature))
 
 
 def _header(value: str) -> bytes:
-    """Return a header's value as it came: a byte that is not UTF-8 was kept as a surrogate."""
+    """Return a header's value as received: a byte that is not UTF-8 is kept as a surrogate."""
     return value.encode("utf-8", "surrogateescape")
 
 

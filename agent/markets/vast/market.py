@@ -1,4 +1,4 @@
-"""The port over vast: questions become searches and pages, orders become one request each.
+"""The port over Vast.ai: questions become searches and pages, orders become one request each.
 
 Invariants: those of the port. Beyond them:
 1. A listing is complete, counted against the market's own totals and free of duplicates, or it is no listing.
@@ -21,11 +21,11 @@ from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, rises, search
 
 MOST_PAGES = 400
-"""Pages after which a listing or a bill is endless: 10,000 instances."""
+"""Pages after which a listing or a bill counts as endless: 10,000 instances."""
 
 
 LOG_LOOKS, LOG_LOOK_SECONDS = 10, 0.5
-"""The market's own client looks 30 times, every 0.3 s."""
+"""The market's own client asks 30 times, every 0.3 s."""
 MOST_LOG_BYTES = 2**20
 MOST_LINE = 2000
 
@@ -39,7 +39,7 @@ class _Names(msgspec.Struct):
 
 
 class VastMarket:
-    """One account on vast."""
+    """One account at Vast.ai."""
 
     name = parse.MARKET
 
@@ -62,7 +62,7 @@ class VastMarket:
         await self._learn_names(query)
         if Tenure.INTERRUPTIBLE not in query.tenures:
             return await self._search(query, Tenure.ON_DEMAND, self._rows.grant(query.max_rows))
-        # Both searches together stay within what is left today.
+        # Both searches together stay within today's remaining rows.
         rows = self._rows.grant(2 * query.max_rows, least=2) // 2
         found = await self._search(query, Tenure.INTERRUPTIBLE, rows)
         return await self._with_asks(found, query.disk_gb)
@@ -107,7 +107,7 @@ class VastMarket:
         await self._client.change_bid(instance_id, orders.bid_dollars(bid))
 
     async def resume(self, instance_id: str) -> bool:
-        """Start again; False when the market queued the start, which may then happen, and bill, hours later."""
+        """Start again; False if the market queued the start, which may then happen, and bill, hours later."""
         said = await self._client.set_state(instance_id, "running")
         return said.success is True
 
@@ -118,7 +118,7 @@ class VastMarket:
             raise market_errors.Ambiguous(f"vast answered a stop with {said}; its listing will tell.")
 
     async def release(self, instance_id: str) -> None:
-        """End for good; also when the market says, by its code, that it is already gone."""
+        """End for good; also returns if the market's code says that the instance is already gone."""
         try:
             await self._client.destroy(instance_id)
         except market_errors.NotFound:
@@ -148,7 +148,7 @@ class VastMarket:
         raise market_errors.Malformed("vast's bill does not end; it is refused.")
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the inbox says about our instances and which price rises are pending, however old those are.
+        """Return the inbox about our instances and all pending price rises, however old they are.
 
         The inbox is undocumented and may be gone; so may the list of rises.
         """
@@ -173,7 +173,7 @@ class VastMarket:
         return rises.rises(raw, self._clock.now())
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
-        """Return the last lines that the container printed; the market writes them to a file, which takes a moment."""
+        """Return the last lines that the container printed; the market first writes them to a file."""
         try:
             where = msgspec.json.decode(await self._client.request_logs(instance_id, lines), type=_Where).result_url
         except msgspec.DecodeError:
@@ -189,16 +189,16 @@ class VastMarket:
         return ()
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do; without the inbox, causes are inferred."""
+        """Return the present abilities; without the inbox, causes are inferred."""
         common = {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
         return frozenset(common | {Capability.EVENTS} if self._has_inbox else common)
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return nothing: every account is sold both."""
+        """Return nothing: the market sells both tenures to every account."""
         return {}
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         await self._client.close()
 
     async def _search(self, asked: OfferQuery, tenure: Tenure, rows: int) -> list[Offer]:
@@ -231,7 +231,7 @@ class VastMarket:
         return harvest
 
     async def _learn_names(self, asked: OfferQuery) -> None:
-        """Ask the market how it spells its models, once, and only when a model is wanted that no table knows."""
+        """Ask the market how it spells its models: once, and only for a model that no table has."""
         models = asked.gpu_models or asked.requirements.gpu_models
         if self._has_asked_names or all(self._names.is_known(model) for model in models):
             return
@@ -239,7 +239,7 @@ class VastMarket:
         try:
             self._names.learn(msgspec.json.decode(await self._client.gpu_names(), type=_Names).gpu_names)
         except (market_errors.MarketError, msgspec.DecodeError):
-            # Most models are spelled as we spell them; the question is asked in that spelling too.
+            # Most models are spelled as we spell them, so the search also uses our spelling.
             return
 
 
@@ -253,7 +253,7 @@ def connect(
     deadline: float = transport.DEADLINE_SECONDS,
     through: http_exchange.Exchange | None = None,
 ) -> VastMarket:
-    """Return the market at `url`; `key` gives the credential when a request needs it."""
+    """Return the market at `url`; `key` returns the credential for each request."""
     lanes = pace.Pace(clock, client.LANES)
     rows = pace.RowBudget(clock, daily_rows)
     link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)

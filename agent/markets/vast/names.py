@@ -1,4 +1,4 @@
-"""Canonical GPU models -> the market's own spellings; a filter in any other spelling matches nothing."""
+"""Canonical GPU models -> the market's own spellings; a filter in another spelling matches nothing."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.markets import text
 
-# Spellings that upper case, or the loss of a maker's name, would hide; then the plain ones asked for most.
+# First the spellings that upper case or a missing maker's name would hide, then the most common plain ones.
 # fmt: off
 _KNOWN = (
     "RTX 2080 Ti", "RTX 3060 Ti", "RTX 3060 laptop", "RTX 3070 Ti", "RTX 3070 laptop", "RTX 3080 Ti", "RTX 3090 Ti",
@@ -26,18 +26,18 @@ _KNOWN = (
 # fmt: on
 
 _MAX_SPELLINGS = 4096
-"""The market knows about 150 models; a list that grows past this is no list of models."""
+"""The market has about 150 models; a longer list is wrong."""
 
 
 class GpuNames:
-    """The spellings known so far: a built-in table, corrected by whatever the market itself has written."""
+    """The known spellings: a built-in table, corrected by the market's own rows."""
 
     def __init__(self) -> None:
         self._spellings: dict[GpuModel, tuple[str, ...]] = {}
         self.learn(_KNOWN)
 
     def learn(self, names: Iterable[str]) -> None:
-        """Remember how the market spells these models."""
+        """Remember the market's spelling of these models."""
         for name in names:
             spelling = text.clean(name, 64)
             known = self._spellings.get(gpu.model(spelling), ())
@@ -45,10 +45,10 @@ class GpuNames:
                 self._spellings[gpu.model(spelling)] = (*known, spelling)
 
     def is_known(self, model: GpuModel) -> bool:
-        """Tell whether the market has been seen to write this model."""
+        """Return whether the market has written this model."""
         return model in self._spellings
 
     def spellings(self, models: Iterable[GpuModel]) -> tuple[str, ...]:
-        """Return every spelling to ask for, the canonical one included: most models are spelled so."""
+        """Return every spelling to search for, with the canonical one: most models are spelled so."""
         found = (name for model in models for name in (*self._spellings.get(model, ()), str(model)))
         return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Terms -> the body of a create; what the market would misread is refused before anything leaves.
+"""Terms -> the body of a create. Terms that the market would misread are refused before anything is sent.
 
 Invariants:
 1. A bid is a number. The market reads a create without a price as on-demand at full price, and says nothing.
@@ -19,7 +19,7 @@ from agent.markets.port import Terms
 _RUNTYPES = {
     Runtype.AUTO: "ssh",
     Runtype.SSH: "ssh",
-    # The second word is spelled as the vendor's own client spells it.
+    # The second word has the spelling of the vendor's own client.
     Runtype.SSH_DIRECT: "ssh_direc ssh_proxy",
     Runtype.JUPYTER: "jupyter_proxy ssh_proxy",
 }
@@ -55,7 +55,7 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         "use_jupyter_lab": False,
         "jupyter_dir": None,
         "force": False,
-        # An on-demand order that cannot run at once would be parked, billing its disk.
+        # An on-demand order that cannot run at once would be parked, with a billing disk.
         "cancel_unavail": terms.tenure is Tenure.ON_DEMAND,
         "template_hash_id": terms.template or None,
         "user": None,
@@ -63,7 +63,7 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
 
 
 def bid_dollars(bid: UsdPerHour) -> float:
-    """Return a bid as the market takes it.
+    """Return a bid in the market's format.
 
     Raises:
         Rejected: it is outside of what the market takes.
@@ -83,9 +83,9 @@ def _price(terms: Terms) -> float | None:
 
 
 def _run(terms: Terms) -> dict[str, Any]:
-    """Return how the container starts: with a command of its own, or with the market's shell that runs `onstart`."""
+    """Return how the container starts: with its own command, or with the market's shell that runs `onstart`."""
     if not terms.command and terms.runtype is not Runtype.ARGS:
-        # With a template and no word of ours, the template's own way holds.
+        # With a template and no command of ours, the template decides.
         return {} if terms.template and terms.runtype is Runtype.AUTO else {"runtype": _RUNTYPES[terms.runtype]}
     try:
         return {"runtype": "args", "args": shlex.split(terms.command)}
@@ -96,7 +96,7 @@ def _run(terms: Terms) -> dict[str, Any]:
 
 
 def _onstart(terms: Terms) -> str:
-    """Return the script that a shell runs at the start: keys first, so that a person gets in even if the rest fails."""
+    """Return the script of a shell at the start: keys first, so that a person can log in even if the rest fails."""
     if not terms.ssh_keys:
         return terms.onstart
     keys = " ".join(shlex.quote(key) for key in terms.ssh_keys)

@@ -1,4 +1,4 @@
-"""The market's JSON -> our nouns; only the fields used are named, the rest is skipped by the decoder.
+"""The market's JSON -> our nouns; structs name only the fields used, the decoder skips the rest.
 
 Invariants:
 1. Numbers may come as numbers, as strings or as null; what is not finite, negative or absurd is refused with its row.
@@ -32,15 +32,15 @@ HOURS_A_MONTH = 720
 
 _MICROS = money.MICROS
 _MOST = 100_000.0
-"""Dollars per hour, or per gigabyte, that nobody asks for."""
+"""Dollars per hour, or per gigabyte, above which a price is absurd."""
 _HUGE = 1e12
 _MEGABYTES_PER_GB = 1024.0
-"""Billed traffic is read as megabytes: the unit is not documented, the prices are per 1/1024 of a terabyte."""
+"""Billed traffic is read as megabytes: the unit is not documented, and the prices are per 1/1024 of a terabyte."""
 _MOST_GPUS = 4096
 _LATEST_SECONDS = datetime(2060, 1, 1, tzinfo=UTC).timestamp()
-"""Hosts that stay for ever say 2099."""
+"""Hosts without an end date say 2099."""
 _ROUNDING = 1e-6
-"""Micro-dollars forgiven when rounding up: binary fractions of decimal prices are off by less."""
+"""Micro-dollars that rounding up ignores: binary fractions of decimal prices are off by less."""
 
 
 class OfferRow(msgspec.Struct, gc=False):
@@ -130,14 +130,14 @@ class _Frame(msgspec.Struct):
 
 
 class Harvest(msgspec.Struct, frozen=True):
-    """What a search brought: offers, how many rows the market counted, and how many of them were unusable."""
+    """The result of a search: offers, the number of rows that the market counted, and the unusable ones."""
 
     offers: list[Offer]
     rows: int
     dropped: int
 
 
-# `strict=False` takes "0.5" for 0.5 and "null" for null; a row in the documented shape pays nothing for that.
+# `strict=False` takes "0.5" for 0.5 and "null" for null; it costs nothing for a row in the documented shape.
 _OFFERS = msgspec.json.Decoder(_OfferPage, strict=False)
 _PAGE = msgspec.json.Decoder(InstancePage, strict=False)
 
@@ -154,7 +154,7 @@ def offers(raw: bytes, seen_at: datetime) -> list[Offer]:
 def harvest(
     raw: bytes, seen_at: datetime, *, is_bid_search: bool = False, keep: Callable[[int], bool] | None = None
 ) -> Harvest:
-    """Return what a search brought; in a bid search the price asked is the floor again, so the ask stays unknown.
+    """Return the result of a search. In a bid search the price shown is the floor, so the ask stays unknown.
 
     `keep` is asked with each row's id, for filters that name fields not decoded here.
 
@@ -165,7 +165,7 @@ def harvest(
     dropped = unreadable
     found: dict[int, Offer] = {}
     for row in rows:
-        # Without a model in the question, disks for rent come along: no GPUs, no floor.
+        # Without a model in the question, disks for rent are among the rows: no GPUs, no floor.
         if not row.num_gpus or row.rentable is False or row.resource_type == "disk":
             continue
         if row.id in found or (keep is not None and not keep(row.id)):
@@ -221,7 +221,7 @@ def one(raw: bytes, instance_id: str) -> Instance:
 def _loose_page(raw: bytes) -> InstancePage:
     told = loose.document(raw, "The listing")
     rows, frame = told.get("instances"), loose.row(told, _Frame, "The listing")
-    # A token that cannot be read would end the listing before its end.
+    # An unreadable token would end the listing too early.
     if not isinstance(rows, list) or not isinstance(told.get("next_token"), str | None):
         raise market_errors.Malformed(
             "The listing is not what vast documents; it holds no instances or no readable token."
@@ -231,13 +231,13 @@ def _loose_page(raw: bytes) -> InstancePage:
 
 
 def instance(row: InstanceRow) -> Instance:
-    """Return a row as an instance of ours; what cannot be read of it, or cannot be, is named in `unread`."""
+    """Return a row as an instance of ours; `unread` names missing and absurd fields."""
     gpu_rate, disk_gb = _usable(row.dph_base, _MOST), _usable(row.disk_space, _HUGE)
     disk_rate = _disk_rate(row, disk_gb)
     gpus = _usable(row.num_gpus, _MOST_GPUS)
     read = {"gpu_rate": gpu_rate, "disk_gb": disk_gb, "disk_rate": disk_rate}
     read |= {"gpus": gpus, "tenure": row.is_bid, "host_id": row.machine_id}
-    # What was billed is counted once its price can be read.
+    # Traffic is counted once its price is readable.
     prices = _usable(row.inet_down_cost or 0.0, _MOST), _usable(row.inet_up_cost or 0.0, _MOST)
     is_metered = None not in prices
     message = text.clean(row.status_msg or "")
@@ -279,7 +279,7 @@ def instance(row: InstanceRow) -> Instance:
 
 
 def _state(row: InstanceRow, intended: str, message: str) -> InstanceState:
-    # Null is the market's word for what has not begun; a field that is not there says nothing.
+    # Null means that it has not begun; a missing field says nothing.
     is_told = msgspec.UNSET not in (row.actual_status, row.cur_state)
     return states.state(*_statuses(row), intended, message) if is_told else InstanceState.UNKNOWN
 
@@ -297,7 +297,7 @@ def _rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
 
 
 def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
-    """Row by row, for a body with a bad one; the library decoder also reads NaN, which is no JSON but is sent."""
+    """Decode row by row after a bad row; the library's decoder also reads NaN, which is not JSON but is sent."""
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -318,13 +318,13 @@ def _convertible(found: Iterable[object]) -> Iterable[OfferRow]:
 
 
 def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | None:
-    """Return the row as an offer, or None when a figure in it cannot be; flat, for it runs 13,000 times."""
+    """Return the row as an offer, or None if a figure in it is absurd; flat, because it runs 13,000 times."""
     ask, floor = row.dph_base, row.min_bid
     storage, down, up = row.storage_cost or 0.0, row.inet_down_cost or 0.0, row.inet_up_cost or 0.0
     reliability = row.reliability2 if row.reliability2 is not None else row.reliability or 0.0
     gpus, vram, dlperf = row.num_gpus or 0, row.gpu_ram or 0.0, row.dlperf or 0.0
     speed_down, speed_up, disk = row.inet_down or 0.0, row.inet_up or 0.0, row.disk_space or 0.0
-    # A comparison with NaN is false, so each chain refuses it too.
+    # A comparison with NaN is false, so each chain refuses NaN too.
     if not (
         ask is not None
         and 0.0 <= ask <= _MOST
@@ -374,14 +374,14 @@ def _model(name: str) -> gpu.GpuModel:
 
 @lru_cache(maxsize=65_536)
 def _moment(seconds: float | None) -> datetime | None:
-    """Return the instant; None also for a date so far off that it stands for none."""
+    """Return the instant; None also for a date so far off that it means none."""
     if seconds is None or not 0 < seconds < _LATEST_SECONDS:
         return None
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def _disk_rate(row: InstanceRow, disk_gb: float | None) -> float | None:
-    """Return what the disk costs per hour, in dollars; by its price and size where the sum is not told."""
+    """Return the disk's dollars per hour; from its price and size if the sum is missing."""
     total, each = _usable(row.storage_total_cost, _MOST), _usable(row.storage_cost, _MOST)
     if total is not None or each is None or disk_gb is None:
         return total
@@ -389,7 +389,7 @@ def _disk_rate(row: InstanceRow, disk_gb: float | None) -> float | None:
 
 
 def _usable(figure: float | None, most: float) -> float | None:
-    """Return a figure, or None for one that is missing or cannot be; a comparison with NaN is false."""
+    """Return a figure, or None for a missing or absurd one; a comparison with NaN is false."""
     return figure if figure is not None and 0.0 <= figure <= most else None
 
 

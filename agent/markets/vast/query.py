@@ -1,4 +1,4 @@
-"""Operators' own filters, in the grammar of `vastai search offers`: read by the vendor's parser, checked by us.
+"""Operators' own filters in the grammar of `vastai search offers`: read by the vendor's parser, checked by us.
 
 Invariants:
 1. The vendor's parser only warns of a field it does not know; here that is an error which names the word.
@@ -18,7 +18,7 @@ from typing import Any
 
 Value = bool | float | str | None
 Filters = dict[str, dict[str, Any]]
-"""Field -> operator -> value, as the market's search takes them."""
+"""Field -> operator -> value, in the format of the market's search."""
 
 MAX_QUERY = 1000
 
@@ -44,7 +44,7 @@ _QUOTED = re.compile(r"Unknown operator.*?'([^']*)'")
 
 
 class BadQuery(ValueError):
-    """A query that would not ask what it says; `word` is the part at fault, `near` are words perhaps meant."""
+    """A query that would not mean what it says; `word` is the wrong part, `near` are words perhaps meant."""
 
     def __init__(self, sentence: str, word: str = "", near: tuple[str, ...] = ()) -> None:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -55,7 +55,7 @@ class BadQuery(ValueError):
 
 @lru_cache(maxsize=256)
 def check(query: str) -> None:
-    """Return quietly when the query is one the market will understand.
+    """Return if the market understands the query.
 
     Raises:
         BadQuery: it is not; the sentence names the word.
@@ -88,7 +88,7 @@ def parse(query: str) -> Filters:
 
 
 def matches(filters: Filters, row: Mapping[str, Any]) -> bool:
-    """Tell whether a row of the market passes, as far as it shows the fields that are asked about."""
+    """Return whether a row of the market passes, as far as it has the fields of the query."""
     return all(
         _holds(operator, _shown(field, row), wanted)
         for field, conditions in filters.items()
@@ -97,7 +97,7 @@ def matches(filters: Filters, row: Mapping[str, Any]) -> bool:
 
 
 class _Everything:
-    """Makes the vendor's parser silent about unknown fields; they are refused afterwards, by name."""
+    """Silences the vendor's parser about unknown fields; our check refuses them by name."""
 
     def __contains__(self, field: object) -> bool:
         return True
@@ -127,7 +127,7 @@ def _check_field(field: str, known: set[str]) -> None:
 
 
 def _check_versions(query: str) -> None:
-    """Find versions that the vendor's parser would print about and then search for nothing."""
+    """Refuse versions that the vendor's parser would print about and then search for nothing."""
     for version in re.findall(r"driver_version\s*[=<>!]*\s*([^\s]+)", query):
         if "." in version and not _VERSION.fullmatch(version.strip('"')):
             raise BadQuery(f"{version!r} is no driver version; write it as 535.86.05.", version)
@@ -199,7 +199,7 @@ def _compared(operator: str, shown: Value, wanted: Value) -> bool:
 
 
 def _shown(field: str, row: Mapping[str, Any]) -> Value:
-    """Return what a row shows of a field; some fields of the search are columns of other names."""
+    """Return a row's value of a field; some fields of the search have other column names."""
     if field == "geolocation":
         place = row.get("geolocation")
         return place.rpartition(",")[2].strip() if isinstance(place, str) else None

@@ -1,4 +1,4 @@
-"""What an answer proves: done, refused, throttled, or nothing at all.
+"""The meaning of an answer: done, refused, throttled, or no proof at all.
 
 Invariants:
 1. A refusal is proof only with a code from the closed list of its route, at a status that code is known with.
@@ -27,7 +27,7 @@ _NOT_FOUND = 404
 
 
 class Route(Enum):
-    """The endpoints whose refusals differ."""
+    """The endpoints with different refusals."""
 
     CREATE = "create"
     REBID = "change_bid"
@@ -81,7 +81,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A write's answer, as far as it could be read: the market's own word and its code."""
+    """A write's answer, as far as it is readable: the market's own word and its code."""
 
     status: int
     success: bool | None
@@ -94,7 +94,7 @@ class Answer:
 
 
 def answer(reply: transport.Reply) -> Answer:
-    """Return what an answer says; a body that is no JSON object says nothing."""
+    """Return the meaning of an answer; a body that is not a JSON object has none."""
     try:
         body = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):
@@ -113,12 +113,12 @@ def answer(reply: transport.Reply) -> Answer:
 
 
 def is_throttled(reply: transport.Reply) -> bool:
-    """Tell whether the market refused for calling too often."""
+    """Return whether the market refused because of too many calls."""
     return reply.status == _TOO_MANY
 
 
 def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
-    """Return when the market says to call again, the latest of its hints, or None when it gives none."""
+    """Return when to call again, the latest of the market's hints, or None without a hint."""
     fields = answer(reply).fields
     told = (
         hints.after(reply.headers.get("Retry-After"), now),
@@ -129,7 +129,7 @@ def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
 
 
 def check_write(route: Route, reply: transport.Reply) -> Answer:
-    """Return the answer of a write that the market says it did, or a start that it queued.
+    """Return the answer of a write that the market confirms, or of a start that it queued.
 
     Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
     """
@@ -183,13 +183,13 @@ def _proof(said: Answer) -> market_errors.MarketError:
     leftover = instance_id(said)
     if said.code == "insufficient_credit":
         return market_errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
-    # A stale offer is refused as a bad argument too; the sentence says which.
+    # A stale offer is also refused as a bad argument; the sentence tells the two apart.
     reason = _OFFER_GONE if said.code == "invalid_args" and _OFFER_GONE in said.message else said.code
     return market_errors.Rejected(reason, f"vast refused ({said}); {_ADVICE[reason]}.", leftover)
 
 
 def instance_id(said: Answer) -> str:
-    """Return the id of the instance that an answer to a create names, or nothing."""
+    """Return the instance id in an answer to a create, or nothing."""
     number = said.fields.get("new_contract")
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 20:  # noqa: PLR2004
         number = int(number)

@@ -1,4 +1,4 @@
-"""Pending price increases: what a host asks more for an instance that is held, as the vendor's own client reads it.
+"""Pending price increases that a host asks for a leased instance, as the vendor's own client reads them.
 
 Nothing is accepted or rejected here: a rise that nobody accepts leaves the price and ends the contract at its old date,
 by which the workload is moved.
@@ -15,7 +15,7 @@ from agent.markets import market_errors, text
 
 MARKET = "vast"
 _MOST = 100_000.0
-"""Dollars per GPU and hour above which a price is no price."""
+"""Dollars per GPU and hour above which a price is absurd."""
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -35,7 +35,7 @@ _ROW = msgspec.json.Decoder(_Row, strict=False)
 
 
 def rises(raw: bytes, now: datetime) -> Sequence[MarketEvent]:
-    """Return what is pending, in the order of its ids; a row that cannot be read is no rise.
+    """Return the pending rises in the order of their ids; an unreadable row is skipped.
 
     Raises:
         Malformed: the body is no such list.

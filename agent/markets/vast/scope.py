@@ -1,4 +1,4 @@
-"""Whether a key may more than gpubid needs: asked by a question that a scoped key is refused."""
+"""Whether a key may do more than gpubid needs: tested by a request that a scoped key is refused."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ _REFUSED = frozenset({401, 403})
 
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
-    """Tell whether the key may see the machines that the account rents out, which we never ask; None: nobody can tell.
+    """Return whether the key may read the machines that the account rents out, which we never ask; None: not known.
 
     A key without scopes may do everything, that included.
 

@@ -36,13 +36,13 @@ def body(asked: OfferQuery, tenure: Tenure, spelled: names.GpuNames, rows: int) 
         field: dict([condition]) for field, condition in wanted.items() if condition[1] not in _NOTHING
     }
     _join(question, operators(asked, spelled))
-    # Order sorts the sample that comes back, not the market.
+    # The order sorts the returned sample, not the market.
     order = [["dlperf_per_dphtotal", "desc"]]
     return question | {"order": order, "type": TYPES[tenure], "limit": rows, "allocated_storage": asked.disk_gb}
 
 
 def body_for_asks(offer_ids: Iterable[str], disk_gb: float) -> Question:
-    """Return the body of the on-demand search that tells the asks of offers found in a bid search."""
+    """Return the body of the on-demand search for the asks of offers that a bid search found."""
     wanted = _numbers(offer_ids)
     return {
         "ask_contract_id": {"in": wanted},
@@ -70,7 +70,7 @@ def operators(asked: OfferQuery, spelled: names.GpuNames) -> query.Filters:
 
 
 def fits(offer: Offer, asked: OfferQuery, tenure: Tenure) -> bool:
-    """Tell whether an offer is one that was asked for."""
+    """Return whether an offer matches the question."""
     wants = asked.requirements
     models = _models(asked)
     return (
@@ -88,9 +88,9 @@ def fits(offer: Offer, asked: OfferQuery, tenure: Tenure) -> bool:
 
 
 def _wanted(asked: OfferQuery, spelled: names.GpuNames) -> dict[str, tuple[str, Any]]:
-    """Return field -> (operator, value), with None or an empty list for what is not asked."""
+    """Return field -> (operator, value), with None or an empty list for fields that are not asked."""
     wants = asked.requirements
-    # A region of another length is a word the market knows no code for; it is looked for in the answer.
+    # For a region of another length the market has no code; the answer is checked for it.
     has_codes = all(len(region) == _COUNTRY_LETTERS for region in wants.regions)
     return {
         "external": ("eq", False),
@@ -119,7 +119,7 @@ def _models(asked: OfferQuery) -> tuple[gpu.GpuModel, ...]:
 
 
 def _join(question: Question, filters: query.Filters) -> None:
-    """Add the operator's filters; where both ask the same of a field, the stricter figure is sent and both checked."""
+    """Add the operator's filters. If both name a field, the stricter figure is sent and both are checked."""
     for field, conditions in filters.items():
         ours = question.setdefault(field, {})
         for operator, value in conditions.items():

@@ -1,4 +1,4 @@
-"""The market's four state fields -> our one state: the status table.
+"""The market's four state fields -> our one state, by a table.
 
 Invariants:
 1. Only combinations somebody has observed mean anything; every other is UNKNOWN, which is ignorance.
@@ -16,7 +16,7 @@ _ENDED = frozenset({"exited", "stopped"})
 _REMADE = frozenset({"rebooting", "recycling"})
 _OFFLINE = frozenset({"offline"})
 _UNHEARD = frozenset({"unknown"})
-"""No heartbeat: the host may be down or merely late, and only a host that is offline is not charged for."""
+"""No heartbeat: the host may be down or only late. Only an offline host is not charged for."""
 
 _Row = tuple[frozenset[str], str, str, InstanceState]
 
@@ -31,7 +31,7 @@ _TABLE: tuple[_Row, ...] = (
     (frozenset({"created", "loading"}), "running", _ANY, InstanceState.LOADING),
     (_REMADE, "running", _ANY, InstanceState.LOADING),
     (_ENDED, "running", "running", InstanceState.EXITED),
-    # A queued start and the create/start race leave intended at running while the contract holds no GPU.
+    # A queued start, and a start right after a create, show `intended` as running while no GPU is assigned.
     (_BOOTING, "stopped", _ANY, InstanceState.PAUSED),
     (_ENDED, "stopped", _ANY, InstanceState.PAUSED),
 )
@@ -52,23 +52,23 @@ _IMAGE = re.compile(
 
 
 def has_trouble(message: str) -> bool:
-    """Tell whether a message reads like an error of the host's daemon or of the container."""
+    """Return whether a message looks like an error of the host's daemon or of the container."""
     return _TROUBLE.search(message) is not None or _DEATH.search(message) is not None
 
 
 def is_image_refused(message: str) -> bool:
-    """Tell whether a message says that the image cannot be had from anywhere: no other host will have it either."""
+    """Return whether a message says that no host can pull the image."""
     return _IMAGE.search(message) is not None
 
 
 def may_bill_gpu(actual: str, current: str) -> bool:
-    """Tell whether GPUs may be charged although nothing is seen to run: no heartbeat, or a container made anew."""
+    """Return whether GPUs may be charged although nothing seems to run: no heartbeat, or a container made anew."""
     return current != "stopped" and actual in _UNHEARD | _REMADE
 
 
 @lru_cache(maxsize=1024)
 def state(actual: str, current: str, intended: str, message: str) -> InstanceState:
-    """Return what an instance does; empty text stands for a null field.
+    """Return the state; empty text means a null field.
 
     A stopped instance whose container never ran and whose message is a daemon's error is FAILED: the host gave up.
     """

@@ -1,4 +1,4 @@
-"""Asking the market to tell us at once: its webhooks, registered by a person and received by our own page.
+"""Webhooks of the market: a person registers them, and our web server receives them.
 
 The market tells the secret of a webhook once, in the answer that registers it.
 """
@@ -23,7 +23,7 @@ EVENTS = (
     "client:upcoming_downtime",
     "client:near_end_date",
 )
-"""What is worth a look at once; the listing says what it means."""
+"""Notices that start a cycle at once; the listing says what they mean."""
 PATH = "/api/v0/webhooks/"
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class _Shown(msgspec.Struct):
 
 
 async def register(url: str, base: str, secret: Callable[[], str], clock: Clock) -> str:
-    """Ask the market at `base` to call `url`, and return the secret that it will sign with.
+    """Register `url` at the market at `base`, and return the secret that the market will sign with.
 
     Raises:
         Rejected: the address is registered already, the market refuses it, or it told no secret.

@@ -1,4 +1,4 @@
-"""The log of refused requests: one line a kind and minute, however many arrive, with their number."""
+"""The log of refused requests: one line per kind and minute, with their number."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ MOST_TEXT = 100
 
 
 class Refusals:
-    """What one surface refused, and what failed there; whoever asks must not fill the disk with it."""
+    """The refusals and defects of one surface; requests must not fill the disk with log lines."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         """Count by `monotonic` seconds."""
@@ -23,19 +23,19 @@ class Refusals:
         self._times: dict[str, int] = {}
 
     def refused(self, kind: str, client: str | None, about: str = "") -> None:
-        """Log a refusal; `about` is what was sent, shortened and without control characters."""
+        """Log a refusal; `about` is the request, shortened and without control characters."""
         times = self._due(kind)
         if times:
             log.warning("web.refused", kind=kind, client=client, about=text.clean(about, MOST_TEXT), times=times)
 
     def failed(self, error: BaseException) -> None:
-        """Log a defect of ours with its traceback."""
+        """Log a defect of gpubid with its traceback."""
         times = self._due(f"defect: {type(error).__name__}")
         if times:
             log.error("web.failed", code="bug", times=times, exc_info=error)
 
     def _due(self, kind: str) -> int:
-        """Count one of a kind; return how many there were since the last line, or 0 while no line is due."""
+        """Count one of a kind; return the number since the last line, or 0 while no line is due."""
         if kind not in self._times and len(self._times) >= MOST_KINDS:
             return 0
         now = self._monotonic()

@@ -1,4 +1,4 @@
-"""Wrong tokens, counted for each client: who guesses waits, and nobody else does.
+"""Wrong tokens, counted for each client: a client that guesses must wait, and other clients need not.
 
 1. A client is a browser that logged in before, else an address (of IPv6 the network that one site gets, a /64).
 2. After `MOST_GUESSES` wrong tokens a client waits until `REST_SECONDS` have passed since the last one. While it waits
@@ -34,7 +34,7 @@ class Guesses:
         return len(self._wrong)
 
     def must_wait(self, client: str) -> bool:
-        """Tell whether a client may not try now."""
+        """Return whether a client must wait."""
         self._forget()
         times, _ = self._wrong.get(client, (0, 0.0))
         is_full = not times and len(self._wrong) >= MOST_CLIENTS
@@ -56,10 +56,10 @@ class Guesses:
 
 
 class Browsers:
-    """Marks browsers that logged in, so that they are known again; a mark gives no right but to be counted apart."""
+    """Marks browsers that logged in, so that they are counted by themselves; a mark gives no other right."""
 
     def __init__(self) -> None:
-        """Make marks that this process alone knows."""
+        """Make marks that only this process knows."""
         self._key = secrets.token_bytes(32)
 
     def mark(self) -> str:
@@ -68,7 +68,7 @@ class Browsers:
         return f"{name}.{self._seal(name)}"
 
     def is_known(self, mark: str) -> bool:
-        """Tell whether a mark is ours."""
+        """Return whether a mark is ours."""
         name, _, seal = mark.partition(".")
         return hmac.compare_digest(_bytes(seal), self._seal(name).encode())
 
@@ -77,7 +77,7 @@ class Browsers:
 
 
 def site(address: str | None) -> str:
-    """Return the network that one client is taken to be: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address or "")
     except ValueError:

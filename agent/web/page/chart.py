@@ -1,4 +1,4 @@
-"""A step chart as SVG made here: what a lease bid against the floor of its host, without a line of script.
+"""A step chart as SVG: a lease's bid against the floor of its host, without script.
 
 The chart says in words what it shows (its first and last figures), so that nobody has to see it.
 """
@@ -25,7 +25,7 @@ class Line:
 
 
 def steps(lines: Sequence[Line], start: datetime, end: datetime) -> Markup:
-    """Return the chart of `lines` from `start` to `end`, or nothing where no line has a point."""
+    """Return the chart of `lines` from `start` to `end`, or nothing if no line has a point."""
     shown = [line for line in lines if line.points]
     if not shown or end <= start:
         return Markup("")

@@ -1,4 +1,4 @@
-"""What the page shows, as plain values: the figures come from the ledger's memory, the last cycle and its history.
+"""The content of the page as plain values, from the ledger's memory, the last cycle and its history.
 
 Only the rows of one screen are worked out: a fleet of a thousand leases costs no more than its first page.
 """
@@ -30,7 +30,7 @@ from agent.web.page import chart
 from agent.web.reading import shadow_json, views
 
 ROWS = 50
-"""Slots and rests on one screen."""
+"""Slots and cooldowns on one screen."""
 EVENTS = 30
 DECISIONS = 50
 MOST_POINTS = 2_000
@@ -41,7 +41,7 @@ TIMELINE = ("lease.interrupted", "lease.resumed", "lease.running", "lease.releas
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the page is drawn from: the rules in force, the ledger's memory and the last cycle, at one instant."""
+    """The inputs of the page: the rules in force, the ledger's memory and the last cycle, at one instant."""
 
     rules: Rules
     known: Recollection
@@ -51,7 +51,7 @@ class Sight:
 
 
 async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
-    """Return the first screen, or a later one: money, markets, slots with their charts, timeline, plan, rests."""
+    """Return the first screen, or a later one: money, markets, slots with charts, timeline, plan, cooldowns."""
     rules, known, seen, now = sight.rules, sight.known, sight.seen, sight.now
     places = [place for work in rules.workloads for place in work.places]
     pages = max(-(-len(places) // ROWS), 1)
@@ -84,7 +84,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
 
 
 async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
-    """Return one lease's whole story: what it is, what it bid against the floor, everything that happened to it."""
+    """Return one lease's story: its facts, its bid against the floor, and all its events."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
     floors = await reader.prices(lease.market, hosts=[lease.host_id], since=lease.opened_at, limit=MOST_POINTS)
@@ -104,7 +104,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
 
 
 def event(each: Event) -> dict[str, Any]:
-    """Return one event as the page tells it."""
+    """Return one event in the page's shape."""
     return {
         "at": each.at,
         "kind": each.kind,
@@ -187,7 +187,7 @@ def _rest(rest: Cooldown) -> dict[str, Any]:
 
 
 async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Markup]:
-    """Return the chart of each lease that bids, from two questions to the ledger for all of them."""
+    """Return the chart of each lease with a bid, from two queries to the ledger for all of them."""
     bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
     if not bidding:
         return {}
@@ -200,7 +200,7 @@ async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mappi
 def _chart(
     lease: Lease, happened: Sequence[Event], floors: Sequence[PriceSample], start: datetime, end: datetime
 ) -> Markup:
-    """Return what a lease bid against the floor of its host; both lists are newest first."""
+    """Return a lease's bid against the floor of its host; both lists are newest first."""
     bids = [(each.at, each.bid.dollars) for each in reversed(happened) if each.lease_id == lease.lease_id and each.bid]
     bids = [*bids, (lease.bid_since or max(lease.opened_at, start), lease.gpu_rate.dollars)]
     asked = [

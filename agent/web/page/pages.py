@@ -1,4 +1,4 @@
-"""The page: the fleet with its money, its last plan and its losses; a lease's story; orders for who knows the token.
+"""The page: the fleet with its money, last plan and losses; a lease's story; orders for holders of the token.
 
 1. Everything that a market or a host wrote is escaped by the templates; the page runs no script but its own file.
 2. Reading needs nothing; an order needs a session, a proof that it was made here, and a confirmation.
@@ -37,7 +37,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    # Under "no-referrer" a browser would name no origin for our own forms either.
+    # Under "no-referrer" a browser would send no origin for our own forms either.
     "Referrer-Policy": "same-origin",
 }
 
@@ -64,7 +64,7 @@ class Pages:
         return self._templates.get_template(name)
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what is served, each with the headers that forbid foreign script."""
+        """Return the routes, each with headers that forbid foreign script."""
         found = [
             web.get("/", self._board),
             web.get("/lease/{lease}", self._lease),
@@ -76,7 +76,7 @@ class Pages:
             web.post("/order", self._order),
             web.get("/static/{name}", self._file),
         ]
-        # Drawing takes the loop from the cycles: however many ask at once, one page is drawn at a time. What reads a
+        # Drawing blocks the cycles, so one page is drawn at a time, however many are requested. A route that reads a
         # body waits for its sender and takes no turn.
         turn = guard.Turn()
         handlers = [turn.taken(each.handler) if each.method == hdrs.METH_GET else each.handler for each in found]

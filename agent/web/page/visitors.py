@@ -1,4 +1,4 @@
-"""Who looks at the page, and what they may: everybody may read it, who knows the token may order too.
+"""Visitors of the page and their rights: everybody may read; a visitor with the token may give orders too.
 
 1. A session is a random name in a cookie that no script and no other site gets; it ends after `SESSION_HOURS`.
 2. An order carries a proof that it was made on our own page: a keyed hash of the session that other sites cannot know.
@@ -29,7 +29,7 @@ MOST_SESSIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a browser gets for the right token: the name of its session, and the mark by which it is known again."""
+    """The cookies for the right token: the session's name, and the mark by which the browser is known again."""
 
     session: str
     mark: str
@@ -42,12 +42,12 @@ class Entry:
 
 
 class Visitors:
-    """The sessions of one daemon; none outlives it."""
+    """The sessions of one daemon; none survives it."""
 
     def __init__(
         self, token: Callable[[], str] | None, monotonic: Callable[[], float], refusals: Refusals | None = None
     ) -> None:
-        """Let those order who know what `token` returns; None lets nobody."""
+        """Allow orders to visitors who know the result of `token`; None allows nobody."""
         self._token = token
         self._monotonic = monotonic
         self._refusals = refusals or Refusals(monotonic)
@@ -62,7 +62,7 @@ class Visitors:
         return self._token is not None
 
     def must_wait(self, request: web.Request) -> bool:
-        """Tell whether whoever sent a request tried too many wrong tokens lately."""
+        """Return whether the sender of a request tried too many wrong tokens recently."""
         guesses, client = self._counted(request)
         return guesses.must_wait(client)
 
@@ -93,21 +93,21 @@ class Visitors:
         self._sessions.pop(request.cookies.get(COOKIE, ""), None)
 
     def session(self, request: web.Request) -> str | None:
-        """Return the session of a request, or None where it has none that counts."""
+        """Return the session of a request, or None without a valid one."""
         name = request.cookies.get(COOKIE, "")
         return name if self._sessions.get(name, 0.0) > self._monotonic() else None
 
     def proof(self, session: str) -> str:
-        """Return what a form of ours carries, so that no other site's form is taken for it."""
+        """Return the proof in a form of ours; other sites' forms lack it."""
         return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
 
     def may_order(self, request: web.Request, proof: str) -> bool:
-        """Tell whether a posted order comes from our own page in a session that counts."""
+        """Return whether a posted order comes from our own page in a valid session."""
         session = self.session(request)
         return session is not None and hmac.compare_digest(_bytes(proof), self.proof(session).encode())
 
     def _counted(self, request: web.Request) -> tuple[Guesses, str]:
-        """Return where the guesses of a request are counted, and under which name."""
+        """Return the counter for the guesses of a request, and the client's name in it."""
         mark = self._mark(request)
         return self._guesses[bool(mark)], mark or site(request.remote)
 

@@ -1,1 +1,1 @@
-"""What is read over HTTP and the socket, as plain values and JSON."""
+"""The answers of HTTP and the socket, as plain values and JSON."""

@@ -1,4 +1,4 @@
-"""The caps a daemon runs on, as JSON in micro-dollars, and back: what bounds spend, not what a person is told of."""
+"""The caps of a running daemon, as JSON in micro-dollars, and back; caps only, without warnings."""
 
 from collections.abc import Mapping
 from typing import Any

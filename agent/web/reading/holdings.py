@@ -1,4 +1,4 @@
-"""What a new configuration is judged against, as the daemon tells it to who may not read its ledger."""
+"""The data for judging a new configuration, from the daemon for a person who may not read its ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Holdings:
 
 
 def of(known: Recollection, now: datetime) -> Holdings:
-    """Return what the ledger holds."""
+    """Return the ledger's holdings."""
     return Holdings(now, known.leases, known.intents, known.total, tuple(known.spend_of.items()))
 
 

@@ -1,4 +1,4 @@
-"""What our own record has taught, as JSON: markets, their pools, owners and hosts, each with what it is judged by."""
+"""What gpubid learned, as JSON: markets, their pools, owners and hosts, each with its evidence."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from agent.domain.market.outbids import STEPS
 
 
 def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime) -> dict[str, Any]:
-    """Return rates an hour, chances and speeds, with the exposure they rest on; counts are decayed to `now`."""
+    """Return rates an hour, chances and speeds, with their exposure; counts are decayed to `now`."""
     known, hosts = list(pools), list(records)
     markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
     for record in hosts:
@@ -30,7 +30,7 @@ def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datet
 
 
 def _rivals(whole: HostRecord) -> dict[str, Any]:
-    """Return the law by which strategies bid, over all hosts, with the counts it rests on beside what was assumed."""
+    """Return the law of rival bids over all hosts, with its counts beside the assumed ones."""
     law = rival_bids.learned(whole)
     return {
         "outbids": sum(whole.outbids.ours),
@@ -65,7 +65,7 @@ def _market(name: str, records: list[HostRecord], now: datetime) -> dict[str, An
 
 
 def _pool(known: Capacity) -> dict[str, Any]:
-    """Return one pool: how it stands, the posterior of how good it is, and the counts that a fit would use."""
+    """Return one pool: its state, the posterior of its quality, and the counts for a fit."""
     return {
         "pool": known.pool,
         "is_there": known.is_there,
@@ -100,7 +100,7 @@ def _by_models(known: Capacity) -> dict[str, Any]:
 
 
 def _by_regimes(known: Capacity) -> dict[str, Any]:
-    """Return the same of a market watched apart; factors are those of old spells, to the average over all regimes."""
+    """Return the same for a market that is watched by itself; factors compare old spells with the average regime."""
     used, belief = regimes.SHIPPED, availability_by_market.belief(known)
     lost, back = (
         used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
@@ -138,7 +138,7 @@ def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[
 
 
 def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> dict[str, Any]:
-    """Return one host: what was counted there, and what it is judged by, its owner's other hosts included."""
+    """Return one host: its counts, and the record that judges it, with its owner's other hosts."""
     losses = useful_hour.contested_hazard(judged, rate)
     return {
         "host": own.host_id,

@@ -1,15 +1,15 @@
-"""Where a lease is reached: its ssh command and its open ports. Addresses come from the market and are not trusted."""
+"""The addresses of a lease: its ssh command and its open ports. Addresses come from the market and are not trusted."""
 
 import re
 
 from agent.domain.record.lease import Lease
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
-"""A name that begins with a dash would be read as an option of ssh."""
+"""ssh would read a name that begins with a dash as an option."""
 
 
 def ssh(held: Lease) -> list[str] | None:
-    """Return the command that goes there, or None while nobody knows where that is."""
+    """Return the ssh command, or None while the address is not known."""
     host, _, port = held.ssh_address.rpartition(":")
     if not _HOST.fullmatch(host) or not port.isdecimal():
         return None
@@ -17,6 +17,6 @@ def ssh(held: Lease) -> list[str] | None:
 
 
 def ports(held: Lease) -> dict[str, str]:
-    """Return {"8080/tcp": "1.2.3.4:41234"}: each open port of the container and where it is from outside."""
+    """Return {"8080/tcp": "1.2.3.4:41234"}: each open port of the container and its outside address."""
     pairs = (entry.partition("=") for entry in held.ports.split())
     return {name: place for name, _, place in pairs if place}

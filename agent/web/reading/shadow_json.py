@@ -1,4 +1,4 @@
-"""Shadows beside the live strategies, as plain values: what each would have cost on paper."""
+"""Shadows beside the live strategies, as plain values: the cost of each on paper."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from agent.ledger.tables.event_rows import INTERRUPTED
 
 
 async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload: str | None = None) -> dict[str, Any]:
-    """Return every shadow, of one workload only if it is named, beside what the live strategy came to since."""
+    """Return every shadow, or those of one workload, beside the live strategy's figures of the same time."""
     accounts = [each for each in await reader.shadows() if workload in {None, each.workload}]
     last = await reader.last_shadow_decisions() if accounts else []
     sums = {day: await reader.sums(day) for day in {each.seen_at.date() for each in accounts}}
@@ -47,7 +47,7 @@ async def _row(
 
 
 def _live(account: ShadowAccount, sums: Mapping[str, Counted], leases: Sequence[Lease]) -> Counted:
-    """Return what a workload had really come to when its shadow was last seen, or by the end of that day.
+    """Return a workload's real figures up to the shadow's last cycle, or to the end of that day.
 
     A ledger may be read long after, and a shadow stays in it that no configuration names any more.
     """
@@ -56,7 +56,7 @@ def _live(account: ShadowAccount, sums: Mapping[str, Counted], leases: Sequence[
 
 
 def decision(made: ShadowDecision) -> dict[str, Any]:
-    """Return what a shadow decided."""
+    """Return the decisions of a shadow."""
     return {
         "at": made.at.isoformat(),
         "slot": str(made.slot),

@@ -1,4 +1,4 @@
-"""Reports of spend and savings, read from a ledger: the same for the verbs and for whoever asks the daemon."""
+"""Reports of spend and savings from a ledger, for the verbs and for the daemon's socket."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
 MOST_PRICES = 400_000
-"""Samples and hours of one model read for a comparison: more than a year of the history holds."""
+"""Most samples and hours of one model that a comparison reads: more than a year of history has."""
 CAUSE = "cause"
 GROUPS = (*accounts.KEYS, CAUSE)
 
 
 class ReportError(Exception):
-    """Nothing can be reported of that; the text says what to ask instead."""
+    """There is no such report; the text says what to ask instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a report is of: the key of its rows, and the UTC days from `since` up to but not on `until`."""
+    """The scope of a report: the key of its rows, and the UTC days from `since` up to but not including `until`."""
 
     by: str
     since: date | None = None
@@ -69,7 +69,7 @@ def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -
 
 
 async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> savings.Price:
-    """Return the cheapest ask of each time; only the history of models and days that were rented is read."""
+    """Return the cheapest ask of each time; reads only the history of models and days that were rented."""
     if not lines:
         return lambda _: None
     days = [line.day for line in lines]
@@ -83,7 +83,7 @@ async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> 
 
 
 def _published(cloud: str, lines: Sequence[Line]) -> tuple[savings.Price, list[str]]:
-    """Return the published price of a cloud for each line, and where each figure is from."""
+    """Return the published price of a cloud for each line, with the source of each figure."""
     known = baseline_loading.load()
     if cloud not in known.clouds:
         raise ReportError(f"--baseline: no price of {cloud} is known; write one of {', '.join(known.clouds)}")
@@ -110,7 +110,7 @@ def _start_of(day: date) -> datetime:
 
 
 async def answer(reader: Reader, route: str, query: Mapping[str, str], now: datetime) -> Mapping[str, Any]:
-    """Return the report that /spend or /savings asks for: `by`, and where they are given `since`, `until`, `baseline`.
+    """Return the report of a request to /spend or /savings: `by`, and optionally `since`, `until`, `baseline`.
 
     Raises: ReportError: nothing can be reported of that.
     """

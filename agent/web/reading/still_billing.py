@@ -1,4 +1,4 @@
-"""What still bills, per lease, and what the market said when we last tried to end it: for who waits for a kill."""
+"""The leases that still bill, and the market's last answers to our endings, for a person who waits for a kill."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from agent.ledger.reader import Reader
 
 ENDING = frozenset({IntentKind.RELEASE, IntentKind.PAUSE})
 MOST_INTENTS = 500
-"""Attempts that are looked through for the last ones of each lease."""
+"""Attempts to search for the last ones of each lease."""
 
 
 async def shown(reader: Reader, leases: Iterable[Lease], doubts: Iterable[Intent]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the reading verbs show, as JSON: the same whether the ledger's file or the daemon's socket is asked."""
+"""The JSON of the reading verbs: the same from the ledger's file and from the daemon's socket."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -34,7 +34,7 @@ def fleet(
     notices: Iterable[Notice] = (),
     caps: Limits | None = None,
 ) -> dict[str, Any]:
-    """Return slots with what holds them, leases, spend, doubts, what rests, and what concerns all of it."""
+    """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole."""
     owed = meter.outstanding(known.leases, now)
     return {
         "now": now.isoformat(),
@@ -87,7 +87,7 @@ def slot(
     now: datetime,
     leases: Sequence[Lease] | None = None,
 ) -> dict[str, Any]:
-    """Return one slot: what holds it, in what state, and why it does not run where it does not.
+    """Return one slot: its lease and state, and the reason why it does not run.
 
     `leases` are those of the slot, where the caller has them at hand: a page asks for many slots of a large fleet.
     """
@@ -105,7 +105,7 @@ def slot(
 def _why(
     place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
 ) -> str:
-    """Return why a slot is not running: a person's word first, then what was decided for it last."""
+    """Return why a slot is not running: first a person's order, then the last decision."""
     cooling = cooldowns.cooling(known.cooldowns, now)
     keys = tuple(key for held in mine for key in operator_holds.of_lease(held)) or operator_holds.of_slot(place)
     word = operator_holds.find(
@@ -164,7 +164,7 @@ def prices(found: Iterable[PriceSample]) -> list[dict[str, Any]]:
 
 
 def plan(seen: Pass) -> dict[str, Any]:
-    """Return what a cycle decided."""
+    """Return the decisions of a cycle."""
     read = [view for _, view in sorted(seen.fleet.markets.items()) if view.account_id]
     found = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
     return {
@@ -181,7 +181,7 @@ def explained(
     workload: str | None,
     beside: Iterable[ShadowDecision] = (),
 ) -> dict[str, Any]:
-    """Return why a cycle decided so for one workload or all, each slot's last decision, and its last among several.
+    """Return the reasons of a cycle for one workload or all, each slot's last decision, and its last one among several.
 
     `beside` is what shadows would have done last.
     """
@@ -199,12 +199,12 @@ def explained(
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:
-    """Return what the daemon runs on: the digest of its file, and its caps in micro-dollars."""
+    """Return the digest of the daemon's file, and its caps in micro-dollars."""
     return {"digest": digest, "limits": told.told(caps)}
 
 
 def decision(made: RecordedDecision) -> dict[str, Any]:
-    """Return a decision as the ledger keeps it."""
+    """Return a decision in the ledger's shape."""
     return {
         "at": made.at.isoformat(),
         "slot": str(made.slot),
@@ -219,7 +219,7 @@ def decision(made: RecordedDecision) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    """Return a value as JSON has it: money in dollars, times in ISO, enums by their value."""
+    """Return a value in JSON: money in dollars, times in ISO, enums by their value."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
