@@ -196,7 +196,7 @@ class App:
         kind = Pause if keep_disks else Release
         done = await self.order([kind(lease, reason) for lease in named], who)
         if verb == "kill":
-            # Without this sentence a person would believe that the kill survives a restart, also with nothing left to end.
+            # Without this sentence a person would believe that the kill survives a restart, also if nothing is left.
             await halting.settle(self.ledger, self.clock.now())
         return done
 

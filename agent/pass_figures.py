@@ -55,7 +55,7 @@ class Figures:
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the state of the ledger's file and unaccounted instances, also after a pass that failed because of them."""
+        """Write the state of the ledger's file and unaccounted instances, also after a pass that failed for them."""
         seen = app.overseer.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)

@@ -1,4 +1,4 @@
-"""Which job runs when. Jobs only wake; work is done by the daemon's own loop, so that a stop never cuts it in half."""
+"""Times of jobs. A job only wakes the daemon's own loop, which does the work, so a stop never cuts it in half."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from datetime import UTC, timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 TIDY_HOUR = 3
-"""UTC hour in which old prices are rolled up: budget days turn at midnight, which is busy enough."""
+"""UTC hour in which old prices are rolled up; at midnight the budget days turn, which is work enough."""
 WATCHDOG_SHARE = 3.0
-"""The watchdog is fed this often within its patience: one late beat must not kill a healthy daemon."""
+"""The watchdog is fed this many times within its patience: one late beat must not kill a healthy daemon."""
 CYCLE_DEADLINE_POLLS = 20
-"""A cycle that has not ended after so many polls is stuck: writes have deadlines of their own, far shorter."""
+"""A cycle that has not ended after this many polls is stuck: writes have far shorter deadlines of their own."""
 
 
 OPEN_PATIENCE_SECONDS = 5.0
-"""How long a start waits to learn whose account a key is of; after that the cycles go on asking."""
+"""How long a start waits for the account of a key; after that the cycles go on asking."""
 READY_AFTER_SECONDS = 5.0
 """The service manager is told that the daemon is ready after the first cycle, or so long after it began: a market that
 is silent is no start that failed, and a manager's patience is 90 seconds."""
@@ -24,7 +24,7 @@ STOP_PATIENCE_SECONDS = 5.0
 
 
 class Pulse:
-    """Beats every so many seconds of the loop's monotonic time.
+    """Beats in a fixed interval of the loop's monotonic time.
 
     A scheduler that reckons by the wall clock waits a day when that is set back a day, and nothing is watched then.
     """
@@ -36,13 +36,13 @@ class Pulse:
         self._next: asyncio.TimerHandle | None = None
 
     def start(self, every: float | None = None) -> None:
-        """Begin, or begin anew in another rhythm."""
+        """Begin, or begin again with another interval."""
         self.stop()
         self._every = every or self._every
         self._wait()
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Stop beating."""
         if self._next is not None:
             self._next.cancel()
             self._next = None
@@ -56,7 +56,7 @@ class Pulse:
 
 
 class Clockwork:
-    """A cycle each poll, the watchdog while it watches, and tidying once a day by the wall clock.
+    """Starts a cycle each poll, feeds the watchdog if there is one, and tidies once a day by the wall clock.
 
     Nothing is stored: the ledger says what is due, and a missed wake is made up by the next.
     """
@@ -90,5 +90,5 @@ class Clockwork:
         self._daily.shutdown(wait=False)
 
     def repoll(self, poll: timedelta) -> None:
-        """Give the cycle another rhythm from now on."""
+        """Change the interval of the cycles from now on."""
         self._cycle.start(poll.total_seconds())

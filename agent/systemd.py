@@ -1,4 +1,4 @@
-"""What systemd and the program tell each other: readiness, the watchdog, and credentials."""
+"""The protocol with systemd: readiness, the watchdog, and credentials."""
 
 import contextlib
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 MAX_CREDENTIAL = 4096
 STORE = Path("/etc/credstore")
-"""Where systemd itself looks for a credential that a unit names; a person with the right to looks there too."""
+"""The folder in which systemd looks for a credential of a unit; a person with the right to read it looks there too."""
 _MICROS = 1_000_000
 
 
 class CredentialError(Exception):
-    """A key cannot be had. `code` is for machines; the text names where it was looked for, never what was found."""
+    """A key is not available. `code` is for programs; the text names where it was looked for, never what was found."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -21,37 +21,37 @@ class CredentialError(Exception):
 
 
 class Notifier:
-    """Tells the service manager what the program does; says nothing where nobody listens."""
+    """Reports the program's state to the service manager; silent if there is none."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Read the address and the watchdog's patience from the environment that systemd made."""
+        """Read the address and the watchdog's patience from systemd's environment."""
         address = environment.get("NOTIFY_SOCKET", "")
         # A leading @ is systemd's way to write the NUL byte of an abstract address.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog_seconds = _watchdog_seconds(environment)
 
     def ready(self, status: str = "") -> bool:
-        """Say that start-up or a reload is over."""
+        """Report the end of start-up or of a reload."""
         return self._send("READY=1", _status(status))
 
     def reloading(self, monotonic: float) -> bool:
-        """Say that a reload begins, at `monotonic` seconds of the machine."""
+        """Report the beginning of a reload, at `monotonic` seconds of the machine."""
         return self._send("RELOADING=1", f"MONOTONIC_USEC={int(monotonic * _MICROS)}")
 
     def stopping(self, status: str = "") -> bool:
-        """Say that the program is on its way out."""
+        """Report that the program is stopping."""
         return self._send("STOPPING=1", _status(status))
 
     def status(self, text: str) -> bool:
-        """Say in a sentence what the program does; `systemctl status` shows it."""
+        """Report in a sentence what the program does; `systemctl status` shows it."""
         return self._send(_status(text))
 
     def watchdog(self) -> bool:
-        """Say that every job makes progress."""
+        """Report that every job makes progress."""
         return self._send("WATCHDOG=1")
 
     def _send(self, *lines: str) -> bool:
-        """Send one datagram; a manager that cannot be reached is no reason to stop working."""
+        """Send one datagram; an unreachable manager is no reason to stop working."""
         if not self._address:
             return False
         message = "\n".join(line for line in lines if line).encode()
@@ -78,7 +78,7 @@ def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
 
 
 def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> str:
-    """Return a key: from `file` where one is named, else systemd's credential `name`, else the variable NAME.
+    """Return a key: from `file` if it is named, else systemd's credential `name`, else the variable NAME.
 
     Where there is neither, the store is asked from which systemd would have taken it, so that root's verbs have the key
     of the service.

@@ -1,4 +1,4 @@
-"""Strategy files -> strategies with the numbers they run on.
+"""Strategy files -> strategies with their numbers.
 
 Invariants:
 1. Numbers come from TOML only: the shipped file beside the strategy's code, and on top of it the operator's file.
@@ -63,12 +63,12 @@ def _broken(entry: importlib.metadata.EntryPoint, sentence: str) -> problems.Pro
 
 
 def shipped_file(strategy: Strategy[Any]) -> Path:
-    """Return the TOML file that lies beside a strategy's code under the same stem."""
+    """Return the TOML file beside a strategy's code with the same stem."""
     return Path(inspect.getfile(type(strategy))).with_suffix(".toml")
 
 
 def load(directory: Path | None = None, registry: Registry | None = None) -> dict[str, Tuned]:
-    """Return every strategy a workload may name: those installed, and one for each file in `directory`.
+    """Return every strategy that a workload may name: the installed ones, and one for each file in `directory`.
 
     A file's stem is its name. A file may carry the name of the strategy it tunes, and then replaces its numbers.
 
@@ -121,7 +121,7 @@ def _shipped_values(strategy: Strategy[Any]) -> dict[str, Any]:
 
 
 def over(name: str, params: Params, file: Path) -> Params:
-    """Return these numbers of the strategy `name` with those of a file in their place.
+    """Return the numbers of the strategy `name`, with those of a file instead of theirs.
 
     Raises:
         ConfigError: the file cannot be read, is for another strategy, or holds a mistake.
@@ -173,7 +173,7 @@ def _name_problems(file: Path, read: source.Source, name: object, known: Registr
 
 
 def _params(strategy: Strategy[Any], values: Mapping[str, Any], read: source.Source | None) -> Params:
-    """Return the numbers, checked; problems stand in `read`, or without one in the shipped file."""
+    """Return the checked numbers; problems name `read`, or the shipped file without it."""
     place = read or source.Source(source.label(shipped_file(strategy)), {}, Lines(), "")
     try:
         return strategy.params.model_validate(values, strict=True)
@@ -189,11 +189,11 @@ def _finished(name: str, of: str, strategy: Strategy[Any], params: Params, file:
 
 
 def digest(strategy: str, params: Params) -> str:
-    """Return what names these numbers of this strategy in the ledger: equal numbers, equal digest."""
+    """Return the digest of a strategy's numbers in the ledger: equal numbers, equal digest."""
     text = json.dumps([strategy, params.model_dump(mode="json")], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def params(names: Collection[str]) -> dict[str, type[Params]]:
-    """Return the types of the numbers of those installed strategies that are among `names`."""
+    """Return the types of the numbers of the installed strategies in `names`."""
     return {name: strategy.params for name, strategy in installed().items() if name in names}

@@ -1,1 +1,1 @@
-"""What GPUs cost elsewhere: dated, sourced figures to compare with."""
+"""Prices of GPUs on other clouds: dated, sourced figures to compare with."""

@@ -30,29 +30,29 @@ class FigureTable(Table):
     """One published price."""
 
     cloud: Annotated[Name, Field(pattern=r"^[a-z0-9_]+$", examples=["aws"])]
-    """Who sells it."""
+    """The cloud that sells it."""
     tier: Annotated[Line, Field(max_length=64)] = ""
-    """Which of its classes, where it has several."""
+    """The class of the offer, if the cloud has several."""
     gpu: Annotated[Name, Field(examples=["RTX 4090"])]
-    """The model, or the family where the source tells no more."""
+    """The model, or its family if the source says no more."""
     published_as: Annotated[Name, Field(examples=["A100 80GB SXM"])]
-    """What the source calls it."""
+    """The source's own name of it."""
     tenure: Literal["on_demand", "interruptible"] = "on_demand"
-    """On which terms."""
+    """The tenure."""
     gpus: Annotated[Whole, Field(ge=1, le=1024)] = 1
-    """How many GPUs the price is for."""
+    """Number of GPUs that the price is for."""
     sold_in: Annotated[Whole, Field(ge=1, le=1024)] = 1
-    """Of how many GPUs the smallest sale is."""
+    """Number of GPUs in the smallest sale."""
     per_hour: Annotated[Dollars, Field(gt=0, le=10_000, examples=[12.3])]
     """Dollars per hour, the least of a range."""
     per_hour_most: Annotated[Dollars, Field(gt=0, le=10_000)] | None = None
-    """The most of a range."""
+    """The highest price of a range."""
     dated: Annotated[Line, AfterValidator(_dated), Field(examples=["2025-04"])]
-    """Of when it is."""
+    """Date of the price."""
     source: Annotated[Name, Field(examples=["comparison"])]
-    """Which of [sources] says it."""
+    """The entry of [sources] that published it."""
     note: Annotated[Line, Field(max_length=120)] = ""
-    """What a reader must know of it."""
+    """A note that a reader must know."""
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
@@ -62,24 +62,24 @@ class FigureTable(Table):
 
     @property
     def most(self) -> Decimal:
-        """The upper end; the price itself where no range was published."""
+        """The upper end; the price itself if no range was published."""
         return self.per_hour if self.per_hour_most is None else self.per_hour_most
 
 
 class SourceTable(Table):
-    """Who published figures."""
+    """A publisher of figures."""
 
     title: Annotated[Line, Field(min_length=10, max_length=200, examples=["published comparison, April 2025"])]
-    """What stands beside every price of it."""
+    """A note beside every price of it."""
 
 
 class ModelTable(Table):
-    """A model that is known under several names."""
+    """A model with several names."""
 
     family: Annotated[Line, Field(max_length=64)] = ""
-    """What people call all its forms."""
+    """The common name of all its forms."""
     also: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
-    """Other spellings of it."""
+    """Its other spellings."""
 
 
 class Document(Table):

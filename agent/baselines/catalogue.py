@@ -16,7 +16,7 @@ from agent.domain.market.tenure import Tenure
 
 
 class UnknownBaseline(Exception):
-    """No figure fits. `code` is unknown_cloud or no_figure; `sentence` says what there is instead."""
+    """No figure fits. `code` is unknown_cloud or no_figure; `sentence` says which figures there are instead."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -26,7 +26,7 @@ class UnknownBaseline(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Every figure; `names` leads from a spelling to the models it may mean, `families` from a model to its family."""
+    """Every figure; `names` maps a spelling to the models that it may mean, `families` a model to its family."""
 
     figures: tuple[Baseline, ...]
     names: Mapping[GpuModel, frozenset[GpuModel]] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class Catalogue:
 
     @property
     def clouds(self) -> tuple[str, ...]:
-        """Every cloud there is a figure of."""
+        """Every cloud with a figure."""
         return tuple(sorted({figure.cloud for figure in self.figures}))
 
     def find(self, model: str, cloud: str | None = None, tenure: Tenure | None = None) -> tuple[Baseline, ...]:
-        """Return the figures that may be of a model, in any spelling; a family means every form of it.
+        """Return the figures for a model in any spelling; a family means every form of it.
 
         A figure whose source tells only the family fits all its forms, and says so in its note.
         """

@@ -1,4 +1,4 @@
-"""agent.toml as frozen values, and every mistake in it with file, line, key and mend."""
+"""agent.toml as frozen values, and every mistake in it with file, line, key and fix."""
 
 from agent.config.loading import load
 from agent.config.problems import ConfigError, Problem

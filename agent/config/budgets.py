@@ -1,4 +1,4 @@
-"""The tables of agent.toml that bound spend: [limits], and a budget for each market and workload."""
+"""The tables of agent.toml that limit spend: [limits], and a budget for each market and workload."""
 
 from datetime import timedelta
 from typing import Annotated, Self

@@ -1,4 +1,4 @@
-"""JSON schemas of the configuration files: editors complete and check by them, and so does `make check`."""
+"""JSON schemas of the configuration files: editors complete and check with them, and so does `make check`."""
 
 from collections.abc import Mapping
 from datetime import timedelta

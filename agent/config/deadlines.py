@@ -59,7 +59,7 @@ class DeadlineTable(BaseModel):
         return self
 
     def deadline(self) -> deadline.Deadline:
-        """Return the deadline that the table says."""
+        """Return the table's deadline."""
         return deadline.Deadline(
             hours=self.hours,
             by=self.by,

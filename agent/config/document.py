@@ -129,7 +129,7 @@ class MarketsTable(Table):
 
     @property
     def named(self) -> dict[str, MarketTable]:
-        """The tables that are given, by the market's name."""
+        """The given tables, by the market's name."""
         found: dict[str, MarketTable | None] = {"vast": self.vast, "runpod": self.runpod}
         return {name: table for name, table in found.items() if table is not None}
 
@@ -211,7 +211,7 @@ class ImageLoginTable(Table):
 
 
 class WorkloadTable(Table):
-    """What must run, on what, and for how much."""
+    """What must run, on which GPUs, and for how much."""
 
     image: Annotated[Line, Field(pattern=IMAGE_NAME, max_length=512, examples=["pytorch/pytorch:latest"])]
     """Container image."""

@@ -1,4 +1,4 @@
-"""What of a configuration read anew does not reach a daemon that runs."""
+"""Changes of a reload that do not reach the running daemon."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agent.config.settings import Config, MarketSettings
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """One thing that a reload does not do. `event` and `about` are for the log; the sentence says what to do."""
+    """One change that a reload does not make. `event` and `about` are for the log; the sentence says what to do."""
 
     event: str
     about: str
@@ -16,13 +16,13 @@ class Shortfall:
 
 
 def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
-    """Yield what the operator should know of a reload that is taken all the same."""
+    """Yield what the operator should know about a reload that is accepted nevertheless."""
     for key in _deferred(before, after):
         yield Shortfall("config.deferred", key, "holds from the next start on; until then the old value does")
 
 
 def is_spend_withdrawn(before: Config, after: Config) -> bool:
-    """Tell whether a market that might be paid may not any more: that holds at once."""
+    """Return whether a market has lost the permission to spend: that holds at once."""
     return any(old.may_spend and not new.may_spend for old, new in _pairs(before, after))
 
 

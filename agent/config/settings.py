@@ -29,7 +29,7 @@ class MarketSettings:
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether its API answers on this machine, as that of `gpubid simulate`: its instances may be here too."""
+        """Whether its API is on this machine, as that of `gpubid simulate`; then its instances may be here too."""
         host = urlsplit(self.url).hostname or ""
         try:
             return self.is_simulated or host == "localhost" or ip_address(host).is_loopback
@@ -38,13 +38,13 @@ class MarketSettings:
 
     @property
     def may_spend(self) -> bool:
-        """Whether paying writes may be sent: the money of a simulated market is no money."""
+        """Whether paying writes may be sent; a simulated market costs no money."""
         return self.spend or self.is_simulated
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to serve; port 0 takes any free one. `credential` names the token for orders by the page; empty: none.
+    """The address to serve; port 0 takes any free one. `credential` names the token for orders by the page, or is empty.
 
     `names` are the host names that are answered to besides addresses and `localhost`.
     """
@@ -67,7 +67,7 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole agent.toml. `digest` names its bytes, `file` says where it was read.
+    """A whole agent.toml. `digest` is of its bytes, `file` is its path.
 
     `runtime` is the service manager's directory for what ends with the daemon; None when nobody gave one.
     `recording_bytes` is the most that recordings of plans may take; 0 when none are made.
@@ -88,5 +88,5 @@ class Config:
     recording_bytes: int = 0
 
     def market(self, name: str) -> MarketSettings | None:
-        """Return the settings of a market, or None when the configuration has none of that name."""
+        """Return the settings of a market, or None for an unknown name."""
         return next((market for market in self.markets if market.name == name), None)

@@ -1,4 +1,4 @@
-"""A TOML file as read: its values, the lines of its keys, and one error for every way a file can be unreadable."""
+"""A TOML file as read: its values, the lines of its keys, and one error for each way a file can be unreadable."""
 
 import errno
 import hashlib
@@ -15,7 +15,7 @@ from agent.config import problems
 from agent.config.lines import MAX_DEPTH, Lines, Path, scan
 
 MAX_BYTES = 1 << 20
-"""No configuration is larger; a file that is was named by mistake."""
+"""No configuration is larger; a larger file was named by mistake."""
 
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OPEN_ERRORS = {
@@ -30,7 +30,7 @@ _OPEN_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed file. `digest` names its bytes."""
+    """A parsed file. `digest` is of its bytes."""
 
     file: str
     values: dict[str, Any]
@@ -38,7 +38,7 @@ class Source:
     digest: str
 
     def problem(self, path: Path, code: str, sentence: str) -> problems.Problem:
-        """Return a problem of the key at `path`."""
+        """Return a problem at the key `path`."""
         return problems.Problem(self.file, self.lines.find(path), problems.dotted(path), code, sentence)
 
 
@@ -68,7 +68,7 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
 
 
 def label(path: pathlib.Path) -> str:
-    """Return a path as messages show it: no character of it may paint the operator's terminal."""
+    """Return a path for messages; no character of it may control the operator's terminal."""
     return "".join(c if problems.is_printed(c) else "?" for c in str(path))
 
 
@@ -79,7 +79,7 @@ def _whole(file: str, code: str, sentence: str, line: int = 1) -> problems.Probl
 def _bytes(path: pathlib.Path) -> bytes:
     file = label(path)
     try:
-        # Not blocking: opening a named pipe would wait for a writer that never comes.
+        # Non-blocking: opening a named pipe would wait for a writer that never comes.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, as problems with a line and a mend."""
+"""The mistakes that pydantic found, as problems with a line and a fix."""
 
 from collections.abc import Iterator, Mapping
 from typing import get_args, get_origin
@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 from agent.config import kinds, lines, problems, source
 
 SECRET_KEYS = frozenset({"env", "env_from", "credential", "ssh_keys"})
-"""What stands under these is never repeated in a message."""
+"""Values under these keys are never repeated in a message."""
 
 _WRONG_TYPE: Mapping[str, str] = {
     "string_type": "must be text in quotes",
@@ -43,7 +43,7 @@ _MEASURE: Mapping[str, tuple[str, str, str]] = {
 def problems_of(
     error: pydantic.ValidationError, read: source.Source, model: type[pydantic.BaseModel]
 ) -> list[problems.Problem]:
-    """Return one problem for each mistake pydantic found in the file."""
+    """Return one problem for each mistake that pydantic found in the file."""
     return [_problem(details, read, model) for details in error.errors(include_url=False)]
 
 
@@ -96,7 +96,7 @@ def _mend(model: type[pydantic.BaseModel], path: lines.Path) -> str:
 
 
 def _table(inner: type[pydantic.BaseModel], path: lines.Path, *, is_named: bool) -> str:
-    """Return the mend for a key that must be a table: the header to write."""
+    """Return the fix for a key that must be a table: the header to write."""
     header = [*path, "NAME"] if is_named and len(path) == 1 else [*path]
     tables = [name for name, field in inner.model_fields.items() if any(_models(field.annotation))]
     if tables and len(tables) == len(inner.model_fields):

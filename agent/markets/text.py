@@ -7,7 +7,7 @@ MAX_TEXT = 200
 
 def clean(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text without control, bidirectional and other unprintable characters, at most `limit` long."""
-    # Slicing before the filter bounds the work that a hostile megabyte can cause.
+    # The slice before the filter limits the work for a hostile megabyte.
     kept = text[: 4 * limit]
     if not kept.isprintable():
         kept = "".join(character if character.isprintable() else " " for character in kept)
@@ -16,5 +16,5 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
 
 @lru_cache(maxsize=16_384)
 def interned(text: str) -> str:
-    """Return the clean text, the same object for the same spelling: thousands of rows share a few places and models."""
+    """Return the clean text, the same object for the same text: thousands of rows share a few places and models."""
     return clean(text)

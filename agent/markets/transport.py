@@ -22,24 +22,24 @@ __all__ = ["USUAL", "Bounds", "Call", "Key", "Reply", "Transport"]
 DEADLINE_SECONDS = 30.0
 ATTEMPTS = 3
 RETRY_WITHIN_SECONDS = 20.0
-"""A read that has taken so long is not tried again: the cycle that waits for it may have something to end."""
+"""A read that has taken this long is not tried again: the waiting cycle may have something to end."""
 BACKOFF_SECONDS = 0.25
-"""The first wait before a read is tried again, doubled each time; small, since a decision waits for the answer."""
+"""The first wait before a read is tried again, doubled each time; short, because a decision waits for the answer."""
 
 MAX_BYTES = 64 * 2**20
-"""The whole market of 13,000 full rows is 31 MB; twice that is no answer, it is an attack or a mistake."""
+"""The whole market of 13,000 full rows is 31 MB; an answer of twice that is an attack or a mistake."""
 
 _HTTP_FORBIDDEN = 403
 _HTTP_TIMEOUT = 408
 _HTTP_SERVER_ERROR = 500
 
 Key = Callable[[], str]
-"""Gives the bearer key when it is needed, so that nothing else holds it."""
+"""Returns the bearer key for each request, so that nothing else stores it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: which lane it travels on, method, path with its encoded query, and JSON body.
+    """One request: its lane, method, path with encoded query, and JSON body.
 
     The body may hold secrets of a workload, so no repr shows it.
     """
@@ -52,7 +52,7 @@ class Call:
 
     @property
     def door(self) -> str:
-        """What names an urgent call among others in its lane; nothing for any other call."""
+        """The name of an urgent call among others in its lane; empty for other calls."""
         return f"{self.method} {self.path} {self.body!r}" if self.is_urgent else ""
 
 
@@ -94,7 +94,7 @@ class Transport:
         self._exchange = through if through is not None else http_exchange.HttpExchange(bounds.deadline)
 
     async def read(self, call: Call) -> Reply:
-        """Return the answer to a question, asking again while the failure looks transient.
+        """Return the answer to a question; ask again while the failure looks transient.
 
         Raises: Unavailable, Malformed (an endless answer), Throttled (a closed lane), Unauthorized (no usable key).
         """
@@ -119,7 +119,7 @@ class Transport:
         raise market_errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); check the market's status page.")
 
     async def fetch(self, url: str, most_bytes: int) -> Reply:
-        """Return what lies at an address that the market gave, asked for without the key; longer is cut off.
+        """Return the file at an address that the market gave, requested without the key; a longer file is cut.
 
         Raises: Unavailable, Malformed (no address of the web).
         """
@@ -131,7 +131,7 @@ class Transport:
             raise market_errors.Unavailable(f"a file of the market cannot be fetched: {error}") from None
 
     async def tail(self, call: Call, most_bytes: int) -> Reply:
-        """Return what a stream that never ends has to say now: it is left when it falls silent or says too much.
+        """Return the present content of an endless stream: stop when it is silent or too long.
 
         Raises: Unavailable, Throttled (a closed lane), Unauthorized (no usable key).
         """
@@ -162,7 +162,7 @@ class Transport:
             raise market_errors.Unreachable(f"{_place(call)}: {error}; nothing was sent.") from None
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         await self._exchange.close()
 
     async def _send(self, call: Call, body: bytes | None, *, is_write: bool = False) -> Reply:
@@ -189,7 +189,7 @@ class Transport:
         if has_body:
             headers["Content-Type"] = "application/json"
         if length is not None:
-            # Without a length a body from a generator goes out chunked.
+            # Without a length, a body from a generator would be chunked.
             headers["Content-Length"] = str(length)
         return headers
 
@@ -203,7 +203,7 @@ def _is_web(url: str) -> bool:
 
 
 def _is_transient(reply: Reply) -> bool:
-    # Bursts are answered by the proxy in front of the market with a 403 page; a market's own 403 is JSON.
+    # The proxy in front of the market answers bursts with a 403 page; the market's own 403 is JSON.
     is_page = reply.status == _HTTP_FORBIDDEN and not reply.looks_like_json
     return is_page or reply.status == _HTTP_TIMEOUT or reply.status >= _HTTP_SERVER_ERROR
 

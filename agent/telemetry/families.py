@@ -1,4 +1,4 @@
-"""Every metric family of the program: its name, labels and meaning, and the labels that stand at zero from the start.
+"""Every metric family of the program: its name, labels and meaning, and the label values that start at zero.
 
 Invariants:
 1. No label holds an id, an offer number or a free text; sets that are known at start stand at zero from the start.
@@ -43,7 +43,7 @@ CHANNELS = ("webhook", "apprise", "hook")
 DELIVERIES = ("delivered", "failed")
 WINDOWS = ("day", "month")
 PROTECTIONS = ("storm", "starts", "rejected", "owner")
-"""The scopes of the rests that protections make (agent/decide/pricing/protections.py)."""
+"""The scopes of the cooldowns that protections make (agent/decide/pricing/protections.py)."""
 
 REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 RECOVERY_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)
@@ -51,7 +51,7 @@ CYCLE_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 def registry() -> CollectorRegistry:
-    """Return a registry that already tells of the process, the interpreter and its garbage."""
+    """Return a registry with the figures of the process, the interpreter and its garbage."""
     fresh = CollectorRegistry()
     ProcessCollector(registry=fresh)
     PlatformCollector(registry=fresh)
@@ -60,7 +60,7 @@ def registry() -> CollectorRegistry:
 
 
 class Families:
-    """The program's figures."""
+    """The metrics of the program."""
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""

@@ -1,4 +1,4 @@
-"""Whether the program makes progress: a deadline for each job, and what /readyz and the watchdog make of them."""
+"""Whether the program makes progress: a deadline for each job, for /readyz and the watchdog."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A job that has made no progress for longer than it may."""
+    """A job without progress for longer than its deadline."""
 
     job: str
     seconds: float
@@ -33,17 +33,17 @@ class Health:
         self._is_stopping = False
 
     def expect(self, job: str, within: float) -> None:
-        """Ask `job` to make progress every `within` seconds, from now on."""
+        """Expect progress of `job` every `within` seconds, from now on."""
         self._deadlines[job] = within
         self._progress[job] = self._monotonic()
 
     def forget(self, job: str) -> None:
-        """Expect nothing of `job` any more."""
+        """Expect no progress of `job` any more."""
         self._deadlines.pop(job, None)
         self._progress.pop(job, None)
 
     def progressed(self, job: str) -> None:
-        """Note that `job` did what it is for."""
+        """Note that `job` made progress."""
         self._progress[job] = self._monotonic()
 
     def started(self) -> None:
@@ -51,7 +51,7 @@ class Health:
         self._is_started = True
 
     def stopping(self) -> None:
-        """Note that the program is on its way out: alive, and no longer ready."""
+        """Note that the program stops: it is alive, and no longer ready."""
         self._is_stopping = True
 
     def late(self) -> tuple[Late, ...]:

@@ -14,7 +14,7 @@ from agent.telemetry.redaction import Redactor
 Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
 
 QUIET = ("aiohttp", "alembic", "apscheduler", "asyncio", "sqlalchemy", "urllib3", "vastai")
-"""Libraries whose own chatter is not news; their warnings are."""
+"""Libraries whose own log lines are not news; their warnings are."""
 
 
 def configure(
@@ -62,7 +62,7 @@ def configure(
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Tell whether `stream` is the one that systemd connected to its journal."""
+    """Return whether systemd connected `stream` to its journal."""
     device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
     try:
         found = os.fstat(stream.fileno())

@@ -1,4 +1,4 @@
-"""When the program's figures change: what a cycle saw, what came of an intent, what was spent."""
+"""The moments at which metrics change: after a cycle, after an intent, after spending."""
 
 import re
 from collections import Counter
@@ -27,13 +27,13 @@ FLAPPING_WITHIN = timedelta(days=1)
 
 
 class Codes:
-    """Keeps a label to machine codes, and to a bounded number of them: other people's strategies name reasons too."""
+    """Keeps a label to machine codes, and to a bounded number of them: foreign strategies name reasons too."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._seen = set(known)
 
     def __call__(self, code: str) -> str:
-        """Return the code, or "other" where it is none or one too many."""
+        """Return the code, or "other" for a text that is no code or one code too many."""
         if code in self._seen:
             return code
         if len(self._seen) >= _MOST_CODES or not _CODE.fullmatch(code):
@@ -43,7 +43,7 @@ class Codes:
 
 
 class Metrics(families.Families):
-    """The program's figures, and the few moments at which they change."""
+    """The metrics of the program, and the few moments at which they change."""
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
@@ -55,7 +55,7 @@ class Metrics(families.Families):
         self._asks: dict[tuple[str, str], float] = {}
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
-        """Return what hears of every call to `market`: operation, outcome, seconds."""
+        """Return the observer of every call to `market`: operation, outcome, seconds."""
 
         def called(operation: str, outcome: str, seconds: float) -> None:
             self.market_requests.labels(market, operation, self._outcome(outcome)).inc()
@@ -64,7 +64,7 @@ class Metrics(families.Families):
         return called
 
     def see_fleet(self, fleet: Fleet) -> None:
-        """Show the fleet as one cycle left it."""
+        """Write the fleet after a cycle."""
         for name, view in fleet.markets.items():
             self.market_available.labels(name).set(view.is_fresh)
             self.clock_skew.labels(name).set(view.clock_skew_seconds)
@@ -85,13 +85,13 @@ class Metrics(families.Families):
         self.spent.labels("month").set(fleet.spend.month.dollars)
 
     def see_unaccounted(self, found: Mapping[str, tuple[int, int]]) -> None:
-        """Show by market how many listed instances of ours nothing accounts for, and for how many listings."""
+        """Write by market the number of listed instances of ours without an account, and of listings."""
         for market, (count, listings) in found.items():
             self.unaccounted.labels(market).set(count)
             self.unaccounted_listings.labels(market).set(listings)
 
     def see_kill(self, remaining: int, given_at: datetime | None) -> None:
-        """Show how much a kill has not stopped yet, and when it was given."""
+        """Write what a kill has not ended yet, and the time of the kill."""
         self.after_kill.set(remaining)
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
@@ -132,20 +132,20 @@ class Metrics(families.Families):
         self.slots_held.labels(work.name).set(len(held))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
-        """Count intents that came to an end."""
+        """Count intents that ended."""
         for intent in ended:
             if not intent.is_open:
                 self.intents.labels(intent.kind.value, intent.state.value).inc()
 
     def see_decisions(self, made: Iterable[decisions.Decision]) -> None:
-        """Count what was decided, and what a limit forbade."""
+        """Count decisions, and those that a limit forbade."""
         for decision in made:
             self.decisions.labels(type(decision).__name__.lower(), self._reason(decision.reason.code)).inc()
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
     def see_spares(self, fleet: Fleet, made: Iterable[decisions.Decision]) -> None:
-        """Show the slots that stay empty by choice: nobody misses them."""
+        """Write the spare slots that stay empty by choice."""
         holds = [each.slot for each in made if isinstance(each, decisions.Hold) and each.reason.code == decisions.SPARE]
         taken = {lease.slot for lease in fleet.leases if lease.is_open}
         for work in fleet.workloads:
@@ -155,7 +155,7 @@ class Metrics(families.Families):
     def see_shadow(
         self, workload: str, strategy: str, spent: Usd, useful_seconds: float, losses: int, kinds: Iterable[str]
     ) -> None:
-        """Count what a shadow would have come to; what is taken back later shows in the ledger only."""
+        """Count the figures of a shadow; a correction downwards shows in the ledger only."""
         self.shadow_spend.labels(workload, strategy).inc(max(spent.dollars, 0.0))
         self.shadow_useful.labels(workload, strategy).inc(max(useful_seconds, 0.0))
         self.shadow_interruptions.labels(workload, strategy).inc(losses)
@@ -167,7 +167,7 @@ class Metrics(families.Families):
         self.interruptions.labels(market, cause.value).inc()
 
     def see_flapping(self, losses: Iterable[Loss], now: datetime) -> None:
-        """Show how many hosts lost us again and again within the last day, as the ledger remembers it."""
+        """Write how many hosts interrupted us again and again within the last day, from the ledger."""
         recent = [loss for loss in losses if now - loss.at < FLAPPING_WITHIN]
         counts = Counter((loss.market, loss.host_id) for loss in recent)
         for market in self._markets:
@@ -175,13 +175,13 @@ class Metrics(families.Families):
             self.flapping.labels(market).set(len(often))
 
     def see_recovery(self, reached: Iterable[recovery_figures.Reached]) -> None:
-        """Count how long slots took to reach phases of coming back; the exemplar leads to the intent in the ledger."""
+        """Count how long slots took to reach phases of recovery; the exemplar names the intent in the ledger."""
         for each in reached:
             exemplar = {"intent_id": each.intent_id} if each.intent_id else None
             self.recovery.labels(each.phase).observe(each.seconds, exemplar)
 
     def see_prices(self, market: str, workload: str, floor: UsdPerHour | None, ask: UsdPerHour | None) -> None:
-        """Show the cheapest offers that fit a workload; what no offer tells keeps its last figure."""
+        """Write the cheapest offers that fit a workload; a figure without a new offer stays."""
         if floor is not None:
             self.floor.labels(market, workload).set(floor.dollars)
         if ask is not None:
@@ -189,11 +189,11 @@ class Metrics(families.Families):
             self.ask.labels(market, workload).set(ask.dollars)
 
     def see_notification(self, channel: str, is_delivered: bool) -> None:  # noqa: FBT001 - what a channel answers
-        """Count a try to tell somebody."""
+        """Count an attempt to send a notification."""
         self.notifications.labels(channel, families.DELIVERIES[not is_delivered]).inc()
 
     def see_ledger(self, size_bytes: int, free_bytes: int, backed_up: datetime | None, *, is_writable: bool) -> None:
-        """Show how the ledger's file stands."""
+        """Write the state of the ledger's file."""
         self.ledger_writable.set(is_writable)
         self.ledger_bytes.set(size_bytes)
         self.ledger_disk_free.set(free_bytes)
@@ -205,7 +205,7 @@ class Metrics(families.Families):
             self.spend.labels(workload, market, tenure.value).inc(amount.dollars)
 
     def see_useful(self, workload: str, seconds: float) -> None:
-        """Count running time that survived, and what it would have cost on demand once a price for that was seen."""
+        """Count running time that survived, and its on-demand cost once such a price was seen."""
         self.useful.labels(workload).inc(max(0.0, seconds))
         asks = [rate for (_, asked), rate in self._asks.items() if asked == workload]
         if asks:
@@ -217,7 +217,7 @@ class Metrics(families.Families):
             self.paid.labels(workload, phase).inc(max(0.0, seconds))
 
     def see_risks(self, workloads: Iterable[str], endangered: Collection[str]) -> None:
-        """Show whose deadline is endangered."""
+        """Write whose deadline is at risk."""
         for workload in workloads:
             self.deadline_at_risk.labels(workload).set(workload in endangered)
 
@@ -230,13 +230,13 @@ class Metrics(families.Families):
             self.cycles_failed.inc()
 
     def see_caps(self, per_hour: UsdPerHour | None, per_day: Usd | None, per_month: Usd | None) -> None:
-        """Show the limits; a limit that is not set stands at 0."""
+        """Write the limits; a limit that is not set is 0."""
         self.budget_rate.set(per_hour.dollars if per_hour is not None else 0)
         self.budget.labels("day").set(per_day.dollars if per_day is not None else 0)
         self.budget.labels("month").set(per_month.dollars if per_month is not None else 0)
 
     def see_purse(self, used: Iterable[tuple[tuple[str, str, str, str], float]], lasts: Mapping[str, float]) -> None:
-        """Show how much of each threshold is used (scope, name, window, level), and how long credit lasts by market."""
+        """Write the used share of each threshold (scope, name, window, level), and how long credit lasts by market."""
         self.budget_used.clear()
         for labels, share in used:
             self.budget_used.labels(*labels).set(share)
@@ -245,11 +245,11 @@ class Metrics(families.Families):
             self.credit_lasts.labels(market).set(seconds)
 
     def see_drift(self, market: str, share: float) -> None:
-        """Show by what share a market charged more than we reckoned, on the last day that was compared."""
+        """Write by what share a market charged more than the ledger counted, on the last compared day."""
         self.drift.labels(market).set(share)
 
     def see_reload(self, at: datetime, *, is_good: bool) -> None:
-        """Show whether the configuration in use is the one in the files."""
+        """Write whether the configuration in use is the one in the files."""
         self.reload_success.set(is_good)
         if is_good:
             self.reload_timestamp.set(at.timestamp())

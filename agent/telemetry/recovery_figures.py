@@ -1,4 +1,4 @@
-"""How long a slot takes to come back after an interruption, phase by phase, as the cycles show it.
+"""How long a slot takes to recover from an interruption, phase by phase, as the cycles show it.
 
 Every phase is counted from the loss itself as the ledger dates it, so that each bounds the one before: how long until
 the loss was seen, until something was decided that pays, until that was sent, until the slot ran, until it was useful.
@@ -21,7 +21,7 @@ PHASES = ("detected", "decided", "sent", "running", "useful")
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A phase that a slot reached, seconds after its loss; `intent_id` is empty where nothing was sent."""
+    """A phase that a slot reached, seconds after its loss; `intent_id` is empty if nothing was sent."""
 
     phase: str
     seconds: float
@@ -41,7 +41,7 @@ class _Loss:
 
 
 class Recoveries:
-    """Follows the slots that lost their lease until each is useful again; a restart forgets those under way."""
+    """Follows the slots that lost their lease until each is useful again; a restart forgets them."""
 
     def __init__(self) -> None:
         self._losses: dict[Slot, _Loss] = {}
@@ -49,7 +49,7 @@ class Recoveries:
     def see(
         self, fleet: Fleet, losses: Iterable[Lease], decisions: Iterable[Decision], done: Iterable[Intent]
     ) -> list[Reached]:
-        """Return the phases reached in one cycle, which saw `losses`, as the leases are after them, and acted so."""
+        """Return the phases reached in one cycle, from its `losses`, the leases after them, and its actions."""
         wanted = {place for work in fleet.workloads for place in work.places}
         self._losses = {slot: loss for slot, loss in self._losses.items() if slot in wanted}
         return [*self._lost(losses, fleet.now), *self._acted(decisions, done, fleet.now), *self._back(fleet)]
@@ -86,7 +86,7 @@ class Recoveries:
 
 
 def _runs_since(lease: Lease, lost_at: datetime) -> datetime | None:
-    """Return when a lease began to run again after the loss, or None when it does not run."""
+    """Return when a lease began to run again after the loss, or None if it does not run."""
     if lease.state is not LeaseState.RUNNING or lease.run_since is None or lease.run_since < lost_at:
         return None
     return lease.run_since

@@ -1,4 +1,4 @@
-"""Takes keys out of everything that is logged, and bounds the rest."""
+"""Removes keys from everything that is logged, and bounds the rest."""
 
 import re
 import threading
@@ -21,19 +21,19 @@ _LOOKS_SECRET = re.compile(
 
 
 class Redactor:
-    """A structlog processor that knows the program's secrets and what secrets look like."""
+    """A structlog processor that knows the program's secrets and recognises others by their shape."""
 
     def __init__(self) -> None:
         self._secrets: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
     def register(self, secret: str) -> None:
-        """Take `secret` out of everything from now on; what is too short to be one would blacken plain words."""
+        """Remove `secret` from everything from now on; a text too short for a secret would remove plain words."""
         if len(secret) < _SHORTEST_SECRET:
             return
         with self._lock:
             forms = {secret, quote(secret, safe="")}
-            # Longest first: a secret inside another must not leave the rest of it standing.
+            # Longest first: a secret inside another must not leave a part of it.
             self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
 
     def concealed(self, text: str) -> str:

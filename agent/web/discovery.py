@@ -1,4 +1,4 @@
-"""Services that move stay reachable: the workload's own ports on useful leases as Prometheus HTTP service discovery.
+"""Prometheus HTTP service discovery of the workloads' ports on useful leases, so that moved services stay reachable.
 
 The answer is a list of {"targets": ["1.2.3.4:41234"], "labels": {...}}, one entry a port; a lease that is not ready yet
 is not in it, so that nobody is sent to a service that is still loading. Labels begin with `__meta_gpubid_`.
@@ -20,7 +20,7 @@ PATH = "/services"
 
 
 def services(leases: Iterable[Lease], workloads: Sequence[Workload], name: str | None = None) -> list[dict[str, Any]]:
-    """Return where useful leases are reached, of one workload only if it is named."""
+    """Return the addresses of useful leases, or those of one workload."""
     known = {work.name: work for work in workloads}
     return [
         {

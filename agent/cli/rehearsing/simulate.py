@@ -1,4 +1,4 @@
-"""`gpubid simulate`: the simulated market as a program of its own, for tests, rehearsals and the vendor's own tools.
+"""`gpubid simulate`: the simulated markets as a program of their own, for tests, rehearsals and the vendors' tools.
 
 One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ..., "control_url": ...},
 then it serves until SIGTERM or SIGINT and ends with 0.
@@ -119,7 +119,7 @@ def _simulator(
     credits_: tuple[float | None, float | None],
     rate_limits: str,
 ) -> "Simulator":
-    """Make both markets."""
+    """Return a simulator with both markets."""
     from agent.simulator import call_gate
     from agent.simulator.market_server import Simulator
     from agent.simulator.runpod.http import rate_windows
@@ -143,7 +143,7 @@ def _about() -> str:
 
     from agent.simulator import recorded_figures
 
-    importlib.import_module("agent.simulator.runpod.assumed_figures")  # adds its own to the list
+    importlib.import_module("agent.simulator.runpod.assumed_figures")  # adds its own figures to the list
     return recorded_figures.about()
 
 
@@ -167,7 +167,7 @@ async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runp
     }
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
-    # The markets move though nobody calls, so that webhooks are told of an event when it happens.
+    # The markets also move without requests, so that webhooks are sent when an event happens.
     while not stopping.is_set():
         simulator.advance_to(simulator.clock.time())
         with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""`gpubid check`: is the configuration usable, what does it say, and what would it do to what runs."""
+"""`gpubid check`: check the configuration, print a summary, and report its effect on open leases."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,7 +64,7 @@ def _end(found: "tuple[Finding, ...]") -> None:
 
 
 def _against(config: "Config") -> "tuple[Finding, ...]":
-    """Return what loading the file would do to what the ledger holds, under the caps that the daemon runs on."""
+    """Return what loading the file would do to the ledger's leases, under the caps of the running daemon."""
     from agent.ledger.ledger_errors import LedgerError
 
     if session.may_read(config.ledger) and not config.ledger.exists():
@@ -89,7 +89,7 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
 
 
 async def _held(config: "Config", *, is_told: bool) -> "Holdings":
-    """Return what there is: from the daemon, or from its ledger where none runs."""
+    """Return the holdings: from the daemon, or from the ledger if no daemon runs."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
     from agent.web.reading import holdings

@@ -11,16 +11,16 @@ import typer
 from agent.cli.shared import exits, session
 
 PACKAGED = "/usr/bin/gpubid"
-"""What the units run: the command of the Debian package."""
+"""The command in the shipped units, of the Debian package."""
 HIDDEN = (Path("/home"), Path("/root"), Path("/run/user"))
-"""What ProtectHome= hides from the service."""
+"""Folders that ProtectHome= hides from the service."""
 
 app = typer.Typer(no_args_is_help=True, help="Show the files for systemd, Prometheus and Grafana.")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of files: what they are for, and which they are, below deploy/."""
+    """A kind of files: its purpose, and its files below deploy/."""
 
     meaning: str
     patterns: tuple[str, ...]
@@ -68,7 +68,7 @@ def files(folder: Path, kind: Kind) -> list[Path]:
 
 
 def text(file: Path) -> str:
-    """Return a file as it works here: units run this very program."""
+    """Return a file adapted to this installation: units run this very program."""
     said = file.read_text()
     own = Path(sys.prefix) / "bin" / "gpubid"
     if file.suffix != ".service" or sys.prefix == "/usr/lib/gpubid":

@@ -70,7 +70,7 @@ class RunPodClient:
         return (await self._read("GET", f"/v2/billing/pods?{urllib.parse.urlencode(question)}")).body
 
     async def logs(self, pod_id: str, lines: int) -> bytes:
-        """Return what the log's stream holds now, from so many lines back."""
+        """Return the log stream's present content, from this many lines back."""
         question = urllib.parse.urlencode({"source": "container", "tail": str(lines)})
         call = transport.Call("logs", "GET", f"/v2/pods/{_part(pod_id)}/logs?{question}")
         reply = await self._link.tail(call, MOST_LOG_BYTES)
@@ -78,7 +78,7 @@ class RunPodClient:
         return refusals.check_read(reply, is_of_pod=True)
 
     async def ask_graph(self, query: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], transport.Reply]:
-        """Return the data of a GraphQL question, with the answer it came in.
+        """Return the data of a GraphQL question, with its answer.
 
         Raises: graph.Retired besides what a read raises.
         """
@@ -97,7 +97,7 @@ class RunPodClient:
         return graph.done(reply)
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         await self._link.close()
 
     async def _read(self, method: str, path: str, *, is_of_pod: bool = False) -> transport.Reply:
@@ -118,7 +118,7 @@ class RunPodClient:
         named = refusals.reopening(reply, self._clock.now())
         until = self._pace.close(lane, named, door=door)
         if is_search and named is not None:
-            # What a search waits for may be a day away; the lane that it shares with stops and listings opens before.
+            # A search may wait a day, and shares its lane with stops and listings, which must open before.
             until = min(named, self._clock.now() + pace.LONGEST_PENALTY)
         raise market_errors.Throttled(
             f"runpod was called too often on {lane!r}; wait until {until:%H:%M:%S} UTC.", until

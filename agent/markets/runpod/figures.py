@@ -1,4 +1,4 @@
-"""What the market does not tell and money depends on: each figure with its source, or marked as assumed.
+"""Figures that the market does not report and money depends on: each with its source, or called assumed.
 
 The market publishes prices and stock. It tells no benchmark, no reliability, no bandwidth and no host before it is
 rented, so that its offers carry the figures below; what our own leases show outweighs them in time.
@@ -17,10 +17,10 @@ CONTAINER_MICROS_PER_GB_MONTH = 100_000
 VOLUME_MICROS_PER_GB_MONTH = 100_000
 STOPPED_VOLUME_MICROS_PER_GB_MONTH = 200_000
 HOURS_A_MONTH = 720
-"""As the other market counts; the pricing page does not say."""
+"""As on the other market; the pricing page does not say."""
 
 LEAST_VOLUME_GB = 10
-"""The floor of a volume. Source: the v2 OpenAPI document."""
+"""The least size of a volume. Source: the v2 OpenAPI document."""
 
 SECURE_RELIABILITY = 0.995
 COMMUNITY_RELIABILITY = 0.97
@@ -31,11 +31,11 @@ INET_MBPS = 800.0
 """Megabits a second down. Assumed: below the median of the same 12 offers, about 1,900."""
 
 _MEASURED: Mapping[str, float] = {
-    # Medians of offers recorded 2026-07-27 (Vast.ai on-demand and bid lists, 24 rows), per card.
+    # Medians of offers recorded 2026-07-27 (Vast.ai on-demand and bid lists, 24 rows), per GPU.
     "RTX 3090": 44.4,
     "RTX 4090": 98.3,
     "V100": 25.7,
-    # Offers of Vast.ai recorded the same day, per card, one host each; where hosts of one model differed, the fastest:
+    # Offers of Vast.ai recorded the same day, per GPU, one host each; if hosts of one model differed, the fastest:
     # others of H100 SXM (184.3), RTX PRO 6000 WS (143) and RTX 3090 (15.9) ran at half of it or less.
     "H100 SXM": 358.6,
     "H100 NVL": 305.3,
@@ -48,7 +48,7 @@ _MEASURED: Mapping[str, float] = {
 }
 
 _DERIVED: Mapping[str, tuple[str, float]] = {
-    # Nobody measured these. Derived: the measured card of the same silicon, scaled by the makers' figures named here.
+    # Not measured. Derived: the measured GPU of the same silicon, scaled by the makers' figures named here.
     "A100 PCIE": ("A100 SXM4", 1935 / 2039),  # same TFLOPS, memory bandwidth in GB/s
     "H100 PCIE": ("H100 SXM", 51.2 / 66.9),  # FP32 TFLOPS
     "H200": ("H100 SXM", 1.0),  # same TFLOPS; its faster memory is not counted
@@ -58,7 +58,7 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
     "B200": ("H100 SXM", 75 / 66.9),
     # Assumed: an H100 SXM's. Its FP16 figure is 1.3 times as high, and no benchmark of this kind runs on it.
     "MI300X": ("H100 SXM", 1.0),
-    # Assumed: the measured card of the same generation, scaled by the makers' FP32 TFLOPS (that card's own come first).
+    # Assumed: the measured GPU of the same generation, scaled by the makers' FP32 TFLOPS (that GPU's own come first).
     "RTX 3070": ("RTX 3090", 20.3 / 35.6),
     "RTX 3080": ("RTX 3090", 29.8 / 35.6),
     "RTX 3080 TI": ("RTX 3090", 34.1 / 35.6),
@@ -84,7 +84,7 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
 
 
 def dlperf(model: GpuModel) -> float:
-    """Return the DLPerf of one card, or 0 where nobody measured it or a like one; what other markets show stands in."""
+    """Return the DLPerf of one GPU, or 0 if neither it nor a like one was measured; then other markets' figures."""
     if model in _MEASURED:
         return _MEASURED[model]
     like, share = _DERIVED.get(model, ("", 0.0))
@@ -92,5 +92,5 @@ def dlperf(model: GpuModel) -> float:
 
 
 def reliability(pool: names.Pool) -> float:
-    """Return the share of uptime that hosts of a pool are taken to have."""
+    """Return the assumed reliability of hosts of a pool."""
     return SECURE_RELIABILITY if pool.cloud == "SECURE" else COMMUNITY_RELIABILITY

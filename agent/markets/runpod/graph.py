@@ -1,4 +1,4 @@
-"""GraphQL, which lives until early 2027: one request, and what its answer proves.
+"""GraphQL, which RunPod ends in early 2027: one request, and what its answer proves.
 
 Invariants:
 1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault of anybody, said once.
@@ -21,11 +21,11 @@ _KEY_REFUSED = frozenset({401, 403})
 
 
 class Retired(Exception):
-    """The market took this question away; the text says what of it."""
+    """The market removed this question; the text says what is missing."""
 
 
 class NotThere(Retired):
-    """There is no such route; not the farewell that was announced (410), and a proxy says it as well."""
+    """There is no such route. This is not the announced end (410), and a proxy may answer the same."""
 
 
 class _Extensions(msgspec.Struct):
@@ -43,12 +43,12 @@ class _Body(msgspec.Struct):
 
 
 def body(query: str, variables: Mapping[str, Any]) -> bytes:
-    """Return the body of a request; values travel as variables, never inside the text."""
+    """Return the body of a request; values are variables, never part of the text."""
     return msgspec.json.encode({"query": query, "variables": dict(variables)})
 
 
 def answer(reply: transport.Reply) -> dict[str, Any]:
-    """Return the data of a question that was answered without an error.
+    """Return the data of a question whose answer has no error.
 
     Raises: Retired, Unauthorized, Unavailable, Malformed.
     """
@@ -66,7 +66,7 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
 
 
 def done(reply: transport.Reply) -> dict[str, Any]:
-    """Return the data of a write that the market did.
+    """Return the data of a write that the market confirms.
 
     Raises: Retired (nothing was done), Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous otherwise.
     """
@@ -114,7 +114,7 @@ def _decoded(reply: transport.Reply) -> _Body | None:
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        # What is sent as NaN is no JSON; the rest of the answer is as good as ever.
+        # NaN is not JSON; the rest of the answer is usable.
         return msgspec.convert(loose.document(reply.body, "GraphQL's answer"), _Body)
     except (market_errors.Malformed, msgspec.ValidationError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""What GraphQL adds to a listing while it lives: tenure and standing bid of each pod, and why it stopped.
+"""What GraphQL adds to a listing while it exists: tenure and present bid of each pod, and why it stopped.
 
 Invariant: an addition never makes or removes a pod; the listing of REST v2 is the one that counts.
 """
@@ -24,7 +24,7 @@ _INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
 _MOST = 100_000.0
 _DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d{4} \d{2}:\d{2}:\d{2}) GMT([+-]\d{4})")
 _KINDS = (
-    # The first phrase that the words begin with, whatever their case.
+    # The first phrase with which the text begins, in any case.
     ("outbid", "bid_lost"),
     ("exited by user", "stopped"),
     ("exited by runpod", "stopped_by_market"),
@@ -35,7 +35,7 @@ _KINDS = (
 
 
 class Pod(msgspec.Struct):
-    """One pod as GraphQL tells it."""
+    """One pod in GraphQL's answer."""
 
     id: str
     podType: str | None = None  # noqa: N815 - the vendor's spelling
@@ -51,14 +51,14 @@ class Pod(msgspec.Struct):
 
     @property
     def rate(self) -> UsdPerHour | None:
-        """What it costs per hour while it runs, for a pod at a bid the bid of all its GPUs; None where not told."""
+        """The cost per hour while it runs; at a bid, the bid of all its GPUs; None if missing."""
         if self.costPerHr is None or not 0 < self.costPerHr <= _MOST:
             return None
         return money.per_hour(self.costPerHr)
 
     @property
     def change(self) -> tuple[str, datetime] | None:
-        """What last happened to it and when, in our words, or None where that cannot be read."""
+        """The last change and its time, in our words, or None if it is unreadable."""
         phrase, _, stamp = (self.lastStatusChange or "").partition(":")
         at = _moment(stamp)
         kind = next((ours for words, ours in _KINDS if phrase.strip().casefold().startswith(words)), "")
@@ -76,12 +76,12 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
     except (AttributeError, TypeError):
         raise market_errors.Malformed("The account's pods are not what runpod documented.") from None
     found = [loose.row(row, Pod, "The account") for row in rows]
-    # A pod whose kind cannot be read would pass for one on demand.
+    # A pod of unreadable kind would pass for an on-demand one.
     return {pod.id: pod for pod in found if pod.podType is not None}
 
 
 def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:
-    """Return an instance of the listing with what GraphQL adds to it."""
+    """Return an instance of the listing with GraphQL's additions."""
     if told is None:
         return row
     changes: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:
     if row.state is InstanceState.PAUSED and kind:
         changes["message"] = text.clean(told.lastStatusChange or "")
         if kind == "stopped_by_market" and not has_run:
-            # A bad image ends so, minutes after a rent that never reported anything.
+            # A bad image ends like this, minutes after a rent that never reported anything.
             changes |= {"state": InstanceState.FAILED, "has_trouble": True}
     return msgspec.structs.replace(row, **changes)
 

@@ -9,7 +9,7 @@ from agent.markets import market_errors
 from agent.markets.runpod import client, parse, states
 
 MOST_PAGES = 100
-"""Pages after which a listing is endless."""
+"""Pages after which a listing counts as endless."""
 
 
 async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:

@@ -1,4 +1,4 @@
-"""The stream of a pod's log -> lines: server-sent events that never end, so what came is what there is."""
+"""The stream of a pod's log -> lines. Server-sent events never end, so the received ones are the answer."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ class _Event(msgspec.Struct):
 
 
 def lines(raw: bytes, most: int) -> Sequence[str]:
-    """Return the last lines that the container printed; an event cut off at the end is no line yet."""
+    """Return the last lines that the container printed; an event that is cut off at the end is skipped."""
     return tuple(_said(raw))[-most:] if most > 0 else ()
 
 

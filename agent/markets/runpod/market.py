@@ -1,4 +1,4 @@
-"""The port over RunPod: REST v2, and GraphQL for what only that tells or sells.
+"""The port over RunPod: REST v2, and GraphQL for facts and products that only it has.
 
 Invariants: those of the port. Beyond them:
 1. A listing has every pod of every page, or it is no listing; what GraphQL adds to it makes and removes no pod.
@@ -26,13 +26,13 @@ from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import bids, bill, client, graph, history, listing, logs, names, orders, parse, search, states
 
 SILENCE_SECONDS = 180.0
-"""The market asks a host for its report with a timeout of about two seconds: a few missing ones say nothing."""
+"""The market asks a host for its report with a timeout of about two seconds, so a few missing ones say nothing."""
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
-"""A question that was taken away is asked again this seldom: the market may have been mending something."""
+"""How rarely a removed question is asked again: the market may have been repairing something."""
 HISTORY_KEPT_SECONDS = 4.0
-"""What GraphQL told serves the looks of one cycle, as long as the listing agrees with it."""
+"""GraphQL's answer serves the reads of one cycle, as long as the listing agrees with it."""
 NOT_THERE_SECONDS = 900.0
-"""So long every answer must say that there is no GraphQL before it is believed: a proxy may say it too. Assumed."""
+"""For this long every answer must say that there is no GraphQL; a proxy may say it too. Assumed."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
 _EXITED = "EXITED"
@@ -44,7 +44,7 @@ class _Myself(msgspec.Struct):
 
 
 class RunPodMarket:
-    """One account on runpod."""
+    """One account at RunPod."""
 
     name = parse.MARKET
 
@@ -118,7 +118,7 @@ class RunPodMarket:
         return made.id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
-        """Start a stopped pod again at another bid; that of a pod that runs cannot be changed."""
+        """Start a stopped pod again at another bid; the bid of a running pod cannot be changed."""
         row = self._rows.get(instance_id)
         if row is None or row.tenure is not Tenure.INTERRUPTIBLE or row.state is not InstanceState.PAUSED:
             sentence = (
@@ -129,7 +129,7 @@ class RunPodMarket:
         self._at_a_bid[instance_id] = bid
 
     async def resume(self, instance_id: str) -> bool:
-        """Start again on the same host, at its old bid where it had one; the market never queues a start."""
+        """Start again on the same host, at the old bid if it had one; the market never queues a start."""
         row = self._rows.get(instance_id)
         if row is not None and row.tenure is Tenure.INTERRUPTIBLE:
             await self._bids.resume(instance_id, row.gpu_rate, row.gpus)
@@ -138,7 +138,7 @@ class RunPodMarket:
         return True
 
     async def pause(self, instance_id: str) -> None:
-        """Stop and keep the volume; what is stopped already is done."""
+        """Stop and keep the volume; a stopped pod is done already."""
         try:
             await self._client.act(instance_id, "stop", is_urgent=True)
         except market_errors.Rejected as error:
@@ -146,7 +146,7 @@ class RunPodMarket:
                 raise
 
     async def release(self, instance_id: str) -> None:
-        """End for good; also when the market says that there is no such pod."""
+        """End for good; also returns if the market says that there is no such pod."""
         try:
             await self._client.act(instance_id, "terminate", is_urgent=True)
         except market_errors.NotFound:
@@ -155,23 +155,23 @@ class RunPodMarket:
             raise market_errors.Ambiguous(str(error)) from None
 
     async def account(self) -> Account:
-        """Return the account; who it is and what is left is told by GraphQL alone, and unknown once that is gone."""
+        """Return the account. Only GraphQL reports its id and credit; both are unknown without GraphQL."""
         await self._floors(parse.SECURE, 1)
         if self._may_ask_graph():
             try:
                 return await self._ask_account()
             except graph.Retired:
                 self._no_graph_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
-        # The listing proves the key where nothing says whose it is.
+        # Without an account id, the listing proves that the key is valid.
         reply = await self._client.pods()
         return Account(self._account_id, None, hints.market_time(reply))
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
-        """Return the market's bill by pod and UTC day; the first day is whole, whatever the hour of `since`."""
+        """Return the market's bill by pod and UTC day; the first day is complete, whatever the hour of `since`."""
         return bill.charges(await self._client.bill(since, until))
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return the last change of each pod while GraphQL tells it; REST v2 does not say why a pod stopped."""
+        """Return the last change of each pod while GraphQL reports it; REST v2 does not say why a pod stopped."""
         told = self._told or {}
         pairs = ((row, told.get(pod_id)) for pod_id, row in self._rows.items())
         found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
@@ -182,17 +182,17 @@ class RunPodMarket:
         return logs.lines(await self._client.logs(instance_id, lines), lines)
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do now; the bid of a pod that runs can never be changed."""
+        """Return the present abilities; the bid of a running pod can never be changed."""
         found = set() if self._bids.not_sold_because else {Capability.INTERRUPTIBLE}
         return frozenset(found | {Capability.CREDIT, Capability.EVENTS} if self._no_graph_until is None else found)
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return interruptible, once the market's own words say so."""
+        """Return interruptible, once the market's own answers say so."""
         why = self._bids.not_sold_because
         return {Tenure.INTERRUPTIBLE: f"runpod sells no interruptible pods to this account: {why}"} if why else {}
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         await self._client.close()
 
     def _may_ask_graph(self) -> bool:
@@ -218,7 +218,7 @@ class RunPodMarket:
         return answered
 
     async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
-        """Ask GraphQL about the pods; without an answer go on only where none of them can be at a bid."""
+        """Ask GraphQL about the pods; without an answer, continue only if none of them can be at a bid."""
         is_recent = self._clock.monotonic() - self._told_at < HISTORY_KEPT_SECONDS
         if not self._may_ask_graph() or (is_recent and all(self._is_told(row) for row in rows)):
             return
@@ -235,12 +235,12 @@ class RunPodMarket:
                 raise
 
     def _is_told(self, row: parse.PodRow) -> bool:
-        """Tell whether GraphQL's last answer is of the pod as the listing shows it."""
+        """Return whether GraphQL's last answer describes the pod as the listing does."""
         told = (self._told or {}).get(row.id)
         return told is not None and (told.desiredStatus == _EXITED) == (row.status == _EXITED)
 
     def _refuse_untold(self, rows: Sequence[parse.PodRow]) -> None:
-        """Refuse a listing with a fresh pod of ours that GraphQL has not heard of: nobody knows whether it is at a bid.
+        """Refuse a listing with a fresh pod of ours that GraphQL lacks: whether it is at a bid is not known.
 
         Raises:
             Unavailable: there is one.
@@ -257,7 +257,7 @@ class RunPodMarket:
                 )
 
     async def _floors(self, cloud: str, gpus: int) -> dict[str, UsdPerHour]:
-        """Return floors, or none where they cannot be read now: the search for on-demand offers goes on."""
+        """Return floors, or none if they cannot be read now: the search for on-demand offers continues."""
         try:
             return await self._bids.floors(cloud, gpus)
         except market_errors.Unauthorized:
@@ -274,12 +274,12 @@ class RunPodMarket:
         return rows
 
     async def _learn_prices(self, rows: Sequence[parse.PodRow]) -> None:
-        """Read the catalogue when a stopped pod shows no cost and nobody knows what it will cost when it runs again."""
+        """Read the catalogue if a stopped pod shows no cost and its price when running is not known."""
         places = {parse.pool_of(row) for row in rows if row.cost == 0 and row.gpu is not None}
         for cloud in sorted({place.cloud for place in places if self._price(place) is None}):
             await self._catalogue(cloud, 1)
         for place in places:
-            # A model that the catalogue has no more is asked for once.
+            # A model that left the catalogue is asked for once.
             self._prices.setdefault((place.cloud, place.gpu_type), UsdPerHour(0))
 
     def _price(self, where: names.Pool) -> UsdPerHour | None:
@@ -333,7 +333,7 @@ def connect(
     deadline: float = transport.DEADLINE_SECONDS,
     through: http_exchange.Exchange | None = None,
 ) -> RunPodMarket:
-    """Return the market at `url`, where REST v2 and GraphQL answer; `key` gives the credential when it is needed."""
+    """Return the market at `url`, with REST v2 and GraphQL; `key` returns the credential for each request."""
     lanes = pace.Pace(clock, client.LANES)
     link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)
     return RunPodMarket(client.RunPodClient(link, lanes, clock), clock)

@@ -34,17 +34,17 @@ _ALIASES = {
 }
 _COUNTRY = re.compile(r"[A-Z]{2,4}-([A-Z]{2})-[A-Z0-9]+")
 _OWN_COUNTRY = frozenset({"US", "CA"})
-"""Regions that are a country themselves: in US-KS-2 the second part is no country."""
+"""Regions that are a country: the second part of US-KS-2 is not a country."""
 
 
 def model(name: str) -> GpuModel:
-    """Return our name of a model by the market's short or long one."""
+    """Return our name of a model from the market's short or long one."""
     own = gpu.model(text.clean(name, 64))
     return gpu.model(_ALIASES.get(own, own))
 
 
 def region(data_center: str) -> str:
-    """Return the data centre with its country as far as the id tells it: "EU-RO-1, RO"."""
+    """Return the data centre with its country, if the id has one: "EU-RO-1, RO"."""
     country = _country(data_center)
     return f"{data_center}, {country}" if country else data_center
 
@@ -59,7 +59,7 @@ def _country(data_center: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What the market rents from: hosts of one GPU type in one of its clouds and, where it is told, one data centre."""
+    """A pool of the market: hosts of one GPU type in one of its clouds and, if known, one data centre."""
 
     cloud: str
     gpu_type: str
@@ -67,17 +67,17 @@ class Pool:
 
     @property
     def host_id(self) -> str:
-        """The pool as a host's id: no host is named before it is rented."""
+        """The pool as a host's id: the market names no host before the rent."""
         parts = [self.cloud, self.gpu_type.replace(" ", "_")]
         return host.POOL + "/".join([*parts, self.data_center] if self.data_center else parts)
 
     def offer_id(self, gpus: int) -> str:
-        """Return the id of an offer of so many GPUs from this pool."""
+        """Return the id of an offer of this many GPUs from this pool."""
         return f"{self.host_id}#{gpus}"
 
 
 def pool(host_id: str) -> Pool | None:
-    """Return the pool that a host's id stands for, or None for any other id."""
+    """Return the pool of a host's id, or None for another id."""
     parts = host_id.removeprefix(host.POOL).split("/")
     if not host.is_pool(host_id) or len(parts) not in {2, 3} or not all(parts):
         return None

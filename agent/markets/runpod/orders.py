@@ -1,4 +1,4 @@
-"""Terms -> the body of a create; what the market would misread is refused before anything leaves.
+"""Terms -> the body of a create. Terms that the market would misread are refused before anything is sent.
 
 Invariants:
 1. Every order carries a label as its name: it is how a lost answer is found again.
@@ -16,7 +16,7 @@ from agent.markets.port import Terms
 from agent.markets.runpod import figures, names
 
 MOUNT = "/workspace"
-"""Where the volume lies: what stands there survives a stop, the rest of the disk does not."""
+"""The volume's folder: its files survive a stop, the rest of the disk does not."""
 SSH = "22/tcp"
 
 
@@ -32,7 +32,7 @@ def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
 
 
 def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, Any]:
-    """Return what every order says, in the words of REST v2.
+    """Return the common part of every order, in the words of REST v2.
 
     Raises:
         Rejected: as `create`.
@@ -66,20 +66,20 @@ def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
 
 
 def ports(terms: Terms) -> list[str]:
-    """Return the ports to publish: ours over TCP, and the shell's own where there is one."""
+    """Return the ports to publish: ours over TCP, and the shell's own if there is one."""
     own = [f"{number}/tcp" for number in terms.ports]
     has_shell = terms.runtype in {Runtype.SSH, Runtype.SSH_DIRECT, Runtype.JUPYTER} or terms.ssh_keys
     return [*own, SSH] if has_shell and SSH not in own else own
 
 
 def environment(terms: Terms) -> dict[str, str]:
-    """Return the variables; the market's images let in the keys that stand in PUBLIC_KEY."""
+    """Return the variables; the market's images let in the keys in PUBLIC_KEY."""
     keys = {"PUBLIC_KEY": "\n".join(terms.ssh_keys)} if terms.ssh_keys else {}
     return keys | dict(terms.environment)
 
 
 def arguments(terms: Terms) -> str:
-    """Return what the container runs: the command, or a shell with the script, which stays when the script ends.
+    """Return what the container runs: the command, or a shell that runs the script and stays.
 
     Raises:
         Rejected: the command cannot be split into words.

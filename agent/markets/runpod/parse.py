@@ -1,4 +1,4 @@
-"""The JSON of REST v2 -> our nouns; only the fields used are named, the rest is skipped by the decoder.
+"""The JSON of REST v2 -> our nouns; structs name only the fields used, the decoder skips the rest.
 
 Invariants:
 1. A bad row of the catalogue is dropped. A pod stays although a figure of it cannot be read, which `unread`
@@ -25,7 +25,7 @@ from agent.markets.runpod import figures, names, reach, states
 MARKET = "runpod"
 SECURE, COMMUNITY = "SECURE", "COMMUNITY"
 _MOST = 10_000.0
-"""Dollars per hour that nobody asks for one GPU."""
+"""Dollars per hour for one GPU above which a price is absurd."""
 _MOST_GPUS = 64
 _HUGE_GB = 1_000_000
 _MB_PER_GB = 1024
@@ -38,14 +38,14 @@ class _ByCloud(msgspec.Struct):
 
 
 class DataCenter(msgspec.Struct):
-    """A data centre that has a GPU type, and how much of it."""
+    """A data centre with a GPU type, and its stock."""
 
     id: str
     availability: str | None = None
 
 
 class GpuRow(msgspec.Struct):
-    """One GPU type of the catalogue, seen through one cloud."""
+    """One GPU type of the catalogue in one cloud."""
 
     id: str
     price: _ByCloud
@@ -116,7 +116,7 @@ class Page(msgspec.Struct):
 
 
 Prices = Callable[[names.Pool], UsdPerHour | None]
-"""Gives what one GPU of a pool costs, by the last catalogue."""
+"""Returns the price of one GPU of a pool, by the last catalogue."""
 
 _CATALOGUE = msgspec.json.Decoder(_Catalogue)
 _GPU_ROW = msgspec.json.Decoder(GpuRow, strict=False)
@@ -125,7 +125,7 @@ _POD = msgspec.json.Decoder(PodRow, strict=False)
 
 
 def catalogue(raw: bytes) -> list[GpuRow]:
-    """Return the GPU types of a catalogue that can be read.
+    """Return the readable GPU types of a catalogue.
 
     Raises:
         Malformed: the body is no catalogue.
@@ -136,12 +136,12 @@ def catalogue(raw: bytes) -> list[GpuRow]:
     except (msgspec.DecodeError, RecursionError):
         rows = loose.rows(raw, "gpus", "The catalogue")
         found = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
-    # The market keeps one row that stands for no model.
+    # The market has one row that is no model.
     return [row for row in found if row.id != "unknown"]
 
 
 def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
-    """Return what one GPU costs in a cloud, or None where it is not offered there: a price of 0 stands for none."""
+    """Return the price of one GPU in a cloud, or None if it is not offered there: a price of 0 means that."""
     is_offered, told = (row.secure, row.price.secure) if cloud == SECURE else (row.community, row.price.community)
     if not is_offered or told is None or not 0 < told <= _MOST:
         return None
@@ -151,7 +151,7 @@ def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
 def offers(
     row: GpuRow, cloud: str, gpus: int, disk_gb: float, floor: UsdPerHour | None, seen_at: datetime
 ) -> Iterator[Offer]:
-    """Yield one offer for each data centre that has so many GPUs of a type, or one for the cloud where none is named.
+    """Yield one offer for each data centre with this many GPUs of a type, or one for the cloud if none is named.
 
     Ask and `floor` are for the whole pod; what the market does not tell stands in figures.py.
     """
@@ -184,7 +184,7 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: d
         region=names.region(where.data_center),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        # What a host has left is not told; an order for more than that is refused.
+        # The free disk of a host is not reported; a larger order is refused.
         disk_gb=disk_gb,
         ask=None,
         floor=None,
@@ -207,7 +207,7 @@ def page(raw: bytes) -> Page:
     except (msgspec.DecodeError, RecursionError):
         told = loose.document(raw, "The listing")
     rows, cursor = told.get("pods"), told.get("nextCursor")
-    # A mark that cannot be read would end the listing before its end.
+    # An unreadable mark would end the listing too early.
     if not isinstance(rows, list) or not isinstance(cursor, str | None):
         raise market_errors.Malformed(
             "The listing is not what runpod documents; it holds no pods or no readable cursor."
@@ -235,22 +235,22 @@ def pod(raw: bytes) -> PodRow:
 
 
 def pool_of(row: PodRow) -> names.Pool:
-    """Return the pool that a pod was rented from."""
+    """Return the pool of a pod."""
     data_center = text.clean(row.dataCenterId or "", 32)
     return names.Pool(row.cloud or SECURE, text.clean(row.gpu.id if row.gpu else "CPU", 64), data_center)
 
 
 def instance(row: PodRow, price_of: Prices) -> Instance:
-    """Return a pod as an instance of ours; what cannot be read of it, or cannot be, is named in `unread`."""
+    """Return a pod as an instance of ours; `unread` names missing and absurd fields."""
     where, runtime, status = pool_of(row), row.runtime, row.status or ""
     gpus = _usable(row.gpu.count if row.gpu else 0, _MOST_GPUS)
     volume = _usable(row.mounts.persistent.size if row.mounts and row.mounts.persistent else 0.0, _HUGE_GB)
     disk, cost = _usable(row.disk, _HUGE_GB), _usable(row.cost, _MOST * _MOST_GPUS)
-    # A pod has GPUs or is one without: where neither is told, what could not be read is not what it has none of.
+    # A pod has GPUs or none; if neither is reported, the GPUs are unreadable.
     is_placed = (row.gpu is not None or row.cpu is not None) and row.cloud is not None
     read = {"gpu_rate": cost, "disk_gb": disk, "disk_rate": None if disk is None or row.mounts is None else volume}
     read |= {"gpus": gpus if is_placed else None, "host_id": 1.0 if is_placed else None}
-    # An empty block is what the market answers before there is anything to report.
+    # The market answers with an empty block before there is anything to report.
     has_runtime = runtime is not None and runtime.uptime is not None
     model = names.model(where.gpu_type)
     return Instance(
@@ -277,19 +277,19 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         has_trouble=status == "ERROR",
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
-        # The market's own word for the rate that it bills is the cost of a pod, whatever its host reports.
+        # The cost of a pod is the market's own word for the billed rate, whatever its host reports.
         may_bill_gpu=cost is None or cost > 0,
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
 
 
 def made_at(row: PodRow) -> datetime | None:
-    """Return when a pod was made, or None where that is not told."""
+    """Return when a pod was made, or None if it is missing."""
     return _moment(row.createdAt)
 
 
 def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHour:
-    """Return what the disks of a pod cost per hour: a stopped pod pays for its volume alone, at twice the rate."""
+    """Return the hourly cost of a pod's disks: a stopped pod pays for its volume alone, at twice the rate."""
     if is_stopped:
         micros = volume_gb * figures.STOPPED_VOLUME_MICROS_PER_GB_MONTH
     else:
@@ -298,7 +298,7 @@ def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHo
 
 
 def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:
-    """Return what a pod costs, by the catalogue where it shows no cost; nothing where its cost cannot be read."""
+    """Return the cost of a pod, by the catalogue if it shows none; zero if it is unreadable."""
     if dollars is None:
         return money.FREE
     cost = money.per_hour(dollars)
@@ -329,5 +329,5 @@ def _moment(stamp: str | None) -> datetime | None:
 
 
 def _usable(figure: float | None, most: float) -> float | None:
-    """Return a figure, or None for one that is missing or cannot be; a comparison with NaN is false."""
+    """Return a figure, or None for a missing or absurd one; a comparison with NaN is false."""
     return figure if figure is not None and 0 <= figure <= most else None

@@ -1,4 +1,4 @@
-"""Where a pod can be reached: its published TCP ports, and the market's proxy for what speaks HTTP.
+"""Addresses of a pod: its published TCP ports, and the market's proxy for HTTP.
 
 Addresses are untrusted: what is no address or port is left out.
 """
@@ -22,14 +22,14 @@ class Port(msgspec.Struct):
 
 
 class Ends(msgspec.Struct):
-    """Where ssh answers."""
+    """The ssh address."""
 
     host: str | None = None
     port: int | None = None
 
 
 def ports(told: Iterable[Port]) -> str:
-    """Return "8000/tcp=1.2.3.4:41234 ..." of what is reached from outside; ports behind the proxy are not."""
+    """Return "8000/tcp=1.2.3.4:41234 ..." of the ports that are open to the outside, without those behind the proxy."""
     found = {}
     for port in list(told)[:MOST_PORTS]:
         place = _place(port.ip or "", port.public)
@@ -39,7 +39,7 @@ def ports(told: Iterable[Port]) -> str:
 
 
 def ssh(direct: Ends | None, proxy: Ends | None) -> str:
-    """Return where ssh answers, as HOST:PORT: the pod itself before the market's proxy."""
+    """Return the ssh address as HOST:PORT: the pod's own rather than the market's proxy."""
     for ends in (direct, proxy):
         if ends is not None and ends.host and ends.host.isascii() and ends.host.isprintable() and _is_port(ends.port):
             return f"{ends.host[:100]}:{ends.port}"

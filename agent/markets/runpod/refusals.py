@@ -1,4 +1,4 @@
-"""What an answer of REST v2 proves: done, refused, throttled, or nothing at all.
+"""The meaning of an answer of REST v2: done, refused, throttled, or no proof at all.
 
 Invariants:
 1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses;
@@ -45,7 +45,7 @@ _ADVICE = {
 
 
 class Route(Enum):
-    """The writes whose refusals differ."""
+    """The writes with different refusals."""
 
     CREATE = "create"
     ACTION = "action"
@@ -60,7 +60,7 @@ class _Problem(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The market's word on a refusal, as far as it could be read."""
+    """The market's word on a refusal, as far as it is readable."""
 
     status: int
     detail: str
@@ -71,7 +71,7 @@ class Answer:
 
 
 def answer(reply: transport.Reply) -> Answer:
-    """Return what an answer says; a problem document is one only when its own status agrees."""
+    """Return the meaning of an answer; a problem document counts only if its own status agrees."""
     try:
         found = msgspec.json.decode(reply.body, type=_Problem, strict=False)
     except (msgspec.DecodeError, RecursionError):
@@ -81,12 +81,12 @@ def answer(reply: transport.Reply) -> Answer:
 
 
 def is_throttled(reply: transport.Reply) -> bool:
-    """Tell whether the market refused for calling too often."""
+    """Return whether the market refused because of too many calls."""
     return reply.status == _TOO_MANY
 
 
 def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
-    """Return when to call again: what `Retry-After` says, or when the windows that are used up begin anew."""
+    """Return when to call again: by `Retry-After`, or when the used windows begin again."""
     windows = [int(seconds) for seconds in _RESET.findall(reply.headers.get("RateLimit", ""))]
     told = hints.after(reply.headers.get("Retry-After"), now)
     if told is not None or not windows:
@@ -113,7 +113,7 @@ def check_read(reply: transport.Reply, *, is_of_pod: bool = False) -> bytes:
 
 
 def check_write(route: Route, reply: transport.Reply) -> bytes:
-    """Return the body of the answer to a write that the market did.
+    """Return the body of the answer to a write that the market confirms.
 
     Raises: Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous on anything else.
     """
@@ -142,7 +142,7 @@ def unauthorized(said: Answer) -> market_errors.Unauthorized:
 
 
 def of_words(detail: str) -> str:
-    """Return the refusal that a sentence of the market's proves, or nothing."""
+    """Return the refusal that a sentence of the market proves, or nothing."""
     words = detail.casefold()
     if _NOT_SOLD in words:
         return "not_sold"

@@ -1,4 +1,4 @@
-"""Whether a key may more than gpubid needs: asked by a question that a restricted key is refused.
+"""Whether a key may do more than gpubid needs: tested by a request that a restricted key is refused.
 
 The market's document says that keys are scoped and that a resource outside gets 403. No route tells the scope itself,
 and whether a key may order cannot be learned without ordering.
@@ -11,12 +11,12 @@ from agent.markets import market_errors, pace, transport
 from agent.markets.runpod import client
 
 NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
-"""What our calls fall into; pods and GraphQL with write access."""
+"""The scopes of our calls: pods and GraphQL with write access."""
 _REFUSED = frozenset({401, 403})
 
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
-    """Tell whether the key may see serverless endpoints, which we never ask for; None: nobody can tell.
+    """Return whether the key may read serverless endpoints, which we never ask for; None: not known.
 
     Raises: Throttled, Unavailable.
     """

@@ -1,11 +1,11 @@
-"""A question for offers, held against every offer of the catalogue: the market filters next to nothing."""
+"""A question for offers, checked against every offer of the catalogue: the market filters almost nothing."""
 
 from agent.domain.market.offer import Offer
 from agent.markets.port import OfferQuery
 
 
 def fits(offer: Offer, asked: OfferQuery) -> bool:
-    """Tell whether an offer is one that was asked for. A `query` is in another market's grammar and asks nothing."""
+    """Return whether an offer matches. A `query` is in another market's grammar and filters nothing."""
     wants = asked.requirements
     models = asked.gpu_models or wants.gpu_models
     return (

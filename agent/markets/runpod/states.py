@@ -15,11 +15,11 @@ _TABLE = {
     "ERROR": InstanceState.FAILED,
 }
 GONE = "TERMINATED"
-"""A pod that was ended; it is about to drop out of the listing and costs nothing."""
+"""A pod that was ended; it soon leaves the listing and costs nothing."""
 
 
 def state(status: str, *, has_runtime: bool) -> InstanceState:
-    """Return what a pod does."""
+    """Return the state of a pod."""
     found = _TABLE.get(status, InstanceState.UNKNOWN)
     if found is InstanceState.RUNNING and not has_runtime:
         return InstanceState.LOADING
@@ -27,5 +27,5 @@ def state(status: str, *, has_runtime: bool) -> InstanceState:
 
 
 def is_wanted_running(status: str) -> bool:
-    """Tell whether a pod runs or is on its way to."""
+    """Return whether a pod runs or will run soon."""
     return status in {"PROVISIONING", "STARTING", "RUNNING"}

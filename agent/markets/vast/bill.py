@@ -12,7 +12,7 @@ from agent.markets.port import Charge
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
 _MOST = 1e7
-"""Dollars on one line that nobody owes."""
+"""Dollars on one line above which the line is wrong."""
 _LATEST_SECONDS = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -37,7 +37,7 @@ class ChargePage(msgspec.Struct):
 
 
 class Holder(msgspec.Struct):
-    """Who a key belongs to, and what is left to spend."""
+    """The account of a key, and its credit."""
 
     id: int
     credit: float | None = None
@@ -62,7 +62,7 @@ def page(raw: bytes) -> ChargePage:
 
 
 def charge(line: _Line, since: datetime) -> Charge | None:
-    """Return a line of an instance, or None for what is no instance; a line that began earlier counts from `since`.
+    """Return a line of an instance, or None for another line; a line that began earlier counts from `since`.
 
     Raises:
         Malformed: the amount or the time cannot be.
@@ -73,14 +73,14 @@ def charge(line: _Line, since: datetime) -> Charge | None:
     if not 0 < line.start < _LATEST_SECONDS:
         raise market_errors.Malformed("A line of vast's bill has no time; the bill is refused.")
     begin = max(datetime.fromtimestamp(line.start, UTC), since.astimezone(UTC))
-    # The line's own amount is rounded to a tenth of a cent, its items are not.
+    # The line's own amount is rounded to a tenth of a cent; its items are not.
     amounts = [item.amount for item in line.items or ()] or [line.amount]
     total = money.total(_dollars(amount) for amount in amounts)
     return Charge(named[1], total, begin.replace(hour=0, minute=0, second=0, microsecond=0))
 
 
 def holder(raw: bytes) -> tuple[str, Usd | None]:
-    """Return the account's id and its credit, None where that is not told or cannot be.
+    """Return the account's id and its credit; the credit is None if it is missing or absurd.
 
     Raises:
         Malformed: the record names nobody.

@@ -18,7 +18,7 @@ from agent.markets.vast import refusals
 from agent.markets.vast.refusals import Answer, Route
 
 PAGE_ROWS = 25
-"""The most instances the market puts on one page."""
+"""The most instances on one page."""
 CHARGE_ROWS = 100
 _NO_SUCH_ROUTE = frozenset({404, 410})
 
@@ -41,7 +41,7 @@ LANES: Mapping[str, pace.Lane] = {
 
 
 class VastClient:
-    """Thin: knows paths, bodies and lanes; what the answers mean is for others."""
+    """Knows paths, bodies and lanes; other modules interpret the answers."""
 
     def __init__(self, link: transport.Transport, lanes: pace.Pace, rows: pace.RowBudget, clock: clocks.Clock) -> None:
         self._link = link
@@ -73,7 +73,7 @@ class VastClient:
         """Return the last notifications, or None when the market no longer has an inbox."""
         reply = await self._link.read(transport.Call("inbox", "GET", "/api/v0/notifications/inbox/"))
         self._refuse_throttled("inbox", reply)
-        # An unknown key is answered 404 too, but with its code.
+        # An unknown key is also answered 404, but with its code.
         if reply.status in _NO_SUCH_ROUTE and refusals.answer(reply).code != refusals.AUTH:
             return None
         return refusals.check_read(reply)
@@ -87,11 +87,11 @@ class VastClient:
         return refusals.check_read(reply)
 
     async def gpu_names(self) -> bytes:
-        """Return how the market spells its models."""
+        """Return the market's spellings of its models."""
         return (await self._read("names", "GET", "/api/v0/gpu_names/unique/")).body
 
     async def charges(self, since: int, until: int, token: str = "") -> bytes:
-        """Return one page of the bill between two moments in epoch seconds."""
+        """Return one page of the bill between two instants in epoch seconds."""
         span = msgspec.json.encode({"day": {"gte": since, "lte": until}}).decode()
         question = {"select_filters": span, "latest_first": "false", "limit": str(CHARGE_ROWS), "format": "table"}
         if token:
@@ -103,7 +103,7 @@ class VastClient:
         return await self._write(Route.CREATE, "create", "PUT", f"/api/v0/asks/{_part(offer_id)}/", body)
 
     async def change_bid(self, instance_id: str, dollars: float) -> Answer:
-        """Change the standing bid."""
+        """Change the present bid."""
         path = f"/api/v0/instances/bid_price/{_part(instance_id)}/"
         return await self._write(Route.REBID, "change_bid", "PUT", path, {"client_id": "me", "price": dollars})
 
@@ -118,17 +118,17 @@ class VastClient:
         return await self._write(Route.DESTROY, "destroy", "DELETE", path, {}, is_urgent=True)
 
     async def request_logs(self, instance_id: str, lines: int) -> bytes:
-        """Ask for the last lines of a container; the answer names where they will lie."""
+        """Ask for the last lines of a container; the answer has the address of the future file."""
         path = f"/api/v0/instances/request_logs/{_part(instance_id)}/"
         return (await self._read("logs", "PUT", path, {"tail": str(lines)}, is_of_instance=True)).body
 
     async def file(self, url: str, most_bytes: int) -> bytes | None:
-        """Return a file of the market, or None while it is not there."""
+        """Return a file of the market, or None while it does not exist."""
         reply = await self._link.fetch(url, most_bytes)
         return reply.body if reply.is_ok else None
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         await self._link.close()
 
     async def _read(

@@ -1,1 +1,1 @@
-"""What stands before every route: who asks, under which name, how much and how often."""
+"""Checks before every route: who asks, under which name, how much and how often."""

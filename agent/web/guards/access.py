@@ -1,4 +1,4 @@
-"""Who is at the other end of the operator's socket, and what they may: read, or order too."""
+"""The user at the other end of the operator's socket, and his rights: to read, or to give orders too."""
 
 import grp
 import os
@@ -17,7 +17,7 @@ MODE = 0o660
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The process that connected, as the kernel vouches for it."""
+    """The process that connected, as the kernel reports it."""
 
     uid: int
 
@@ -26,7 +26,7 @@ class Peer:
 
 
 def peer(request: web.Request) -> Peer:
-    """Return who sent a request; -1 when the kernel cannot tell."""
+    """Return the uid of a request's sender; -1 if the kernel cannot say."""
     link = request.transport.get_extra_info("socket") if request.transport is not None else None
     if link is None:
         return Peer(-1)
@@ -35,12 +35,12 @@ def peer(request: web.Request) -> Peer:
 
 
 def may_order(who: Peer, uids: tuple[int, ...], *, may_group_order: bool) -> bool:
-    """Tell whether somebody may give orders; that they could connect already says that they may read."""
+    """Return whether a user may give orders; every user who could connect may read."""
     return may_group_order or who.uid in {0, os.geteuid(), *uids}
 
 
 def open_to_group(path: Path, group: str) -> None:
-    """Let the daemon's group, or the named one, connect to the socket, and nobody else."""
+    """Allow the daemon's group, or the named one, to connect to the socket, and nobody else."""
     path.chmod(0o600)
     if group:
         try:

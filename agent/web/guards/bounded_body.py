@@ -1,4 +1,4 @@
-"""The body of a request, read within bounds; one that cannot be read is the sender's mistake and never our failure."""
+"""The body of a request, read within bounds; an unreadable body is the sender's mistake, never a defect of ours."""
 
 import asyncio
 from collections.abc import Mapping

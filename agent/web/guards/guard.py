@@ -1,4 +1,4 @@
-"""What stands before every route of both surfaces: bounds of a connection, known names, and no failure told outside.
+"""Checks before every route of both surfaces: bounds of a connection, known names, and no defect shown outside.
 
 1. A request that cannot be understood is answered 4xx. A defect of ours is 500, and a ledger that cannot be read 503.
 2. Each is logged at a bounded rate: an unauthenticated sender neither fills the disk nor slows the cycle.
@@ -27,7 +27,7 @@ FOREIGN = "This was not sent from a page of this daemon: open its own page, and 
 
 
 def bounds(refusals: Refusals) -> dict[str, Any]:
-    """Return what an aiohttp runner is given: the bounds of one connection, and where it complains of bad requests."""
+    """Return the settings of an aiohttp runner: the bounds of one connection, and a log for bad requests."""
     return {
         "access_log": None,
         "auto_decompress": False,
@@ -43,7 +43,7 @@ def bounds(refusals: Refusals) -> dict[str, Any]:
 
 
 def answering(refusals: Refusals) -> Middleware:
-    """Return the outermost middleware: nothing is cached, and what fails is answered without its traceback."""
+    """Return the outermost middleware: nothing is cached, and a defect is answered without its traceback."""
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -87,13 +87,13 @@ def guarding(names: Collection[str], refusals: Refusals, exempt: Collection[str]
 
 
 class Turn:
-    """Lets one request at a time through, and after each as long a pause: however many ask, cycles have half the loop.
+    """Lets one request at a time through, with an equally long pause after each, so that cycles have half the loop.
 
     Only for handlers that read no body: who sends slowly would keep the others waiting.
     """
 
     def __init__(self) -> None:
-        """Be free."""
+        """Begin without waiting requests."""
         self._lock = asyncio.Lock()
 
     def taken(self, handler: Handler) -> Handler:
@@ -112,7 +112,7 @@ class Turn:
 
 
 class _Complaints(logging.Logger):
-    """Takes what aiohttp logs of a connection; by itself it logs a traceback for every request it cannot parse."""
+    """Receives aiohttp's log of a connection; aiohttp itself logs a traceback for each request that it cannot parse."""
 
     def __init__(self, refusals: Refusals) -> None:
         super().__init__("gpubid.http", logging.WARNING)

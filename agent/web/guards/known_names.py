@@ -1,4 +1,4 @@
-"""Names under which the daemon answers, and whether a request that changes something was made on its own page.
+"""Host names of the daemon, and whether a request that changes something comes from its own page.
 
 1. A page of another site can point its own name at this machine (DNS rebinding) and then read what we answer. So we
    answer only to an address, to `localhost`, and to the names that the configuration lists.
@@ -19,20 +19,20 @@ SAFE_METHODS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
 
 def is_ours(authority: str, names: Collection[str]) -> bool:
-    """Tell whether `authority` (a host with or without a port) is an address, `localhost` or one of `names`."""
+    """Return whether `authority` (a host with or without a port) is an address, `localhost` or one of `names`."""
     host = _host(authority)
     return host == "localhost" or host in names or _is_address(host)
 
 
 def is_addressed_to_us(request: web.Request, names: Collection[str]) -> bool:
-    """Tell whether every name that a request gives for its server is ours; without any there is none to doubt."""
+    """Return whether every server name in a request is ours; a request without any is accepted."""
     target = request.raw_path if "://" in request.raw_path.partition("?")[0] else ""
     asked = [*request.headers.getall(hdrs.HOST, ()), *([_authority(target)] if target else ())]
     return all(is_ours(each, names) for each in asked)
 
 
 def is_from_elsewhere(request: web.Request, names: Collection[str]) -> bool:
-    """Tell whether a browser says that a request which may change something was made on another site's page."""
+    """Return whether a browser says that a changing request was made on another site's page."""
     if request.method in SAFE_METHODS:
         return False
     site = request.headers.get("Sec-Fetch-Site")
