@@ -107,7 +107,7 @@ class SteadyClock:
         return self._machine.now()
 
     def heed(self, market: str, market_time: datetime | None) -> float:
-        """Return the seconds by which a market's clock is ahead of the machine's; without `market_time`, the last figure."""
+        """Return the seconds by which a market's clock is ahead of the machine's; without one, the last figure."""
         wall = self._machine.now()
         if market_time is not None:
             is_close = abs(market_time - wall) <= CLOSE

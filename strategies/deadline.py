@@ -288,7 +288,7 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
 
 
 def _is_back(expected: deadline_costs.Foresight | None) -> bool:
-    """Tell whether going back is worth its slack; where that is not reckoned, the price alone decides."""
+    """Return whether going back is worth its slack; where that is not reckoned, the price alone decides."""
     return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 
 

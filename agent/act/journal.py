@@ -253,7 +253,7 @@ class Journal:
         return replace(intent, state=IntentState.IN_DOUBT)
 
     async def _has_leased(self, market: str, instance_id: str) -> bool:
-        """Tell whether an instance that a rent names had a lease already: then it is not what was rented now."""
+        """Return whether an instance that a rent names had a lease already: then it is not what was rented now."""
         known = await (await self._ledger.reader()).leases(instances={instance_id})
         return any(held.market == market for held in known)
 

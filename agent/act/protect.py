@@ -27,7 +27,7 @@ MOST_EVENTS = 2000
 
 
 def is_due(facts: Iterable[Fact], done: Iterable[Intent]) -> bool:
-    """Tell whether anything happened that a protection may count."""
+    """Return whether anything happened that a protection may count."""
     return any(isinstance(fact, LeaseChanged) and fact.kind in KINDS for fact in facts) or any(
         intent.state is IntentState.REJECTED for intent in done
     )

@@ -110,6 +110,6 @@ def _seconds(until: datetime | None, now: datetime) -> float:
 
 
 def _may_bill_gpu(lease: Lease) -> bool:
-    """Tell whether an instance may bill its GPU now or once a queued start takes place."""
+    """Return whether an instance may bill its GPU now or once a queued start takes place."""
     is_down = lease.paused_by_us and lease.bills is not Bills.GPU_AND_DISK
     return lease.bills is not Bills.NOTHING and not is_down

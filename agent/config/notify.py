@@ -67,7 +67,7 @@ class Rule:
     channels: tuple[str, ...] = ("webhook", "apprise")
 
     def fits(self, kind: str, workload: str) -> bool:
-        """Tell whether an event is one of these."""
+        """Return whether an event is one of these."""
         return (
             severity_of(kind) >= self.severity
             and fnmatchcase(kind, self.event)

@@ -57,7 +57,7 @@ def shown(value: object) -> str:
 
 
 def is_printed(character: str) -> bool:
-    """Tell whether a character has a shape of its own: no control, no bidirectional or other format sign."""
+    """Return whether a character has a shape of its own: no control, no bidirectional or other format sign."""
     return unicodedata.category(character)[0] != "C"
 
 

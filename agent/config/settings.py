@@ -44,7 +44,7 @@ class MarketSettings:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The address to serve; port 0 takes any free one. `credential` names the token for orders by the page, or is empty.
+    """The address to serve; port 0 takes any free one. `credential` names the token for the page's orders, or is empty.
 
     `names` are the host names that are answered to besides addresses and `localhost`.
     """

@@ -83,7 +83,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
 
 
 def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
-    """Tell whether a deadline may soon force a slot on demand that is not there yet."""
+    """Return whether a deadline may soon force a slot on demand that is not there yet."""
     task = tasks.of(fleet, work)
     if task is None or task.todo <= 0 or any(lease.tenure is Tenure.ON_DEMAND and lease.is_live for lease in leases):
         return False
@@ -93,7 +93,7 @@ def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
 
 
 def _is_left(lease: Lease, work: Workload, now: datetime) -> bool:
-    """Tell whether a lease is to be moved while it runs."""
+    """Return whether a lease is to be moved while it runs."""
     return reload.moves(lease, work) or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, now))
 
 

@@ -108,7 +108,7 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
 
 
 def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Tell whether the new lease of a move came to nothing: while it is waited for, the slot has no other way.
+    """Return whether the new lease of a move came to nothing: while it is waited for, the slot has no other way.
 
     One that ran before it was lost may come back soon.
     """
@@ -119,7 +119,7 @@ def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
 
 
 def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Tell whether a first start has taken longer than any reasonable pull of its image."""
+    """Return whether a first start has taken longer than any reasonable pull of its image."""
     if held.state is not LeaseState.STARTING or held.has_run:
         return False
     view = fleet.markets.get(held.market)
@@ -133,7 +133,7 @@ def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
 
 
 def may_start(held: Lease) -> bool:
-    """Tell whether a paused lease may start by itself: an interruptible one that we did not stop."""
+    """Return whether a paused lease may start by itself: an interruptible one that we did not stop."""
     return held.state is LeaseState.PAUSED and held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us
 
 
@@ -200,7 +200,7 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
 
 
 def _has_choice(fleet: Fleet) -> bool:
-    """Tell whether there are offers at all: only then is a healthy lease compared with anything."""
+    """Return whether there are offers at all: only then is a healthy lease compared with anything."""
     return any(view.offers for view in fleet.markets.values())
 
 

@@ -148,7 +148,7 @@ class Fleet:
         return self._by_slot.get(slot, ())
 
     def is_seen(self, lease: Lease) -> bool:
-        """Tell whether the market of a lease was listed in this cycle: else it is known as it last was."""
+        """Return whether the market of a lease was listed in this cycle: else it is known as it last was."""
         view = self.markets.get(lease.market)
         return view is not None and view.is_fresh
 

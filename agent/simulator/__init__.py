@@ -1,1 +1,1 @@
-"""A market in a box: hosts, demand, an auction and a till that behave as the recorded market did."""
+"""Two simulated markets: hosts, demand, an auction and billing that behave as the recorded markets did."""

@@ -1,4 +1,4 @@
-"""A call and a reply of the vendor's API as values, and the shapes that its replies take."""
+"""A call and a reply of the vendor's API as values, and the shapes of replies."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ VOCABULARY = Vocabulary(
     cursor="next_token",
     marks=frozenset({"id", "new_contract"}),
 )
-"""Where field lies find what they are about."""
+"""Where field lies find their fields."""
 
-JSON = "application/json"  # exactly: the vendor's own program shows no offers when a charset follows
+JSON = "application/json"  # exactly: the vendor's own program shows no offers if a charset follows
 TEXT = "text/plain"
 
 _encode = msgspec.json.Encoder().encode
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclasses.dataclass(slots=True)
 class Call:
-    """Hold one request, taken apart. `route` is its path without /api/vN and final slash, numbers as {id}."""
+    """One request, taken apart. `route` is its path without /api/vN and final slash, numbers as {id}."""
 
     method: str
     route: str
@@ -49,18 +49,18 @@ class Call:
 
     @property
     def id(self) -> int:
-        """Give the number in its path."""
+        """Return the number in its path."""
         return self.numbers[0]
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Give its JSON object, an empty one for anything else."""
+        """Return its JSON object, an empty one for anything else."""
         return self.body if isinstance(self.body, dict) else {}
 
 
 @dataclasses.dataclass(slots=True)
 class Reply:
-    """Hold one answer. `headers` are beside Content-Type and Date."""
+    """One answer. `headers` are besides Content-Type and Date."""
 
     body: bytes
     status: int = 200
@@ -84,5 +84,5 @@ def refuse(status: int, code: str | None, text: str, **fields: Any) -> Reply:  #
 
 
 def plain(status: int, text: str) -> Reply:
-    """Answer something that is no JSON."""
+    """Answer text that is not JSON."""
     return Reply(text.encode(), status, TEXT)

@@ -1,4 +1,4 @@
-"""Who may call, and how often: keys, the pace per endpoint, the rows per day.
+"""Limits of callers: keys, the pace per endpoint, the rows per day.
 
 The thresholds are the published ones: seconds between two calls of one caller (the unit is inferred), and ten searches
 a minute per address. By default none but the daily quota of rows is kept.
@@ -17,7 +17,7 @@ SEARCH_ROWS_PER_DAY = 20_000
 SEARCHES_PER_MINUTE = 10
 DAY = 86_400.0
 SEARCH_ROUTES = frozenset({"/bundles", "/search/asks"})
-# Routes that answer anybody. Search answers without a key, though not to a wrong one.
+# Routes that need no key. Search answers without a key, but not to a wrong one.
 OPEN_ROUTES = frozenset({*SEARCH_ROUTES, "/gpu_names/unique"})
 _ROUTES_OF_404 = frozenset({*SEARCH_ROUTES, "/charges", "/invoices"})
 _ROUTES_OF_A_BOX = frozenset({"/instances/{id}", "/instances/reboot/{id}", "/instances/recycle/{id}"})
@@ -25,7 +25,7 @@ _ROUTES_OF_A_BOX = frozenset({"/instances/{id}", "/instances/reboot/{id}", "/ins
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Threshold:
-    """Hold the least seconds between two calls, and how long a caller waits who did not keep them."""
+    """The least seconds between two calls, and how long a caller waits after breaking them."""
 
     seconds: float
     penalty: float | None = None
@@ -58,7 +58,7 @@ class Gate:
         searches_per_minute: int | None = None,
         search_rows_per_day: int | None = SEARCH_ROWS_PER_DAY,
     ) -> None:
-        """Know one key. Without thresholds nobody is told to wait."""
+        """Know one key. Without thresholds no caller has to wait."""
         self.key = key
         self._thresholds = thresholds or {}
         self._searches_per_minute = searches_per_minute
@@ -70,7 +70,7 @@ class Gate:
         self.search_rows = 0
 
     def instance_key(self, contract_id: int) -> str:
-        """Give the key with which the container of a contract may start, stop or destroy itself."""
+        """Return the key with which the container of a contract may start, stop or destroy itself."""
         return hashlib.sha256(f"{self.key}/{contract_id}".encode()).hexdigest()
 
     def challenge(self, call: Call) -> Reply | None:
@@ -96,7 +96,7 @@ class Gate:
         caller = (call.key or call.peer, call.method, call.route)
         if call.now < self._free_at.get(caller, call.now):
             if threshold.penalty is not None and caller not in self._punished:
-                # Once per offence: a penalty that every further call renewed would never end for who retries steadily.
+                # Once per offence: a penalty that each further call renewed would never end for a steady caller.
                 self._free_at[caller] = call.now + threshold.penalty
                 self._punished.add(caller)
             return too_frequent(threshold.seconds)

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demand:
-    """Say how many rivals come, of what kind, and how they fight."""
+    """The rivals of a climate: how many come, of what kind, and how they bid."""
 
     arrivals: float = 1.0  # times the calibrated rate of rivals per host
     on_demand_share: float = recorded_figures.ON_DEMAND_SHARE  # of the rivals that come
@@ -28,7 +28,7 @@ class Demand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spike:
-    """Multiply the prices of the hosts it hits for a while."""
+    """Multiplies the prices of some hosts for a while."""
 
     at_seconds: float
     seconds: float
@@ -38,7 +38,7 @@ class Spike:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Strike:
-    """Let a host fail, or ask more of its renters, at a set time. `aim` is "held" (a host of ours, else any) or "any".
+    """Lets a host fail, or ask for more, at a set time. `aim` is "held" (a host of ours, else any) or "any".
 
     A price_rise asks `factor` times the price; maintenance takes `seconds`, `notice_seconds` after it was told.
     """
@@ -53,7 +53,7 @@ class Strike:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deposit:
-    """Add to the account's credit at a set time."""
+    """Adds to the account's credit at a set time."""
 
     at_seconds: float
     dollars: float
@@ -61,7 +61,7 @@ class Deposit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """Let RunPod sell something else from a set time on: a mode of runpod/modes.py."""
+    """Lets RunPod sell something else from a set time on: a mode of runpod/modes.py."""
 
     at_seconds: float
     mode: str
@@ -69,7 +69,7 @@ class Turn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Runpod:
-    """Say how the RunPod side of the market departs: demand, price turns and strikes hold for both sides."""
+    """How the RunPod side of the market departs; demand, price turns and strikes hold for both sides."""
 
     credit: float = 100.0
     scale: float = 1.0  # times the hosts of each type
@@ -81,7 +81,7 @@ class Runpod:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Climate:
-    """Hold one named market: its demand, prices, hosts, account, and the weather that blows in it."""
+    """One named market: its demand, prices, hosts, account, and weather."""
 
     name: str = "recorded"
     about: str = ""
@@ -112,20 +112,20 @@ _ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits", "turn": 
 
 
 class ClimateError(Exception):
-    """Tell that a climate cannot be had, and what to do about it."""
+    """A climate is not available; the text says what to do."""
 
     code = "bad_climate"
 
 
 def names() -> list[str]:
-    """Give the names of the climates that come along."""
+    """Return the names of the climates that come along."""
     folder = importlib.resources.files("agent.simulator") / "climates"
     return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
 
 
 @functools.cache
 def named(name: str) -> Climate:
-    """Give a climate that comes along, by its name."""
+    """Return a climate that comes along, by its name."""
     if name not in names():
         raise ClimateError(f"There is no climate {name!r}; known: {', '.join(names())}.")
     text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")

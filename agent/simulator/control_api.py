@@ -49,11 +49,11 @@ _NUMBERED = re.compile(r"^(/rivals|/weather)/(\d+)$")
 
 
 class BadRequestError(ValueError):
-    """Tell that a request to the control API cannot be understood, in a sentence."""
+    """A request to the control API is wrong; the text says why."""
 
 
 class NotThereError(ValueError):
-    """Tell that what should go is not there."""
+    """The thing to remove does not exist."""
 
 
 class Control:
@@ -108,7 +108,7 @@ class Control:
             return 400, {"error": refusal.sentence}
 
     def truth(self) -> dict[str, Any]:
-        """Give everything as it really is."""
+        """Return everything as it really is."""
         return {
             **self._surface.world.truth(),
             "calls": _calls(self._calls),

@@ -1,4 +1,4 @@
-"""Demand: how the rivals on a host are drawn - when they come, what they want, what they bid, how long they stay.
+"""Demand: rivals on a host: when they come, what they want, what they bid, how long they stay.
 
 Every draw takes the same number of values from its stream whatever the market looks like, so what we do on a host does
 not change who comes there next.
@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """Hold what a rival that comes wants, before it has seen a price."""
+    """What a rival wants before it sees a price."""
 
     which: float  # 0-1, among the host's slices
     is_on_demand: bool
@@ -49,7 +49,7 @@ def wish(rng: random.Random, climate: Climate) -> Wish:
 
 
 def contest(rng: random.Random, climate: Climate) -> float | None:
-    """Draw after how many seconds somebody wants what was just taken; None if nobody does."""
+    """Draw after how many seconds another renter wants what was just taken; None if none does."""
     median, deviation = recorded_figures.CONTEST_MINUTES
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)
     if drawn >= min(recorded_figures.CONTEST_SHARE * climate.demand.arrivals, 0.8):
@@ -70,19 +70,19 @@ def stay(rng: random.Random) -> float:
 
 
 def residence(rng: random.Random) -> float:
-    """Draw how long a resident, a long on-demand renter, stays, seconds."""
+    """Draw how long a long on-demand renter stays, seconds."""
     median, deviation = recorded_figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation * rng.gauss(0.0, 1.0))
 
 
 def residence_left(rng: random.Random) -> float:
-    """Draw how much longer a resident met at some moment stays; long residences are met more often."""
+    """Draw how much longer a long on-demand renter stays who is met at some moment; long stays are met more often."""
     median, deviation = recorded_figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation**2 + deviation * rng.gauss(0.0, 1.0)) * rng.random()
 
 
 def residents_per_hour(climate: Climate) -> float:
-    """Give how often residents must come to a free host to hold the climate's share of all hosts."""
+    """Return how often long on-demand renters must come to a free host to hold the climate's share of all hosts."""
     median, deviation = recorded_figures.RESIDENT_HOURS
     taken = min(climate.demand.taken, 0.95)
     return taken / (1.0 - taken) / (median * math.exp(deviation**2 / 2))
@@ -96,7 +96,7 @@ def outage(rng: random.Random) -> float:
 
 
 def outages_per_hour(true_reliability: float, climate: Climate) -> float:
-    """Give how often a host must fall silent to be as reliable as it truly is."""
+    """Return how often a host must fall silent to be as reliable as it truly is."""
     median, deviation = recorded_figures.OUTAGE_MINUTES
     mean_hours = median / 60.0 * math.exp(deviation**2 / 2)
     return (1.0 - true_reliability) / true_reliability / mean_hours * climate.failures

@@ -1,11 +1,11 @@
-"""The timeline: what is due when, done in order, and only when somebody moves time."""
+"""The timeline: due events, done in order, and only when somebody moves time."""
 
 import heapq
 from collections.abc import Callable
 
 
 class Timeline:
-    """Keep the hour and a heap of things to do; things due at the same instant are done in the order they were put."""
+    """The time and a heap of events; events of the same instant happen in the order in which they were put."""
 
     def __init__(self, start: float) -> None:
         """Stand at `start`, epoch seconds."""
@@ -14,7 +14,7 @@ class Timeline:
         self._count = 0
 
     def put(self, at: float, act: Callable[[], None]) -> None:
-        """Do something at a time; what lies in the past is done at the next move."""
+        """Schedule an event; one in the past happens at the next move."""
         self._count += 1
         heapq.heappush(self._due, (max(at, self.now), self._count, act))
 

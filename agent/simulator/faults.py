@@ -97,12 +97,12 @@ _VERSION = re.compile(r"^/api/v\d+")
 
 
 class BadFaultError(ValueError):
-    """Tell that a declaration cannot be understood; the text says which key and what it should be."""
+    """A declaration is wrong; the text names the key and what it should be."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Fault:
-    """Hold one declaration. `method` and `prefix` are its route taken apart; inf seconds last until cleared."""
+    """One declaration. `method` and `prefix` are its route taken apart; inf seconds last until cleared."""
 
     name: str
     market: str = "vast"
@@ -114,21 +114,21 @@ class Fault:
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def matches(self, method: str, path: str) -> bool:
-        """Tell whether a call of `method` on `path` (without /api/vN) is on its route."""
+        """Return whether a call of `method` on `path` (without /api/vN) is on its route."""
         return self.method in ("*", method) and path.startswith(self.prefix)
 
     def number(self, key: str, default: float) -> float:
-        """Give one of its own numbers."""
+        """Return one of its own numbers."""
         return float(self.extra.get(key, default))
 
     def text(self, key: str, default: float) -> str:
-        """Give one of its own figures as a header has it; text stays as it is, whatever it says."""
+        """Return one of its own figures as a header has it; text stays as it is, whatever it says."""
         told = self.extra.get(key, default)
         return f"{told:.10g}" if isinstance(told, int | float) else str(told)
 
     @property
     def lie(self) -> field_lies.FieldLie:
-        """Give the lie that a field_lie tells."""
+        """Return the lie that a field_lie tells."""
         return field_lies.read(self.extra)
 
 

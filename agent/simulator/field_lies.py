@@ -40,7 +40,7 @@ _ANYWHERE = "**"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Say where a vendor's answers hold what the words of the table mean: paths, in which `**` is any depth."""
+    """Where the words of the table are in a vendor's answers: paths, in which `**` is any depth."""
 
     fields: Mapping[str, tuple[str, ...]]
     lists: tuple[str, ...]
@@ -50,7 +50,7 @@ class Vocabulary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldLie:
-    """Hold one lie."""
+    """One lie."""
 
     field: str
     how: str = "set"
@@ -77,7 +77,7 @@ def read(given: Mapping[str, Any]) -> FieldLie:
 
 
 def header(lie: FieldLie, headers: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Give the headers with the lie in them, or None where it is not about them."""
+    """Return the headers with the lie in them, or None if it is about another field."""
     name = _HEADERS.get(lie.field)
     if name is None:
         return None
@@ -88,7 +88,7 @@ def header(lie: FieldLie, headers: Mapping[str, str]) -> Mapping[str, str] | Non
 
 
 def body(lie: FieldLie, content: bytes, path: str, words: Vocabulary) -> bytes | None:
-    """Give the body of an answer to `path` with the lie in it, or None where nothing in it is what the lie is about."""
+    """Return the body of an answer to `path` with the lie in it, or None if the answer lacks the field."""
     try:
         document = json.loads(content)
     except ValueError:
@@ -157,7 +157,7 @@ def _changed(row: dict[str, Any], words: Vocabulary) -> dict[str, Any]:
 def _places(
     node: object, path: list[str], wanted: str | None, words: Vocabulary
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Give where a path leads to: the object and the key in it, lists gone through row by row."""
+    """Return where a path leads to: the object and the key in it, lists gone through row by row."""
     if isinstance(node, list):
         for each in node:
             yield from _places(each, path, wanted, words)

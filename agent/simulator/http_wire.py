@@ -9,7 +9,7 @@ from aiohttp import web
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """Hold a request as it arrived; path and query are decoded."""
+    """One request; path and query are decoded."""
 
     method: str
     path: str
@@ -21,7 +21,7 @@ class Asked:
 
 
 class Cut(enum.Enum):
-    """Name how much of an answer arrives."""
+    """How much of an answer arrives."""
 
     NOTHING = "nothing"  # the connection is dropped
     HALF = "half"
@@ -30,7 +30,7 @@ class Cut(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold an answer. `more` goes on after the body, as a stream does."""
+    """One answer. `more` follows the body, as a stream does."""
 
     status: int = 0
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -43,7 +43,7 @@ DROPPED = Answer(cut=Cut.NOTHING)
 
 
 async def read(request: web.BaseRequest) -> Asked:
-    """Give a request that came over a connection as a value."""
+    """Return a request that came over a connection as a value."""
     body = await request.read() if request.body_exists else b""
     query: Mapping[str, str] = request.query if request.query_string else {}
     base = f"http://{request.host}"

@@ -65,7 +65,7 @@ class NoticeKind(enum.Enum):
 
 
 class Refusal(Exception):
-    """Tell that the market refused a call. `code` is one of the class constants, `sentence` is for people."""
+    """Report that the market refused a call. `code` is one of the class constants, `sentence` is for people."""
 
     NO_SUCH_ASK = "no_such_ask_404"
     ASK_TAKEN = "no_such_ask_410"
@@ -152,7 +152,7 @@ class Host:
 
     @property
     def is_online(self) -> bool:
-        """Tell whether the market hears from it."""
+        """Return whether the market hears from it."""
         return self.offline_until is None and not self.is_gone
 
 
@@ -172,7 +172,7 @@ class Slice:
 
     @property
     def share(self) -> float:
-        """Give the share of the host's GPUs, 0 for a disk-only slice."""
+        """Return the share of the host's GPUs, 0 for a disk-only slice."""
         return len(self.gpus) / self.host.gpu_count
 
 
@@ -190,7 +190,7 @@ class Rival:
 
     @property
     def is_bid(self) -> bool:
-        """Tell whether it can be displaced."""
+        """Return whether it can be displaced."""
         return self.bid is not None
 
 
@@ -265,12 +265,12 @@ class Contract:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the image is complete on its disk."""
+        """Return whether the image is complete on its disk."""
         return self.pulled_share >= 1.0
 
     @property
     def ports(self) -> list[int]:
-        """Give the ports of the container that were asked to be open, as the arguments for a container name them."""
+        """Return the ports of the container that were asked to be open, as the arguments for a container name them."""
         found = (_PORT.fullmatch(name) for name in self.env)
         return sorted({int(match[1]) for match in found if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
 

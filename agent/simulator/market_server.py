@@ -61,7 +61,7 @@ class Simulator:
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     def url(self, market: str) -> str:
-        """Give where a market's API answers: "vast" or "runpod"."""
+        """Return where a market's API answers: "vast" or "runpod"."""
         return {"vast": self.vast_url, "runpod": self.runpod_url}[market]
 
     def advance_to(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Every figure the simulated market rests on: those that were recorded, with their source, and those that are assumed.
+"""Every figure of the simulated market: recorded ones with their source, and assumed ones.
 
 1. A figure stands here once. The code draws from it, `gpubid simulate --about` prints it, and the calibration test
    holds the simulator's own statistics against it.
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold one number or sample with what it means and, if it was recorded, where."""
+    """One number or sample with its meaning and, if it was recorded, its source."""
 
     name: str
     value: object
@@ -259,7 +259,7 @@ PULLS_ARE_BILLED = assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls 
 
 
 def figures() -> Sequence[Figure]:
-    """Give every figure, in the order of this file."""
+    """Return every figure, in the order of this file."""
     return tuple(_FIGURES)
 
 

@@ -1,4 +1,4 @@
-"""An embedded market that outlives its process: what was asked of it is written down, and done again at the next start.
+"""An embedded market that outlives its process: its changing calls are recorded and repeated at the next start.
 
 1. A world is the same for the same climate, seed, start and calls (`world.py`), so its writes are all that is kept; it
    goes on by the clock while nobody runs it.
@@ -23,7 +23,7 @@ from agent.simulator.simulated_clock import Clock
 from agent.simulator.vast.world import World
 
 MOST_BYTES = 16 * 1024 * 1024
-"""A file that grew so large is not read again: at two kilobytes a rent that is eight thousand rents."""
+"""A larger file is not read again: at two kilobytes a rent, this is eight thousand rents."""
 HERE = "127.0.0.1"
 _HEADERS = ("authorization", "content-type")
 _READS = ("bundles", "search")
@@ -32,7 +32,7 @@ Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
 
 
 class _Pinned:
-    """A clock that stands at an instant while the past is done again."""
+    """A clock that stands at an instant while the past calls are repeated."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -50,16 +50,16 @@ class _Pinned:
 
 
 class _Differs(Exception):
-    """The past cannot be done again."""
+    """The past calls cannot be repeated."""
 
 
 class Saved:
-    """A simulator and the file of what was asked of it; `is_anew` tells whether its past was lost or there was none."""
+    """A simulator and the file of its calls; `is_anew` says whether its past was lost or there was none."""
 
     def __init__(
         self, file: Path, climate: Climate, seed: int, clock: Clock, conceal: Callable[[str], str], *, keeps: bool
     ) -> None:
-        """Say where the file lies; `keeps` is false where this process only looks. Call `open` next."""
+        """Take the file's path; `keeps` is false in a process that only reads. Call `open` next."""
         self._file, self._climate, self._seed, self._keeps = file, climate, seed, keeps
         self._conceal = conceal
         self._clock = _Pinned(clock)
@@ -67,7 +67,7 @@ class Saved:
         self.simulator = self._made(clock.time())
 
     async def open(self) -> None:
-        """Do the past again, or begin anew; from now on write down what is asked."""
+        """Repeat the past calls, or begin again; from now on write down the changing calls."""
         try:
             lines = self._lines()
             self.simulator = self._made(float(lines[0]["start"]))
@@ -132,7 +132,7 @@ class Saved:
 
     def _noted(self, market: str, answering: Answering, now: Callable[[], float]) -> Answering:
         async def answer(asked: Asked) -> Answer:
-            """Answer as ever, and write down what changed the world before the answer leaves."""
+            """Answer as usual, and write down a changing call before the answer leaves."""
             made = await answering(asked)
             if _is_write(asked):
                 self._write(

@@ -1,4 +1,4 @@
-"""The weather: which declared faults blow now, which of them strike a call, and what they do to the world.
+"""The weather: which declared faults are active now, which of them strike a call, and what they do to the world.
 
 1. Faults of the climate begin at their second; those of POST /weather begin at once.
 2. A fault that ends, by time or by hand, gives back what it took: silent hosts answer, hanging pulls go on, credit
@@ -28,7 +28,7 @@ class _Host(Protocol):
 
 
 class Land(Protocol):
-    """What weather asks of the world of either market."""
+    """The weather's access to the world of either market."""
 
     @property
     def now(self) -> float: ...  # noqa: D102 - as in world.py, all of them
@@ -49,7 +49,7 @@ class Land(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class Blow:
-    """Hold a fault that blows, from when to when, and what it took from the world."""
+    """An active fault, from when to when, and what it took from the world."""
 
     fault_id: int
     fault: Fault
@@ -64,7 +64,7 @@ class Blow:
 
 
 class Weather:
-    """Hold the faults of one market and drive its world through their beginnings and ends."""
+    """The faults of one market; it drives the world through their beginnings and ends."""
 
     def __init__(
         self, world: Land, seed: int, declarations: Iterable[Mapping[str, Any]] = (), *, market: str = "vast"
@@ -83,7 +83,7 @@ class Weather:
                 heapq.heappush(self._due, (at, order, fault))
 
     def names(self) -> list[tuple[int, str]]:
-        """Give id and name of the faults that blow now."""
+        """Return id and name of the faults that blow now."""
         return [(blow.fault_id, blow.fault.name) for blow in self._blows.values()]
 
     def add(self, fault: Fault, fault_id: int | None = None) -> int:
@@ -127,7 +127,7 @@ class Weather:
                 self._strike_hosts(blow)
 
     def struck(self, method: str, path: str) -> Mapping[str, Fault]:
-        """Give the faults that strike this call, by name; the newest of a name wins."""
+        """Return the faults that strike this call, by name; the newest of a name wins."""
         if not self._blows:
             return CALM
         found: dict[str, Fault] = {}
@@ -146,7 +146,7 @@ class Weather:
         body: bytes,
         words: field_lies.Vocabulary,
     ) -> tuple[Mapping[str, str], bytes]:
-        """Give the headers and the body of an answer as they leave, with the field lies that blow in them."""
+        """Return the headers and the body of an answer as they leave, with the field lies that blow in them."""
         for blow in list(self._blows.values()):
             if blow.fault.name != faults.FIELD_LIE or not _strikes(blow, method, route):
                 continue

@@ -14,7 +14,7 @@ class AmbiguousPlaceError(ValueError):
 
 
 def is_place(target: str) -> bool:
-    """Tell whether a target is of the form `host:…` or `owner:…`."""
+    """Return whether a target is of the form `host:…` or `owner:…`."""
     kind, _, name = target.partition(":")
     return kind in {HOST, OWNER} and bool(name)
 

@@ -139,7 +139,7 @@ def _first(fleet: Fleet, work: Workload, market: str, price: UsdPerHour | None) 
 
 
 def is_of(kept: Capacity) -> bool:
-    """Tell whether what was kept are shares of the regimes in use."""
+    """Return whether what was kept are shares of the regimes in use."""
     return kept.version == version(regimes.SHIPPED) and len(kept.evidence) == regimes.SHIPPED.count
 
 

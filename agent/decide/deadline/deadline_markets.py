@@ -85,7 +85,7 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
 
 
 def holds(slot: SlotView, made: Faring) -> bool:
-    """Tell whether a slot already runs what was chosen."""
+    """Return whether a slot already runs what was chosen."""
     held = slot.lease
     if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
         return False

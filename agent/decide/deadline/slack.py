@@ -53,16 +53,16 @@ class Outlook:
         return self.slack <= 0
 
     def may_try(self, start: float) -> bool:
-        """Tell whether there is time for a start of interruptible capacity that comes to nothing, and its restart."""
+        """Return whether there is time for a start of interruptible capacity that comes to nothing, and its restart."""
         return self.slack > start + self.restart
 
     def is_short(self, share: float) -> bool:
-        """Tell whether slack is below this share of the remaining work."""
+        """Return whether slack is below this share of the remaining work."""
         return self.slack < share * self.todo / self.speed
 
 
 def is_behind(done: float, hours: float, line: float, pace: float) -> bool:
-    """Tell whether less is done than `pace` of what the straight line asks."""
+    """Return whether less is done than `pace` of what the straight line asks."""
     return done < pace * hours * line
 
 

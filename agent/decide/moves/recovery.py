@@ -162,7 +162,7 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
 
 
 def _is_stopped_pod(held: Lease) -> bool:
-    """Tell whether it waits in a pool for a start; one whose host is silent was not stopped and goes on."""
+    """Return whether it waits in a pool for a start; one whose host is silent was not stopped and goes on."""
     return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
 
 
@@ -282,7 +282,7 @@ def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
 
 
 def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
-    """Tell whether a slot may leave its lease for `best`: its disk may be given up, and it has moves left today."""
+    """Return whether a slot may leave its lease for `best`: its disk may be given up, and it has moves left today."""
     held = slot.lease
     return held is None or (may_leave(held, work) and _has_moves_left(slot, held, best))
 
@@ -294,7 +294,7 @@ def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
 
 
 def ends_soon(held: Lease, now: datetime) -> bool:
-    """Tell whether the host of a lease leaves the market so soon that the workload should be elsewhere by then."""
+    """Return whether the host of a lease leaves the market so soon that the workload should be elsewhere by then."""
     return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
 
 
@@ -314,7 +314,7 @@ def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime)
 
 
 def may_leave(held: Lease, work: Workload) -> bool:
-    """Tell whether the lease's disk may be given up: it never ran, its checkpoints are elsewhere, or it may be lost."""
+    """Return whether the lease's disk may be lost: it never ran, its checkpoints are elsewhere, or the workload says so."""
     return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
 
 

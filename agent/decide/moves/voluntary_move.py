@@ -73,7 +73,7 @@ def _is_bid(best: Candidate) -> bool:
 
 
 def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    """Tell whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
+    """Return whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
     if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
         return False
     if held.tenure is Tenure.INTERRUPTIBLE:

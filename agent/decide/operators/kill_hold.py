@@ -32,7 +32,7 @@ def until(cooldowns: Iterable[Cooldown], now: datetime, *, keep_disks: bool) -> 
 
 
 def is_on(cooldowns: Iterable[Cooldown], now: datetime) -> bool:
-    """Tell whether a kill of everything stands."""
+    """Return whether a kill of everything stands."""
     return any((rest.scope, rest.key) == EVERYTHING and rest.until > now for rest in cooldowns)
 
 

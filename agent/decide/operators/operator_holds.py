@@ -102,7 +102,7 @@ def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause
 
 
 def is_down(held: Lease) -> bool:
-    """Tell whether a lease bills its disk at most and will not start by itself."""
+    """Return whether a lease bills its disk at most and will not start by itself."""
     return held.state is LeaseState.PAUSED and (held.paused_by_us or held.tenure is not Tenure.INTERRUPTIBLE)
 
 

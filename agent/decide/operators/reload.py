@@ -167,7 +167,7 @@ def spec_digest(work: Workload) -> str:
 
 
 def moves(held: Lease, work: Workload) -> bool:
-    """Tell whether a running lease of an older spec is to be left for a new one."""
+    """Return whether a running lease of an older spec is to be left for a new one."""
     if work.on_change is not OnChange.MOVE or held.state is not LeaseState.RUNNING:
         return False
     return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)

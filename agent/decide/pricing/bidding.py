@@ -62,7 +62,7 @@ def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdP
 
 
 def is_echo(held: lease.Lease, quote: money.UsdPerHour) -> bool:
-    """Tell whether a quoted floor of the slice that `held` holds is the market repeating our own bid."""
+    """Return whether a quoted floor of the slice that `held` holds is the market repeating our own bid."""
     own = (held.gpu_rate, *held.recent_bids)
     return any(abs(quote.micros - bid.micros) <= ECHO_TOLERANCE.micros for bid in own)
 

@@ -99,7 +99,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
 
     def fits(row: offer.Offer) -> bool:
-        """Tell whether an offer meets every requirement."""
+        """Return whether an offer meets every requirement."""
         return (
             row.is_rentable
             and row.gpus == gpus
@@ -128,7 +128,7 @@ def cheapest(
 
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:
-    """Tell whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
+    """Return whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
     cooling = taken.cooling

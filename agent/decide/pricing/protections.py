@@ -124,7 +124,7 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 
 
 def is_barred(offer: Offer, tenure: Tenure, cooling: Mapping[str, str] | None) -> bool:
-    """Tell whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
+    """Return whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)

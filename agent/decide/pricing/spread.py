@@ -16,5 +16,5 @@ def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
 
 
 def is_crowded(work: Workload, owner: OwnerKey, held: Counter[OwnerKey]) -> bool:
-    """Tell whether no more slots of the workload may go to an owner; an owner nobody knows counts as another."""
+    """Return whether no more slots of the workload may go to an owner; an owner nobody knows counts as another."""
     return work.max_per_owner is not None and owner.is_known and held[owner] >= work.max_per_owner

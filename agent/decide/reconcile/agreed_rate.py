@@ -60,7 +60,7 @@ def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous:
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
-    """Tell whether a listed rate is so far above the agreed one that nobody believes it before a look by id agrees."""
+    """Return whether a listed rate is so far above the agreed one that only a request for the id confirms it."""
     return bool(agreed.micros) and row.gpu_rate > agreed.scaled(QUICK_RISE)
 
 
@@ -113,7 +113,7 @@ def _is_plausible(held: Lease, row: Instance) -> bool:
 
 
 def _is_known(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
-    """Tell whether a rate is one that we ordered, or that the host announced."""
+    """Return whether a rate is one that we ordered, or that the host announced."""
     announced = (
         rise.new_rate.micros * held.gpus
         for rise in view.rises
@@ -132,7 +132,7 @@ def _is_accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> 
 
 
 def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
-    """Tell whether the listings before this one and this one are enough to ask for the instance by its id."""
+    """Return whether the listings before this one and this one are enough to ask for the instance by its id."""
     if held.doubted_rate != row.gpu_rate or held.doubted_since is None or held.doubted_listings < FURTHER_LISTINGS:
         return False
     is_quick = held.agreed < row.gpu_rate <= held.agreed.scaled(QUICK_RISE)

@@ -9,7 +9,7 @@ from agent.domain.money import FREE
 
 
 def is_displaced(fact: LeaseChanged) -> bool:
-    """Tell whether somebody on demand took an interruptible lease that ran."""
+    """Return whether somebody on demand took an interruptible lease that ran."""
     return _is_lost_bid(fact) and fact.cause is Cause.DISPLACED
 
 

@@ -44,7 +44,7 @@ def of_intent(intent: Intent) -> Asked:
 
 
 def is_readable(row: Instance) -> bool:
-    """Tell whether a row shows all that a rent is read back by."""
+    """Return whether a row shows all that a rent is read back by."""
     return not row.unread & unread_rows.TERMS
 
 

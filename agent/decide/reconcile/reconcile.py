@@ -197,7 +197,7 @@ def _unread(
 
 
 def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
-    """Tell whether a lease can still be read back: once it ran or was rebid there is no telling what was asked for."""
+    """Return whether a lease can still be read back: not after it ran or was rebid, since its order is then unknown."""
     is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
     is_starting = held.state is LeaseState.STARTING and not held.has_run
     return is_starting and not (held.has_failed or held.interrupted_by or is_rebid)

@@ -63,7 +63,7 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
 
 
 def wants_record(facts: Iterable[Fact]) -> bool:
-    """Tell whether the market's record may date a change: what was lost while it loaded may have run before."""
+    """Return whether the market's record may date a change: what was lost while it loaded may have run before."""
     changes = (fact for fact in facts if isinstance(fact, LeaseChanged))
     return any(change.cause is not None or change.before.bills is not change.after.bills for change in changes)
 
@@ -112,7 +112,7 @@ def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn])
 
 
 def _is_starting(held: Lease) -> bool:
-    """Tell whether a start may be under way: also where the lease is missing or released meanwhile."""
+    """Return whether a start may be under way: also where the lease is missing or released meanwhile."""
     is_given_back = held.state is LeaseState.STARTING
     is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
     # What a refused bid left behind never was to start.

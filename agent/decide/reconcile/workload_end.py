@@ -68,7 +68,7 @@ def failure(row: Instance) -> str:
 
 
 def is_blameless(end_reason: str) -> bool:
-    """Tell whether an end is not its host's fault: an image that cannot be had, a command that ends at once."""
+    """Return whether an end is not its host's fault: an image that cannot be had, a command that ends at once."""
     return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
 
 
@@ -168,7 +168,7 @@ def _of_batches(fleet: Fleet) -> Iterator[Marked]:
 
 
 def is_settling(fleet: Fleet, held: Lease) -> bool:
-    """Tell whether the end of a batch's container is not judged yet: it may start again, its log may say more."""
+    """Return whether the end of a batch's container is not judged yet: it may start again, its log may say more."""
     work = fleet.workload(held.slot.workload)
     if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
         return False
@@ -193,7 +193,7 @@ def _is_told_by_log(work: Workload) -> bool:
 
 
 def is_fast(change: LeaseChanged) -> bool:
-    """Tell whether a container ended right after its first start; later its disk may hold work."""
+    """Return whether a container ended right after its first start; later its disk may hold work."""
     before, after = change.before, change.after
     if change.cause is not Cause.CONTAINER_EXIT or before.was_ready or before.run_since is None:
         return False
@@ -238,5 +238,5 @@ def _count(standing: Iterable[tuple[str, str]], scope: str, work: Workload) -> i
 
 
 def is_avoided(work: Workload, host: HostKey, cooling: Iterable[str]) -> bool:
-    """Tell whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
+    """Return whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
     return f"{FAST_EXIT}:{work.name}@{host}" in cooling

@@ -41,7 +41,7 @@ class Spread:
         self._hosts = {held.host for held in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
-        """Tell whether a slot may go there within the shares; an owner nobody knows counts as another."""
+        """Return whether a slot may go there within the shares; an owner nobody knows counts as another."""
         others = [where for place, where in self._places.items() if place != slot]
         offer = candidate.offer
         on_host = sum(where[0].is_same_place(offer.host) for where in others)
@@ -51,7 +51,7 @@ class Spread:
         return is_within and on_market < self._most_on_market
 
     def is_free(self, candidate: Candidate) -> bool:
-        """Tell whether no slot of the workload stands on the host or was sent there in this plan."""
+        """Return whether no slot of the workload stands on the host or was sent there in this plan."""
         return candidate.offer.host not in self._hosts or candidate.offer.host.is_pool
 
     def put(self, slot: Slot, candidate: Candidate) -> None:

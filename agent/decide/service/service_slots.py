@@ -64,11 +64,11 @@ class Keeping:
     standing: frozenset[str] = frozenset()
 
     def stands(self, held: Lease) -> bool:
-        """Tell whether a lease is part of the choice."""
+        """Return whether a lease is part of the choice."""
         return held.lease_id in self.standing
 
     def may_spare(self, held: Lease) -> bool:
-        """Tell whether a lease may go: one is too many, it is not part of the choice, and enough of that runs."""
+        """Return whether a lease may go: one is too many, it is not part of the choice, and enough of that runs."""
         return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
 
 

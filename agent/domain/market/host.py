@@ -35,11 +35,11 @@ class HostKey(NamedTuple):
 
     @property
     def is_pool(self) -> bool:
-        """Tell whether it names a pool of like hosts instead of one."""
+        """Return whether it names a pool of like hosts instead of one."""
         return is_pool(self.host_id)
 
     def is_same_place(self, other: "HostKey") -> bool:
-        """Tell whether both may mean the same host: on one market, equal, or pools of which one holds the other."""
+        """Return whether both may mean the same host: on one market, equal, or pools of which one holds the other."""
         return self.market == other.market and is_same_place(self.host_id, other.host_id)
 
 
@@ -55,17 +55,17 @@ class OwnerKey(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Tell whether the market names the owner."""
+        """Return whether the market names the owner."""
         return bool(self.owner_id)
 
 
 def is_pool(host_id: str) -> bool:
-    """Tell whether an id names a pool of like hosts instead of one."""
+    """Return whether an id names a pool of like hosts instead of one."""
     return host_id.startswith(POOL)
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Tell whether two ids may mean the same host: they are equal, or both are pools and one holds the other."""
+    """Return whether two ids may mean the same host: they are equal, or both are pools and one holds the other."""
     if one == other:
         return True
     return is_pool(one) and is_pool(other) and (f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/"))

@@ -63,7 +63,7 @@ def _pattern(line: str) -> re.Pattern[str]:
 
 
 def is_hours(hours: float) -> bool:
-    """Tell whether a number can be hours done."""
+    """Return whether a number can be hours done."""
     return 0.0 <= hours <= MOST_HOURS
 
 

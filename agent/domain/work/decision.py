@@ -129,7 +129,7 @@ def slot_of(decision: Decision) -> Slot:
 
 
 def raises_spend(decision: Decision) -> bool:
-    """Tell whether carrying it out may raise what we pay per hour."""
+    """Return whether carrying it out may raise what we pay per hour."""
     if isinstance(decision, Rebid):
         return decision.bid > decision.lease.gpu_rate
     return isinstance(decision, Rent | Resume)

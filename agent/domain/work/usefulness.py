@@ -10,12 +10,12 @@ IDLE_AFTER = timedelta(minutes=15)
 
 
 def is_useful(held: Lease, work: Workload | None) -> bool:
-    """Tell whether a lease runs and, where its workload tells, is ready."""
+    """Return whether a lease runs and, where its workload tells, is ready."""
     is_asked = work is not None and work.ready.is_asked
     return held.state is LeaseState.RUNNING and (not is_asked or held.ready_since is not None)
 
 
 def is_idle(held: Lease, now: datetime) -> bool:
-    """Tell whether a running lease has idled so long that a person should hear of it."""
+    """Return whether a running lease has idled so long that a person should hear of it."""
     is_long = held.idle_since is not None and now - held.idle_since >= IDLE_AFTER
     return held.state is LeaseState.RUNNING and is_long

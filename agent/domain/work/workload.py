@@ -147,7 +147,7 @@ class Workload:
     shadow: tuple[str, ...] = ()
 
     def may_use(self, market: str) -> bool:
-        """Tell whether it may run on a market."""
+        """Return whether it may run on a market."""
         return not self.markets or market in self.markets
 
     @property

@@ -63,7 +63,7 @@ class Hedged:
         return made
 
     def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
-        """Tell whether all that was asked for is there, nothing changed since, and that was not long ago."""
+        """Return whether all that was asked for is there, nothing changed since, and that was not long ago."""
         is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
         looked = (seen.step - before.step) * self._span.step_hours
         return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen

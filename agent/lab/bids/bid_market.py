@@ -178,7 +178,7 @@ class WorldMarket:
 
 
 def fits(slice_: Slice, query: port.OfferQuery) -> bool:
-    """Tell whether a slice has what a query asks, prices and the present aside."""
+    """Return whether a slice has what a query asks, prices and the present aside."""
     host, wants = slice_.host, query.requirements
     models = query.gpu_models or wants.gpu_models
     return (

@@ -172,7 +172,7 @@ class Day:
 
 
 def _is_settled(held: Lease, now: datetime) -> bool:
-    """Tell whether a lease runs at a bid that nobody forced up, on a host that stays, and is not to be metered."""
+    """Return whether a lease runs at a bid that nobody forced up, on a host that stays, and is not to be metered."""
     is_calm = held.state is LeaseState.RUNNING and held.rival_floor is None
     is_metered = now - held.accrued_until < reconcile.METER_EVERY
     return is_calm and is_metered and (held.ends_at is None or held.ends_at - now > ENDS_SOON)

@@ -276,7 +276,7 @@ def _best_parts(study: optuna.Study) -> list[float]:
 
 
 def is_worse(mine: Sequence[float], best: Sequence[float]) -> bool:
-    """Tell whether scores are surely higher than the best's of the same parts: Wilcoxon's signed ranks, one-sided.
+    """Return whether scores are surely higher than the best's of the same parts: Wilcoxon's signed ranks, one-sided.
 
     Source: F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1(6), 1945; its normal limit.
     """

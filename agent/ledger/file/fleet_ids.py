@@ -28,7 +28,7 @@ class FleetIds:
 
 
 def is_one(text: str) -> bool:
-    """Tell whether a text is a fleet id: twelve hexadecimal characters."""
+    """Return whether a text is a fleet id: twelve hexadecimal characters."""
     return _ID.fullmatch(text) is not None
 
 

@@ -84,7 +84,7 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
 
 
 def dlperf(model: GpuModel) -> float:
-    """Return the DLPerf of one GPU, or 0 if neither it nor a like one was measured; then other markets' figures."""
+    """Return the DLPerf of one GPU, or 0 if neither it nor a like one was measured; then other markets count."""
     if model in _MEASURED:
         return _MEASURED[model]
     like, share = _DERIVED.get(model, ("", 0.0))

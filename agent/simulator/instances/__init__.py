@@ -1,1 +1,1 @@
-"""What instances of either market share: containers, images, programs, ports and the till."""
+"""Shared by the instances of both markets: containers, images, programs, ports and billing."""

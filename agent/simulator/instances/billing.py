@@ -1,4 +1,4 @@
-"""The till: what every contract costs, as exact sums over the stretches in which its rates stood still.
+"""Billing: the cost of every contract, as exact sums over the stretches with constant rates.
 
 1. A rate changes only through `rate`; between two changes cost is rate times time, split at midnight UTC.
 2. Credit is what was granted less what was charged; it runs below zero, as the vendor's does.
@@ -17,7 +17,7 @@ _GROUP = {"gpu": "gpu", "disk": "disk", "download": "bandwidth", "upload": "band
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rates:
-    """Hold what a contract costs now: $/h for GPUs and disk; GB/h and $/GB for what it downloads."""
+    """The present rates of a contract: $/h for GPUs and disk; GB/h and $/GB for its downloads."""
 
     gpu: float = 0.0
     disk: float = 0.0
@@ -32,7 +32,7 @@ class Rates:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """Hold from when on a contract cost so much, and whether its container ran then. `is_end`: it is no more."""
+    """A rate from an instant on, and whether the container ran then. `is_end`: the contract has ended."""
 
     at: float
     contract_id: int
@@ -59,7 +59,7 @@ class _Meter:
 
 
 class Till:
-    """Charge contracts and know the account's credit."""
+    """Charges contracts and knows the account's credit."""
 
     def __init__(self, credit: float, *, span: float = DAY) -> None:
         """Grant the first credit; charges are kept apart by UTC spans of so many seconds."""
@@ -99,12 +99,12 @@ class Till:
         self.turns.append(Turn(now, contract.contract_id, rates, is_running=is_running, holds_gpu=holds))
 
     def charged(self, now: float) -> float:
-        """Give every dollar charged so far."""
+        """Return every dollar charged so far."""
         self.settle(now)
         return self._closed + math.fsum(sum(meter.contract.charged.values()) for meter in self._meters.values())
 
     def credit(self, now: float) -> float:
-        """Give what is left."""
+        """Return what is left."""
         charged = self.charged(now)
         held = sum(self.left_of_deposit(meter.contract) for meter in self._meters.values()) if self._deposits else 0.0
         return self._granted - charged - held
@@ -117,7 +117,7 @@ class Till:
         return left
 
     def left_of_deposit(self, contract: Rented) -> float:
-        """Give what is left of what was set aside for a contract, as of the last settling."""
+        """Return what is left of what was set aside for a contract, as of the last settling."""
         before, paid = self._deposits.get(contract.contract_id, (0.0, 0.0))
         return max(paid - (math.fsum(contract.charged.values()) - before), 0.0)
 
@@ -126,7 +126,7 @@ class Till:
         self._granted += dollars
 
     def empty_at(self, now: float) -> float:
-        """Give when the credit is gone if nothing changes; inf if never."""
+        """Return when the credit is gone if nothing changes; inf if never."""
         burn = math.fsum(meter.rates.per_hour for meter in self._meters.values())
         return now + max(self.credit(now), 0.0) / burn * HOUR if burn > 0 else math.inf
 
@@ -137,11 +137,11 @@ class Till:
                 _settle(meter, now, self._span)
 
     def billing(self) -> list[int]:
-        """Give the ids of the contracts that cost something this second."""
+        """Return the ids of the contracts that cost something this second."""
         return [contract_id for contract_id, meter in self._meters.items() if meter.rates.per_hour > 0]
 
     def charges(self, since: float, until: float, now: float) -> list[Charge]:
-        """Give the charges of the UTC days that touch the span, by day, contract and kind."""
+        """Return the charges of the UTC days that touch the span, by day, contract and kind."""
         self.settle(now)
         found = [
             Charge(

@@ -48,7 +48,7 @@ class Containers(Generic[R]):
         self._sticking: dict[int | None, float] = {}
 
     def rng(self, contract: R) -> random.Random:
-        """Give the contract's own stream."""
+        """Return the contract's own stream."""
         key = contract.contract_id
         if key not in self._rngs:
             self._rngs[key] = random.Random(f"{self._seed}/contract/{key}")
@@ -119,11 +119,11 @@ class Containers(Generic[R]):
 
     # --- pulls ------------------------------------------------------------------------------------------------------
     def is_pulling(self, contract: R) -> bool:
-        """Tell whether bytes of the image come in now."""
+        """Return whether bytes of the image come in now."""
         return contract.contract_id in self._began
 
     def pull_gb_per_hour(self, contract: R) -> float:
-        """Give how fast they come."""
+        """Return how fast they come."""
         return contract.image_gb / self._pulls[contract.contract_id].seconds * _HOUR
 
     def fail(self, contract: R | None, probability: float) -> None:

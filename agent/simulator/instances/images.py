@@ -24,7 +24,7 @@ KNOWN: tuple[tuple[str, float], ...] = (
 
 
 def size_gb(image: str) -> float:
-    """Give the compressed size of an image; the same name has always the same."""
+    """Return the compressed size of an image; the same name has always the same."""
     name = image.lower()
     for word, size in KNOWN:
         if word in name:

@@ -25,7 +25,7 @@ class Doors:
         self._open: set[tuple[int, int]] = set()
 
     def ports(self, contract: Rented) -> dict[int, int]:
-        """Give {port of the container: port on loopback} of a running contract."""
+        """Return {port of the container: port on loopback} of a running contract."""
         return {number: self._door((contract.contract_id, number)).getsockname()[1] for number in contract.ports}
 
     def attend(self, contracts: Iterable[Rented], now: float) -> None:

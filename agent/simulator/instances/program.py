@@ -31,7 +31,7 @@ class Program:
 
 
 def of(contract: Rented) -> Program:
-    """Give what the container of a contract does."""
+    """Return what the container of a contract does."""
     env = contract.env
     return Program(
         _seconds(env, "SIM_READY_AFTER", READY_AFTER),
@@ -43,20 +43,20 @@ def of(contract: Rented) -> Program:
 
 
 def seconds_to_end(contract: Rented) -> float:
-    """Give how long a container that starts now runs until it ends by itself; inf for never."""
+    """Return how long a container that starts now runs until it ends by itself; inf for never."""
     program = of(contract)
     return max(min(program.exit_after, program.done_after - contract.worked), 0.0)
 
 
 def is_ready(contract: Rented, now: float) -> bool:
-    """Tell whether its ports are open."""
+    """Return whether its ports are open."""
     is_running = contract.container is Container.RUNNING and contract.holds_gpu and not contract.is_offline
     since = contract.running_since
     return is_running and since is not None and now - since >= of(contract).ready_after
 
 
 def gpu_use(contract: Rented, now: float) -> float:
-    """Give how busy its GPUs are, in per cent."""
+    """Return how busy its GPUs are, in per cent."""
     since = contract.running_since
     idle_after = _seconds(contract.env, "SIM_IDLE_AFTER", math.inf)
     is_busy = since is not None and of(contract).ready_after < math.inf and now - since < idle_after
@@ -64,7 +64,7 @@ def gpu_use(contract: Rented, now: float) -> float:
 
 
 def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]:
-    """Give what it printed of its own between the start of a stretch and `end`."""
+    """Return what it printed of its own between the start of a stretch and `end`."""
     program = of(contract)
     told = []
     if end - start >= program.ready_after:

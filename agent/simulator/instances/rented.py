@@ -11,12 +11,12 @@ class Ground(Protocol):
 
     @property
     def machine_id(self) -> int:
-        """Give its number in the simulator."""
+        """Return its number in the simulator."""
         ...
 
     @property
     def inet_down(self) -> float:
-        """Give its Mb/s down."""
+        """Return its Mb/s down."""
         ...
 
 
@@ -46,15 +46,15 @@ class Rented(Protocol):
 
     @property
     def host(self) -> Ground:
-        """Give the host it stands on."""
+        """Return the host it stands on."""
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the image is complete on its disk."""
+        """Return whether the image is complete on its disk."""
         ...
 
     @property
     def ports(self) -> list[int]:
-        """Give the ports of the container that were asked to be open."""
+        """Return the ports of the container that were asked to be open."""
         ...

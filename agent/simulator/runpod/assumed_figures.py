@@ -1,4 +1,4 @@
-"""The figures this market rests on, in the list that `gpubid simulate --about` prints."""
+"""The assumed figures of this market, in the list that `gpubid simulate --about` prints."""
 
 from agent.simulator.recorded_figures import assumed, recorded
 

@@ -1,4 +1,4 @@
-"""The crowd: other renters who take stock away and give it back, drawn per host so that what we do changes no draw."""
+"""Other renters, who take stock and give it back, drawn per host so that our actions change no draw."""
 
 import math
 import random
@@ -15,13 +15,13 @@ from agent.simulator.runpod.stock import Holder, Stock
 _MEAN_STAY_HOURS = (
     sum(share * minutes * math.exp(deviation**2 / 2) for share, minutes, deviation in shared.HOLDS) / 60.0
 )
-# Who finds no room goes elsewhere: so many more must come for the climate's share of GPUs to be taken in the long run.
+# A renter who finds no room goes elsewhere, so this many more must come for the climate's share in the long run.
 _TURNED_AWAY = 0.75  # fitted: within 0.05 of the share for shares from 0.3 to 0.82
 _MEAN_GPUS = sum(assumed_figures.GUEST_GPUS) / len(assumed_figures.GUEST_GPUS)
 
 
 class Crowd:
-    """Bring the others and take them away."""
+    """Brings other renters and removes them."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Crowd:
             self._await_next(host, rng)
 
     def invite(self, host: Host, gpus: int, bid: float | None, until: float) -> Guest | None:
-        """Let a guest take GPUs of a host, displacing whom it may; None if there is no room for it."""
+        """Let a renter take GPUs of a host, and displace others if it may; None if there is no room."""
         yielding = self._stock.yielding(host, gpus, bid)
         if yielding is None:
             return None
@@ -98,6 +98,6 @@ class Crowd:
 
 
 def _left(rng: random.Random) -> float:
-    """Draw how much longer somebody stays who is met at some moment: long stays are met more often."""
+    """Draw how much longer a renter stays who is met at some moment: long stays are met more often."""
     _, minutes, deviation = shared.HOLDS[-1]
     return 60.0 * minutes * math.exp(deviation * rng.gauss(0.0, 1.0)) * 2.0 * rng.random()

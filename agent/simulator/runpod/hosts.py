@@ -1,4 +1,4 @@
-"""Draw the hosts of each type: how many stand where is assumed, the largest pod they hold is recorded."""
+"""Draws the hosts of each type: their number is assumed, their largest pod is recorded."""
 
 import random
 import string

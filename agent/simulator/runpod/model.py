@@ -9,7 +9,7 @@ from agent.simulator.runpod.models import Cloud, GpuType
 
 
 class Change(enum.Enum):
-    """Name what changed a pod last, in the market's own phrases."""
+    """The last change of a pod, in the market's own phrases."""
 
     RENTED = "Rented by User"
     STOPPED = "Exited by user"
@@ -19,7 +19,7 @@ class Change(enum.Enum):
 
 
 class Refused(Exception):
-    """Tell that the market refused a call. `code` is one of the class constants, `sentence` the market's own."""
+    """The market refused a call. `code` is one of the class constants, `sentence` the market's own."""
 
     NO_STOCK = "no_stock"
     NO_SPOT = "no_spot"
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Host:
-    """Hold a machine: GPUs of one type in one place."""
+    """A machine: GPUs of one type in one place."""
 
     machine_id: int
     token: str  # the twelve characters by which the market names it
@@ -62,13 +62,13 @@ class Host:
 
     @property
     def is_online(self) -> bool:
-        """Tell whether the market hears from it."""
+        """Return whether the market hears from it."""
         return self.offline_until is None and not self.is_gone
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Guest:
-    """Hold another renter on a host. A bid of None rents on demand, which nothing displaces."""
+    """Another renter on a host. A bid of None rents on demand, which nothing displaces."""
 
     guest_id: int
     host: Host
@@ -79,7 +79,7 @@ class Guest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """Hold what a create asks for."""
+    """The request of a create."""
 
     name: str
     gpu: GpuType
@@ -107,7 +107,7 @@ class Terms:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Pod:
-    """Hold a pod. What the simulator's shared parts ask of it is in agent/simulator/instances/rented.py."""
+    """A pod. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
 
     contract_id: int
     pod_id: str
@@ -149,7 +149,7 @@ class Pod:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the image is complete on its host."""
+        """Return whether the image is complete on its host."""
         return self.pulled_share >= 1.0
 
     @property
@@ -159,16 +159,16 @@ class Pod:
 
     @property
     def rate(self) -> float:
-        """Give $/h of its GPUs while it runs: a bidder pays the bid."""
+        """Return $/h of its GPUs while it runs: a bidder pays the bid."""
         return (self.price if self.bid is None else self.bid) * self.gpu_count
 
     @property
     def ports(self) -> list[int]:
-        """Give the ports that a public address leads to; those of kind http are behind the market's proxy."""
+        """Return the ports that a public address leads to; those of kind http are behind the market's proxy."""
         return sorted(number for number, kind in self.exposed() if kind == "tcp")
 
     def exposed(self) -> list[tuple[int, str]]:
-        """Give the number and the kind ("http", "tcp", "udp") of every port it exposes."""
+        """Return the number and the kind ("http", "tcp", "udp") of every port it exposes."""
         parts = (name.strip().partition("/") for name in self.port_names)
         return [(int(number), kind or "tcp") for number, _, kind in parts if number.isdigit() and int(number) < 65536]  # noqa: PLR2004
 

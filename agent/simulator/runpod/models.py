@@ -33,16 +33,16 @@ class GpuType:
     data_centers: tuple[str, ...] = ()  # of its clusters, as recorded
 
     def clouds(self) -> tuple[Cloud, ...]:
-        """Give where it is sold."""
+        """Return where it is sold."""
         sold = ((Cloud.SECURE, self.is_secure), (Cloud.COMMUNITY, self.is_community))
         return tuple(cloud for cloud, is_sold in sold if is_sold)
 
     def price(self, cloud: Cloud) -> float:
-        """Give the list price of one GPU."""
+        """Return the list price of one GPU."""
         return self.secure_price if cloud is Cloud.SECURE else self.community_price
 
     def floor(self, cloud: Cloud) -> float | None:
-        """Give the lowest bid for one GPU."""
+        """Return the lowest bid for one GPU."""
         return self.secure_floor if cloud is Cloud.SECURE else self.community_floor
 
     @property

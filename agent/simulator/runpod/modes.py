@@ -1,4 +1,4 @@
-"""What the market sells, by year: each mode departs from the one before it and keeps its departures.
+"""What the market sells, by year: each mode changes the one before it and keeps its changes.
 
 A climate that names none has spot_discontinued, what is sold today.
 
@@ -26,7 +26,7 @@ class Mode(enum.Enum):
     GRAPHQL_GONE = "graphql_gone"
 
     def includes(self, other: "Mode") -> bool:
-        """Tell whether what differs in another mode differs in this one too."""
+        """Return whether what differs in another mode differs in this one too."""
         return _YEARS[self] >= _YEARS[other]
 
 

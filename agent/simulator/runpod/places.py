@@ -1,4 +1,4 @@
-"""Where its hosts stand. Data centres are those that recorded answers and the published API document name.
+"""The places of hosts. Recorded answers and the published API document name the data centres.
 
 Their countries and regions follow their names; which types stand where is assumed.
 """

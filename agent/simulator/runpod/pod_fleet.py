@@ -1,4 +1,4 @@
-"""The fleet: our pods on their GPUs, what they cost, and what a lost GPU or an empty balance does to them.
+"""Our pods on their GPUs: what they cost, and the effect of a lost GPU or an empty balance.
 
 A pod that is outbid gets SIGTERM, five seconds, then SIGKILL: EXITED, its volume billed at the stopped rate, its
 container disk gone. Nothing starts it again by itself. A container that ends is restarted; the pod stays and bills.
@@ -44,11 +44,11 @@ class Fleet:
         timeline.put(timeline.now + assumed_figures.TICK_SECONDS, self._tick)
 
     def live(self) -> list[Pod]:
-        """Give the pods that exist now, in order of creation."""
+        """Return the pods that exist now, in order of creation."""
         return [pod for pod in self.pods.values() if pod.ended is None]
 
     def pod_id(self, number: int) -> str:
-        """Give the id of the pod of a number."""
+        """Return the id of the pod of a number."""
         return self._ids[number - FIRST_NUMBER]
 
     def require_balance(self, rate: float, *, is_resumed: bool = False) -> None:
@@ -65,15 +65,15 @@ class Fleet:
             raise Refused(Refused.BALANCE, "This would exceed the spend limit of your account.")
 
     def gpu_rate(self) -> float:
-        """Give $/h of all GPUs that are held."""
+        """Return $/h of all GPUs that are held."""
         return sum(self.rates(pod).gpu for pod in self.live())
 
     def disk_rate(self) -> float:
-        """Give $/h of all disks."""
+        """Return $/h of all disks."""
         return sum(self.rates(pod).disk for pod in self.live())
 
     def rates(self, pod: Pod) -> Rates:
-        """Give what a pod costs now; whether that of a silent host costs anything is the climate's to say."""
+        """Return what a pod costs now; whether that of a silent host costs anything is the climate's to say."""
         is_free = pod.is_offline and not self._climate.runpod.bills_silent_hosts
         if is_free or pod.ended is not None:
             return Rates()
@@ -91,7 +91,7 @@ class Fleet:
         self._hold(pod)
 
     def start(self, pod: Pod) -> None:
-        """Give a stopped pod its GPUs."""
+        """Return a stopped pod its GPUs."""
         pod.holds_gpu = True
         self._note(pod, Change.RENTED)
         self._hold(pod)
@@ -156,7 +156,7 @@ class Fleet:
             self._reckon(pod)
 
     def log_lines(self, pod: Pod) -> list[str]:
-        """Give what its container printed."""
+        """Return what its container printed."""
         return truth.log_lines(pod, self._timeline.now)
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Fleet:
             self.exit(pod, Change.EXITED)
 
     def _tick(self) -> None:
-        """Look at the balance, every five minutes."""
+        """Check the balance, every five minutes."""
         now = self._timeline.now
         credit = self.till.credit(now)
         if self._climate.runpod.low_balance == "stop":

@@ -5,18 +5,18 @@ from agent.simulator.runpod.models import Cloud, GpuType
 
 
 def price(climate: Climate, gpu: GpuType, cloud: Cloud, age: float) -> float:
-    """Give $/h of one GPU on demand, `age` seconds after the market began."""
+    """Return $/h of one GPU on demand, `age` seconds after the market began."""
     return round(gpu.price(cloud) * _factor(climate, gpu, age), 4)
 
 
 def floor(climate: Climate, gpu: GpuType, cloud: Cloud, age: float) -> float | None:
-    """Give the lowest bid for one GPU; None where it is not sold interruptible."""
+    """Return the lowest bid for one GPU; None where it is not sold interruptible."""
     listed = gpu.floor(cloud)
     return None if listed is None else round(listed * _factor(climate, gpu, age), 4)
 
 
 def spiking(climate: Climate, age: float) -> tuple[Spike, ...]:
-    """Give the spikes that last `age` seconds after the market began."""
+    """Return the spikes that last `age` seconds after the market began."""
     return tuple(spike for spike in climate.spikes if spike.at_seconds <= age < spike.at_seconds + spike.seconds)
 
 

@@ -1,4 +1,4 @@
-"""The stock: who holds GPUs of a host, what is free, and who must yield to whom.
+"""The stock: who has GPUs of a host, which are free, and who must leave for whom.
 
 1. Renting on demand displaces bidders, the lowest bid first; a bid displaces lower bids. Nothing displaces who rents on
    demand, and a bidder keeps its place against an equal bid (not documented; assumed).
@@ -13,7 +13,7 @@ Holder = Guest | Pod
 
 
 class Stock:
-    """Keep the holders of every host."""
+    """The renters of every host."""
 
     def __init__(self, hosts: Mapping[int, Host]) -> None:
         """Have nobody on them."""
@@ -36,7 +36,7 @@ class Stock:
         return True
 
     def holders(self, host: Host) -> list[Holder]:
-        """Give who holds GPUs of a host, in order of coming."""
+        """Return who holds GPUs of a host, in order of coming."""
         return list(self._holders[host.machine_id])
 
     def free(self, host: Host) -> int:
@@ -46,7 +46,7 @@ class Stock:
         return max(host.gpu_count - sum(holder.gpu_count for holder in self._holders[host.machine_id]), 0)
 
     def yielding(self, host: Host, count: int, bid: float | None) -> list[Holder] | None:
-        """Give who must yield so that `count` GPUs come free for this bid (None: on demand); None if too few would."""
+        """Return who must leave so that `count` GPUs become free for this bid (None: on demand); None if too few would."""
         if not host.is_online:
             return None
         left = count - self.free(host)

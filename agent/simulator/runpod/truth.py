@@ -1,4 +1,4 @@
-"""This market as it really is, for tests and the control API."""
+"""The true state of this market, for tests and the control API."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from agent.simulator.runpod.world import World
 
 
 def as_json(world: World) -> dict[str, Any]:
-    """Give the whole truth in JSON shapes, pods in the words of the other market's contracts."""
+    """Return the whole truth in JSON shapes, pods in the words of the other market's contracts."""
     total = world.charged_total()
     return {
         "now": world.now,

@@ -1,4 +1,4 @@
-"""The market itself: hosts, other renters, pods and the balance, moved by events and only when told.
+"""The market itself: hosts, other renters, pods and the balance. Events move it, and only when time is moved.
 
 1. Same climate, seed, start and calls, same answers.
 2. Time moves only in advance_to.
@@ -78,7 +78,7 @@ class World:
     # --- time and looking -------------------------------------------------------------------------------------------
     @property
     def now(self) -> float:
-        """Give the market's time, epoch seconds."""
+        """Return the market's time, epoch seconds."""
         return self._timeline.now
 
     def advance_to(self, now: float) -> None:
@@ -87,47 +87,47 @@ class World:
 
     @property
     def credit(self) -> float:
-        """Give the account's balance, to the second."""
+        """Return the account's balance, to the second."""
         return self.fleet.till.credit(self.now)
 
     @property
     def pods(self) -> dict[str, Pod]:
-        """Give every pod there ever was, by id, in order of creation."""
+        """Return every pod there ever was, by id, in order of creation."""
         return self.fleet.pods
 
     def live_contracts(self) -> list[Pod]:
-        """Give the pods that exist now, in order of creation."""
+        """Return the pods that exist now, in order of creation."""
         return self.fleet.live()
 
     def pod(self, pod_id: str) -> Pod:
-        """Give a pod that still exists, or raise Refused."""
+        """Return a pod that still exists, or raise Refused."""
         pod = self.pods.get(pod_id)
         if pod is None or pod.ended is not None:
             raise Refused(Refused.NO_SUCH_POD, "pod not found")
         return pod
 
     def price(self, gpu: GpuType, cloud: Cloud) -> float:
-        """Give $/h of one GPU on demand, as a climate's price turns have it."""
+        """Return $/h of one GPU on demand, as a climate's price turns have it."""
         return prices.price(self.climate, gpu, cloud, self.now - self.start_time)
 
     def floor(self, gpu: GpuType, cloud: Cloud) -> float | None:
-        """Give the lowest bid for one GPU that the market takes; None where no bid is taken."""
+        """Return the lowest bid for one GPU that the market takes; None where no bid is taken."""
         if self.mode.includes(Mode.FLOOR_EQUALS_ONDEMAND):
             return self.price(gpu, cloud)
         return prices.floor(self.climate, gpu, cloud, self.now - self.start_time)
 
     @property
     def offered(self) -> Hashable:
-        """Give what the catalogue depends on: while it is equal, so is every answer about offers."""
+        """Return what the catalogue depends on: while it is equal, so is every answer about offers."""
         spikes = prices.spiking(self.climate, self.now - self.start_time)
         return self.stock.changes, self._silences, self.mode, spikes
 
     def disk_price(self, gigabytes: float) -> float:
-        """Give $/h of container disk of that size while a pod runs."""
+        """Return $/h of container disk of that size while a pod runs."""
         return gigabytes * assumed_figures.CONTAINER_DISK / assumed_figures.MONTH_HOURS
 
     def fitting(self, terms: Terms) -> list[Host]:
-        """Give the hosts that could ever hold a pod of these terms, whether free or not."""
+        """Return the hosts that could ever hold a pod of these terms, whether free or not."""
         return [host for host in self._hosts_of[terms.gpu.type_id] if host.is_online and _fits(host, terms)]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class World:
         self.fleet.remake(self.pod(pod_id), disk_gb)
 
     def network_volume(self, volume_id: str) -> dict[str, Any]:
-        """Give one of the account's network volumes, or raise Refused."""
+        """Return one of the account's network volumes, or raise Refused."""
         for volume in self.network_volumes:
             if volume["id"] == volume_id:
                 return volume
@@ -226,10 +226,10 @@ class World:
         self.fleet.end(self.pod(pod_id), Change.TERMINATED, "destroyed")
 
     def log_lines(self, pod: Pod) -> list[str]:
-        """Give what its container printed, the oldest first, each line begun by its UTC time."""
+        """Return what its container printed, the oldest first, each line begun by its UTC time."""
         return self.fleet.log_lines(pod)
 
-    # --- the hand of fate -------------------------------------------------------------------------------------------
+    # --- forced events ---
     def set_mode(self, mode: Mode) -> None:
         """Sell something else from now on."""
         self.mode = mode
@@ -286,7 +286,7 @@ class World:
             self.fleet.end(pod, Change.EXITED, "host_gone")
 
     def set_credit(self, dollars: float) -> None:
-        """Set the account's balance; what follows from it follows at the till's next look."""
+        """Set the account's balance; its consequences follow at the next check of billing."""
         self.fleet.till.grant(dollars - self.credit)
 
     def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
@@ -303,11 +303,11 @@ class World:
 
     # --- money ------------------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
-        """Give what was charged in the UTC hours that touch the span, by hour, pod, kind and rate."""
+        """Return what was charged in the UTC hours that touch the span, by hour, pod, kind and rate."""
         return self.fleet.till.charges(since, until, self.now)
 
     def charged_total(self) -> float:
-        """Give every dollar charged so far."""
+        """Return every dollar charged so far."""
         return self.fleet.till.charged(self.now)
 
     # --- inside -----------------------------------------------------------------------------------------------------

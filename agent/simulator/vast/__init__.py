@@ -1,1 +1,1 @@
-"""Vast.ai in the box: its hosts, its auction, its contracts."""
+"""The simulated Vast.ai: its hosts, its auction, its contracts."""

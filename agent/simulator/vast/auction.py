@@ -17,7 +17,7 @@ ALWAYS = math.inf  # the price per GPU of an on-demand renter, as far as ranking
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """Hold what one renter wants of the host."""
+    """One renter's wish on the host."""
 
     holder: Rival | Contract
     gpus: tuple[int, ...]
@@ -27,7 +27,7 @@ class Claim:
 
 
 def winners(claims: Iterable[Claim]) -> list[Claim]:
-    """Give the claims that run, the highest first."""
+    """Return the claims that run, the highest first."""
     ranked = sorted(claims, key=lambda claim: (-claim.per_gpu, not claim.is_running, claim.since))
     taken: set[int] = set()
     won = []
@@ -39,7 +39,7 @@ def winners(claims: Iterable[Claim]) -> list[Claim]:
 
 
 def in_the_way(gpus: Sequence[int], won: Iterable[Claim]) -> Claim | None:
-    """Give the highest of the winning claims that overlap these GPUs."""
+    """Return the highest of the winning claims that overlap these GPUs."""
     wanted = frozenset(gpus)
     return max(
         (claim for claim in won if not wanted.isdisjoint(claim.gpus)), key=lambda claim: claim.per_gpu, default=None
@@ -47,7 +47,7 @@ def in_the_way(gpus: Sequence[int], won: Iterable[Claim]) -> Claim | None:
 
 
 def price_to_win(gpus: Sequence[int], host_floor: float, won: Iterable[Claim]) -> float | None:
-    """Give the lowest bid that would run against these winners; None if one of them rents on demand."""
+    """Return the lowest bid that would run against these winners; None if one of them rents on demand."""
     highest = in_the_way(gpus, won)
     if highest is None:
         return host_floor

@@ -1,4 +1,4 @@
-"""The desk: what happens to the contracts of our account, from the first create to the last charge.
+"""The contracts of our account, from the first create to the last charge.
 
 1. A contract is charged for GPUs only while its container has them and is past loading; for its disk always, except
    while its host is silent; for traffic while its image comes in.
@@ -24,7 +24,7 @@ _SETTLED = frozenset({Container.RUNNING, Container.EXITED, Container.REBOOTING, 
 
 
 class Desk:
-    """Keep the contracts, be told by the yards what becomes of them, and tell the renter."""
+    """Keeps the contracts; the host auctions report to it, and it tells the renter."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class Desk:
         contract.discount = share
         self._rerate(contract)
 
-    # --- told by the yards (see yard.Tenant) ------------------------------------------------------------------------
+    # --- reports of the host auctions (see host_auction.Tenant) ---
     def lose(self, contract: Contract, cause: StopCause, new_floor: float, now: float) -> None:
         """Take the GPUs from a contract that was beaten; it goes on bidding for them."""
         del now
@@ -173,7 +173,7 @@ class Desk:
         self._timeline.put(now + lag, lambda: self._keep_promise(contract))
 
     def gain(self, contract: Contract, now: float) -> None:
-        """Give a contract its GPUs."""
+        """Return a contract its GPUs."""
         is_resuming = contract.stop_cause is not None
         contract.holds_gpu = contract.is_intended = True
         contract.is_queued = False
@@ -214,7 +214,7 @@ class Desk:
 
     # --- rates ------------------------------------------------------------------------------------------------------
     def gpu_rate(self, contract: Contract) -> float:
-        """Give what its GPUs cost per hour while it runs."""
+        """Return what its GPUs cost per hour while it runs."""
         if contract.bid is None:
             return contract.locked_ask * (1.0 - contract.discount)
         if not self._climate.is_bid_capped:
@@ -222,7 +222,7 @@ class Desk:
         return min(contract.bid, self._prices.ask(contract.slice, self._timeline.now))
 
     def disk_rate(self, contract: Contract) -> float:
-        """Give what its disk costs per hour."""
+        """Return what its disk costs per hour."""
         return contract.host.storage_price * contract.disk_gb / 720.0
 
     def _rerate(self, contract: Contract) -> None:

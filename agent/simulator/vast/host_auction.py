@@ -1,4 +1,4 @@
-"""A yard: one host with its renters, the stream of rivals that come to it, and the quotes of its slices.
+"""One host with its renters, the stream of rivals that come to it, and the quotes of its slices.
 
 1. A yard moves only when somebody looks at it, and then through every event of its own in order; looking early or late
    gives the same yard.
@@ -19,11 +19,11 @@ from agent.simulator.market_model import Contract, Host, Rival, Slice, StopCause
 from agent.simulator.vast import auction, quotes
 from agent.simulator.vast.prices import Prices
 
-WARM_UP = 2 * 3600.0  # rivals come so long before the world begins, or it would begin empty
+WARM_UP = 2 * 3600.0  # rivals come this long before the world begins, or it would begin empty
 
 
 class Tenant(Protocol):
-    """Be told what the auction and the host did to a contract of ours."""
+    """Receives what the auction and the host do to a contract of ours."""
 
     def lose(self, contract: Contract, cause: StopCause, new_floor: float, now: float) -> None:
         """Take the GPUs from it."""
@@ -32,7 +32,7 @@ class Tenant(Protocol):
         """Tell it that its GPUs are free and it may start soon."""
 
     def gain(self, contract: Contract, now: float) -> None:
-        """Give it its GPUs."""
+        """Return it its GPUs."""
 
     def fall_silent(self, contract: Contract, now: float) -> None:
         """Tell it that its host does not answer."""
@@ -57,7 +57,7 @@ class Opening:
 
 
 class Yard:
-    """Hold one host's renters and hold its auctions."""
+    """One host's renters and its auctions."""
 
     def __init__(
         self, host: Host, slices: Sequence[Slice], *, climate: Climate, prices: Prices, tenant: Tenant, opening: Opening
@@ -93,7 +93,7 @@ class Yard:
     # --- time -------------------------------------------------------------------------------------------------------
     @property
     def wake(self) -> float:
-        """Give when something is due here next."""
+        """Return when something is due here next."""
         return self._due[0][0] if self._due else math.inf
 
     def sync(self, now: float) -> None:
@@ -103,7 +103,7 @@ class Yard:
             self._happen(kind, what, at)
 
     def attend(self, alarm: Callable[[float], None]) -> None:
-        """Ring an alarm for everything due here, now known or later."""
+        """Set an alarm for everything due here, now known or later."""
         self.alarm = alarm
         for at in sorted(due[0] for due in self._due):
             alarm(at)
@@ -141,13 +141,13 @@ class Yard:
 
     # --- rivals -----------------------------------------------------------------------------------------------------
     def contest(self, slice_: Slice, at: float) -> None:
-        """Let somebody else want, soon, what a bidder of ours has just taken."""
+        """Let another renter want, soon, what a bidder of ours has just taken."""
         after = demand.contest(self._fighting(), self._climate)
         if after is not None:
             self._put(at + after, "contest", slice_)
 
     def _fighting(self) -> random.Random:
-        """Give the stream of what our own moves provoke; most yards never need one."""
+        """Return the stream of renters that our own moves provoke; most hosts never need one."""
         if self._fights is None:
             self._fights = random.Random(f"{self._seed}/fights")
         return self._fights
@@ -285,11 +285,11 @@ class Yard:
         self._requote(now)
 
     def wins(self, contract: Contract) -> bool:
-        """Tell whether a contract won the last auction."""
+        """Return whether a contract won the last auction."""
         return self.host.is_online and any(claim.holder is contract for claim in self._won)
 
     def price_to_win(self, slice_: Slice, now: float) -> float | None:
-        """Give the lowest bid that would run now; None while an on-demand renter stands in the way."""
+        """Return the lowest bid that would run now; None while an on-demand renter stands in the way."""
         return auction.price_to_win(slice_.gpus, self._prices.floor(slice_, now), self._won)
 
     def _claims(self, now: float) -> list[auction.Claim]:
@@ -321,7 +321,7 @@ class Yard:
 
     # --- quotes -----------------------------------------------------------------------------------------------------
     def quote(self, slice_: Slice, now: float) -> float | None:
-        """Give the floor that a search shows of one of its slices."""
+        """Return the floor that a search shows of one of its slices."""
         if not slice_.gpus or not self.host.is_online:
             return None
         shown = self._quotes[slice_.offer_id].read(now)

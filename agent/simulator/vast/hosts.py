@@ -188,7 +188,7 @@ def _floor_ratio(rng: random.Random, owner: Owner) -> float:
 
 
 def _speed(normal: float) -> float:
-    """Give a host's share of its card's speed by one normal draw: mostly about all of it, see figures.SPEED_KINDS."""
+    """Return a host's share of its card's speed by one normal draw: mostly about all of it, see figures.SPEED_KINDS."""
     drawn = statistics.NormalDist().cdf(normal)
     for share, low, high in recorded_figures.SPEED_KINDS:
         if drawn < share:

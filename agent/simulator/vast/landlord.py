@@ -1,4 +1,4 @@
-"""What hosts do to those who rent them on purpose: ask for more, plan maintenance, and take a deposit for a discount.
+"""What hosts do to their renters on purpose: ask for more, plan maintenance, and take a deposit for a discount.
 
 1. A rise is an offer to one contract on demand. Accepted, it is the new price, and the contract lasts as long as the
    listing; rejected or left alone, price and end stay as they are. A contract that ended has none.
@@ -51,7 +51,7 @@ class Landlord:
         self.storeroom = Storeroom(world, timeline, desk)
 
     def pending(self) -> list[Rise]:
-        """Give the rises that are neither accepted nor rejected, the oldest first."""
+        """Return the rises that are neither accepted nor rejected, the oldest first."""
         now = self._timeline.now
         return [each for each in self._rises.values() if each.contract.ended is None and now < each.contract.end_time]
 
@@ -110,7 +110,7 @@ class Landlord:
         return months, contract.discount
 
     def left_of_deposit(self, contract: Contract) -> float:
-        """Give what is left of a contract's deposit."""
+        """Return what is left of a contract's deposit."""
         self._desk.till.settle(self._timeline.now)
         return self._desk.till.left_of_deposit(contract)
 

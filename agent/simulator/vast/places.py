@@ -1,4 +1,4 @@
-"""Where hosts of the simulated market stand and what is in them besides GPUs; all shares are assumed."""
+"""The places of simulated hosts, and their parts besides GPUs; all shares are assumed."""
 
 # share in per mille, geolocation as a market shows it, how fast its lines are (times the median), price of its power
 PLACES: tuple[tuple[float, str, float, float], ...] = (

@@ -1,4 +1,4 @@
-"""Prices: what a slice costs now, after its host's price walk and the climate's spikes."""
+"""The price of a slice now, from its host's price walk and the climate's spikes."""
 
 from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
@@ -6,10 +6,10 @@ from agent.simulator.market_model import Host, Slice
 
 
 class Prices:
-    """Know every price of the market at a time."""
+    """Every price of the market at a time."""
 
     def __init__(self, climate: Climate, start: float) -> None:
-        """Lay the climate's spikes on the calendar."""
+        """Put the climate's spikes on the calendar."""
         self._spikes = [
             (start + spike.at_seconds, start + spike.at_seconds + spike.seconds, spike.factor, frozenset(spike.gpus))
             for spike in climate.spikes
@@ -17,11 +17,11 @@ class Prices:
         self.turns = sorted({time for spike in self._spikes for time in spike[:2]})
 
     def ask(self, slice_: Slice, now: float) -> float:
-        """Give the on-demand price of the slice, $/h."""
+        """Return the on-demand price of the slice, $/h."""
         return len(slice_.gpus) * self._now(slice_.host, slice_.host.ask_per_gpu, now)
 
     def floor(self, slice_: Slice, now: float) -> float:
-        """Give the host's floor for the slice, $/h, whoever holds it."""
+        """Return the host's floor for the slice, $/h, whoever holds it."""
         return len(slice_.gpus) * self._now(slice_.host, slice_.host.floor_per_gpu, now)
 
     def _now(self, host: Host, price: float, now: float) -> float:

@@ -1,4 +1,4 @@
-"""Quotes: what a search shows as the floor of a slice, late and with the holder's own bid for an echo.
+"""Quotes: the floor of a slice that a search shows, late and with the holder's own bid as an echo.
 
 1. A free slice shows its host's floor at once.
 2. A slice held by a bidder goes on showing what it showed until the echo lag has passed, and from then the holder's bid
@@ -11,7 +11,7 @@ from typing import Final
 
 from agent.simulator import recorded_figures
 
-FREE: Final = -1.0  # a level: nobody holds any GPU of the slice
+FREE: Final = -1.0  # a level: nobody has any GPU of the slice
 _GOLDEN = 2_654_435_761
 
 
@@ -24,7 +24,7 @@ def spread(key: int, at: float, bounds: tuple[float, float]) -> float:
 
 @dataclasses.dataclass(slots=True)
 class Quote:
-    """Hold what one slice shows and what it will show."""
+    """What one slice shows, and what it will show."""
 
     offer_id: int
     level: float | None = FREE  # the truth: FREE, the holder's bid for this slice, None while held on demand
@@ -63,7 +63,7 @@ class Quote:
         self.coming.append((at, round(level, 3)))
 
     def read(self, now: float) -> float | None:
-        """Give what a search shows now: FREE for the host's floor, None for nothing."""
+        """Return what a search shows now: FREE for the host's floor, None for nothing."""
         while self.coming and self.coming[0][0] <= now:
             self.shown = self.coming.pop(0)[1]
         return None if now < self.hidden_until else self.shown

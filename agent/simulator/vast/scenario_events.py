@@ -1,4 +1,4 @@
-"""Fate: who holds the hosts when the world begins, and what the climate lets happen at set times."""
+"""Events of a scenario: who has the hosts when the world begins, and what the climate does at set times."""
 
 import math
 import random
@@ -61,7 +61,7 @@ def _reprice(world: "World") -> None:
 
 
 def _strike(world: "World", strike: Strike, rng: random.Random) -> None:
-    """Let a host fail: one that holds something of ours if the strike aims at that and there is one."""
+    """Let a host fail: one with something of ours if the strike aims at that and there is one."""
     held = sorted(contract.slice.machine_id for contract in world.live_contracts() if contract.holds_gpu)
     machine_id = rng.choice(held if held and strike.aim == "held" else list(world.hosts))
     if strike.fault == "host_gone":

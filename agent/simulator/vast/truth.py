@@ -1,4 +1,4 @@
-"""The truth: the market as it really is, for tests and the control API, and what containers print."""
+"""The true state of the market, for tests and the control API, and the output of containers."""
 
 import datetime as dt
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def as_json(world: "World") -> dict[str, Any]:
-    """Give the whole truth in JSON shapes, but for the calls that only the surface has seen."""
+    """Return the whole truth in JSON shapes, but for the calls that only the surface has seen."""
     total = world.charged_total()
     return {
         "now": world.now,
@@ -43,7 +43,7 @@ def _contract(contract: Contract) -> dict[str, Any]:
 
 
 def log_lines(contract: Rented, now: float) -> list[str]:
-    """Give what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
+    """Return what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
 
     Of one that does not run, what it printed before it ended.
     """

@@ -1,4 +1,4 @@
-"""Volumes: disks of their own on a host, which bill for as long as they exist, whether an instance uses them or not."""
+"""Volumes: disks of their own on a host, which bill as long as they exist, with or without an instance."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ HOURS_PER_MONTH = 720.0
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Volume(Contract):
-    """Hold a contract that is nothing but disk. Its slice is a bare one of its host."""
+    """A contract that is only disk. Its slice is a bare one of its host."""
 
 
 class Storeroom:
-    """Rent volumes out for the hosts of one world."""
+    """Rents volumes out for the hosts of one world."""
 
     def __init__(self, world: "World", timeline: Timeline, desk: Desk) -> None:
         """Have rented none out."""
@@ -32,16 +32,16 @@ class Storeroom:
         self.volumes: dict[int, Volume] = {}
 
     def live(self) -> list[Volume]:
-        """Give the volumes that exist, the oldest first."""
+        """Return the volumes that exist, the oldest first."""
         return [volume for volume in self.volumes.values() if volume.ended is None]
 
     def free_gb(self, host: Host) -> float:
-        """Give what a host has left for volumes: half of its disk."""
+        """Return what a host has left for volumes: half of its disk."""
         taken = sum(volume.disk_gb for volume in self.live() if volume.host is host)
         return max(host.disk_gb / 2 - taken, 0.0)
 
     def offers(self) -> list[Host]:
-        """Give the hosts that have room."""
+        """Return the hosts that have room."""
         now = self._world.now
         return [
             host

@@ -1,4 +1,4 @@
-"""The market itself: hosts, rivals, contracts and the till, moved by events and only when told.
+"""The market itself: hosts, rivals, contracts and billing. Events move it, and only when time is moved.
 
 1. Same climate, seed, start and calls, same answers: each host, contract and the account has a random stream of its
    own, so the order in which hosts are looked at changes nothing.
@@ -83,7 +83,7 @@ class World:
     # --- time -------------------------------------------------------------------------------------------------------
     @property
     def now(self) -> float:
-        """Give the market's time, epoch seconds."""
+        """Return the market's time, epoch seconds."""
         return self._timeline.now
 
     def advance_to(self, now: float) -> None:
@@ -93,17 +93,17 @@ class World:
     # --- looking ----------------------------------------------------------------------------------------------------
     @property
     def contracts(self) -> dict[int, Contract]:
-        """Give every contract there ever was, by id, in order of creation."""
+        """Return every contract there ever was, by id, in order of creation."""
         return self._desk.contracts
 
     @property
     def inbox(self) -> list[Notice]:
-        """Give every notice, the oldest first."""
+        """Return every notice, the oldest first."""
         return self._desk.inbox
 
     @property
     def credit(self) -> float:
-        """Give what the account can still spend, to the second."""
+        """Return what the account can still spend, to the second."""
         return self._desk.till.credit(self.now)
 
     def listed(self) -> Iterator[Slice]:
@@ -115,33 +115,33 @@ class World:
                 yield from self._slices_of[machine_id]
 
     def is_listed(self, slice_: Slice) -> bool:
-        """Tell whether listed() would yield the slice."""
+        """Return whether listed() would yield the slice."""
         self._looked_at(slice_.machine_id)
         return slice_.host.is_online and self.now < slice_.host.end_time
 
     def resident_until(self, slice_: Slice) -> float:
-        """Give until when the renter on demand stays that held its host when the world began; -inf where none did."""
+        """Return until when the renter on demand stays that held its host when the world began; -inf where none did."""
         return self._residents.get(slice_.machine_id, float("-inf"))
 
     def ask(self, slice_: Slice) -> float:
-        """Give the on-demand price of the whole slice, $/h as a renter pays it, without disk."""
+        """Return the on-demand price of the whole slice, $/h as a renter pays it, without disk."""
         self._looked_at(slice_.machine_id)
         return self._prices.ask(slice_, self.now)
 
     def host_floor(self, slice_: Slice) -> float:
-        """Give the host's own lowest bid for the slice, whoever holds it now."""
+        """Return the host's own lowest bid for the slice, whoever holds it now."""
         self._looked_at(slice_.machine_id)
         return self._prices.floor(slice_, self.now)
 
     def true_floor(self, slice_: Slice) -> float | None:
-        """Give the lowest bid that would run now; None while a renter on demand stands in the way or nobody answers."""
+        """Return the lowest bid that would run now; None while an on-demand renter is there or the host is silent."""
         yard = self._looked_at(slice_.machine_id)
         if not slice_.gpus or not slice_.host.is_online:
             return None
         return yard.price_to_win(slice_, self.now)
 
     def quoted_floor(self, slice_: Slice) -> float | None:
-        """Give the floor that a search shows: late, and the holder's own bid while it is held (the echo trap).
+        """Return the floor that a search shows: late, and the holder's own bid while it is held (the echo trap).
 
         None for disk-only slices, while an on-demand renter holds any of its GPUs, and for minutes after a rival took
         it.
@@ -149,27 +149,27 @@ class World:
         return self._looked_at(slice_.machine_id).quote(slice_, self.now)
 
     def is_rentable(self, slice_: Slice) -> bool:
-        """Tell whether a search shows the slice as free to rent."""
+        """Return whether a search shows the slice as free to rent."""
         return self.is_listed(slice_) and (not slice_.gpus or self.quoted_floor(slice_) is not None)
 
     def is_rented_by_us(self, slice_: Slice) -> bool:
-        """Tell whether a contract of this account holds the GPUs of exactly this slice."""
+        """Return whether a contract of this account holds the GPUs of exactly this slice."""
         return any(contract.holds_gpu and contract.slice is slice_ for contract in self._desk.live.values())
 
     def gpu_rate(self, contract: Contract) -> float:
-        """Give the $/h its GPUs cost while it runs: the bid, capped at the ask, or the ask agreed at the start."""
+        """Return the $/h its GPUs cost while it runs: the bid, capped at the ask, or the ask agreed at the start."""
         return self._desk.gpu_rate(contract)
 
     def disk_rate(self, contract: Contract) -> float:
-        """Give the $/h its disk costs."""
+        """Return the $/h its disk costs."""
         return self._desk.disk_rate(contract)
 
     def running_seconds(self, contract: Contract) -> float:
-        """Give how long its container has run since it last started, 0 when it does not."""
+        """Return how long its container has run since it last started, 0 when it does not."""
         return 0.0 if contract.running_since is None else self.now - contract.running_since
 
     def log_lines(self, contract_id: int, tail: int = 1000) -> list[str]:
-        """Give the last lines its container printed."""
+        """Return the last lines its container printed."""
         return truth.log_lines(self.contract(contract_id), self.now)[-tail:]
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
@@ -210,14 +210,14 @@ class World:
         return contract
 
     def contract(self, contract_id: int) -> Contract:
-        """Give a contract that still exists, or raise Refusal."""
+        """Return a contract that still exists, or raise Refusal."""
         contract = self._desk.live.get(contract_id)
         if contract is None:
             raise Refusal(Refusal.NO_SUCH_CONTRACT, f"There is no contract {contract_id}.")
         return contract
 
     def live_contracts(self) -> list[Contract]:
-        """Give the contracts that exist now, in order of creation."""
+        """Return the contracts that exist now, in order of creation."""
         return list(self._desk.live.values())
 
     def start(self, contract_id: int) -> bool:
@@ -254,7 +254,7 @@ class World:
         """Make its container anew from the image without giving up the GPUs."""
         self._desk.containers.restart(self.contract(contract_id), Container.RECYCLING)
 
-    # --- the hand of fate -------------------------------------------------------------------------------------------
+    # --- forced events ---
     def add_rival(
         self, machine_id: int, gpus: int | None = None, bid: float | None = None, *, on_demand: bool = False
     ) -> int:
@@ -317,11 +317,11 @@ class World:
 
     # --- money and truth --------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
-        """Give what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
+        """Return what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
         return self._desk.till.charges(since, until, self.now)
 
     def turns(self) -> list[billing.Turn]:
-        """Give every change of what a contract cost, in order: what each stretch of it was paid for."""
+        """Return every change of what a contract cost, in order: what each stretch of it was paid for."""
         return self._desk.till.turns
 
     def settle(self) -> None:
@@ -329,24 +329,24 @@ class World:
         self._desk.till.settle(self.now)
 
     def charged_total(self) -> float:
-        """Give every dollar charged so far."""
+        """Return every dollar charged so far."""
         return self._desk.till.charged(self.now)
 
     def billing_now(self) -> list[int]:
-        """Give the ids of the contracts that cost money this second."""
+        """Return the ids of the contracts that cost money this second."""
         return self._desk.till.billing()
 
     def truth(self) -> dict[str, Any]:
-        """Give everything as it really is, in JSON shapes: the control API's GET /truth without the calls."""
+        """Return everything as it really is, in JSON shapes: the control API's GET /truth without the calls."""
         return truth.as_json(self)
 
-    # --- yards ------------------------------------------------------------------------------------------------------
+    # --- host auctions ---
     def yard_of(self, contract: Contract) -> Yard:
-        """Give the yard a contract stands in, as it was last looked at."""
+        """Return the host auction of a contract, as it was last looked at."""
         return self._yard(contract.slice.machine_id)
 
     def attended(self) -> list[Yard]:
-        """Give the yards in which something of ours may happen, brought up to now."""
+        """Return the host auctions in which something of ours may happen, brought up to now."""
         watched = [yard for yard in self._yards.values() if yard.alarm is not None]
         for yard in watched:
             yard.sync(self.now)
@@ -374,7 +374,7 @@ class World:
         return yard
 
     def _attend(self, yard: Yard) -> None:
-        """Follow a yard event by event from now on: something of ours is there."""
+        """Follow a host event by event from now on: something of ours is there."""
         if yard.alarm is None:
             yard.attend(lambda at: self._timeline.put(at, lambda: yard.sync(self.now)))
 
@@ -386,7 +386,7 @@ class World:
         return None if contract_id is None else self.contract(contract_id)
 
     def _rentable_slice(self, offer_id: int, bid: float | None, *, cancels: bool) -> Slice:
-        """Give the slice of an offer if it may be rented on these terms, or raise Refusal."""
+        """Return the slice of an offer if it may be rented on these terms, or raise Refusal."""
         slice_ = self.slices.get(offer_id)
         if slice_ is None or not slice_.gpus or not self.is_listed(slice_):
             raise Refusal(Refusal.NO_SUCH_ASK, f"Offer {offer_id} is not available.")

@@ -94,7 +94,7 @@ class RunpodApi:
             return calls.problem(404, refused.sentence)
 
     def _dressed(self, call: Call, reply: Reply) -> Answer:
-        """Give an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
+        """Return an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
         if reply is DROPPED:
             return http_wire.DROPPED
         skew = call.struck.get("clock_skew")

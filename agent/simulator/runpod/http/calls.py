@@ -60,7 +60,7 @@ class Call:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Give its JSON object, an empty one for anything else."""
+        """Return its JSON object, an empty one for anything else."""
         return self.body if isinstance(self.body, dict) else {}
 
 
@@ -83,7 +83,7 @@ def problem(status: int, detail: str, *errors: str) -> Reply:
 
 
 def stamp(at: float) -> str:
-    """Give an instant as REST v2 writes it."""
+    """Return an instant as REST v2 writes it."""
     return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -72,7 +72,7 @@ def _read(text: str, *, has_spot: bool) -> tuple[graphql.DocumentNode, list[grap
 
 
 def _is_about_offers(document: graphql.DocumentNode) -> bool:
-    """Tell whether every field that a document begins with is one of the catalogue."""
+    """Return whether every field that a document begins with is one of the catalogue."""
     return all(
         isinstance(each, graphql.FieldNode) and each.name.value in graphql_offers.NAMES
         for definition in document.definitions

@@ -1,4 +1,4 @@
-"""What GraphQL tells of offers: types of GPU with the lowest price now, and data centres.
+"""GraphQL's answers about offers: types of GPU with the lowest price now, and data centres.
 
 Prices of a type are per GPU; `lowestPrice` is of the whole pod.
 """
@@ -19,7 +19,7 @@ _WORDS = {"NONE": None, "LOW": "Low", "MEDIUM": "Medium", "HIGH": "High"}
 
 
 def fields(surface: Surface) -> dict[str, Callable[..., Any]]:
-    """Give the resolvers; they need no key."""
+    """Return the resolvers; they need no key."""
 
     def gpu_types(_: object, **given: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - what the query says
         wanted = given.get("input") or {}

@@ -1,4 +1,4 @@
-"""What GraphQL does with pods and tells of the account."""
+"""GraphQL's orders about pods, and its answers about the account."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ Input = Mapping[str, Any]
 
 
 def fields(surface: Surface, call: Call) -> dict[str, Callable[..., Any]]:
-    """Give the resolvers; without a key there is no account and nothing may be done."""
+    """Return the resolvers; without a key there is no account and nothing may be done."""
 
     def shown(act: Callable[[Input], str]) -> Callable[..., Any]:
         """Make a resolver that does something to a pod and shows it."""

@@ -133,6 +133,6 @@ _SPOT = """
 
 @functools.cache
 def schema(*, has_spot: bool) -> graphql.GraphQLSchema:
-    """Give the schema, with or without the mutations of interruptible pods."""
+    """Return the schema, with or without the mutations of interruptible pods."""
     text = SDL.replace("COMMON\n", _COMMON).replace("COMMON ", _COMMON).replace("  SPOT\n", _SPOT if has_spot else "")
     return graphql.build_schema(text)

@@ -28,7 +28,7 @@ def answer(surface: Surface, call: Call, pod: Pod) -> Answer:
 
 
 async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGenerator[bytes, None]:
-    """Give what is printed from now on until the pod ends."""
+    """Return what is printed from now on until the pod ends."""
     while pod.ended is None:
         await surface.moved()
         told, sent = _since(surface, call, pod, sent)
@@ -37,7 +37,7 @@ async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGener
 
 
 def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, int]:
-    """Give the lines from a number on, and how many there are."""
+    """Return the lines from a number on, and how many there are."""
     lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
     # A container that starts anew begins its log anew.
     sent = min(sent, len(lines))
@@ -45,7 +45,7 @@ def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, in
 
 
 def _first(surface: Surface, call: Call, pod: Pod) -> int:
-    """Give the number of the first line to send."""
+    """Return the number of the first line to send."""
     lines = surface.world.log_lines(pod)
     cursor = call.headers.get("Last-Event-ID", call.query.get("since", "")).partition("/")[0]
     if cursor:

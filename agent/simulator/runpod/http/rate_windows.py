@@ -36,7 +36,7 @@ class Limits:
         return reply
 
     def headers(self, now: float) -> dict[str, str]:
-        """Give the headers of an answer."""
+        """Return the headers of an answer."""
         if not self._windows:
             return {}
         left, policy = [], []

@@ -93,7 +93,7 @@ def _column(surface: Surface, charge: Charge, pod_id: str) -> int:
 
 
 def _window(call: Call) -> tuple[float, float, str]:
-    """Give the window asked for, snapped to whole buckets. Raises ValueError with a sentence."""
+    """Return the window asked for, snapped to whole buckets. Raises ValueError with a sentence."""
     size = call.query.get("bucketSize", "day")
     if size not in SIZES:
         raise ValueError(f"bucketSize: must be one of {', '.join(SIZES)}.")

@@ -61,7 +61,7 @@ def show_cpus(surface: Surface, call: Call) -> Reply:
 
 
 def level(surface: Surface, hosts: Sequence[Host], count: int) -> str:
-    """Give the word for how many more pods of so many GPUs fit on these hosts."""
+    """Return the word for how many more pods of so many GPUs fit on these hosts."""
     fits = surface.world.stock.fits(hosts, count)
     low, medium = assumed_figures.STOCK_LEVELS
     if fits == 0:

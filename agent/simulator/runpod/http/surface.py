@@ -1,4 +1,4 @@
-"""What the endpoints of this market share: the world, who may call and how often, and the little they remember."""
+"""Shared by this market's endpoints: the world, the limits of callers, and a small memory."""
 
 import asyncio
 import dataclasses
@@ -16,11 +16,11 @@ from agent.simulator.runpod.world import NO_SPOT_STOCK, NO_STOCK, World
 from agent.simulator.weather import Weather
 
 MOST_KEPT = 64
-"""Answers about offers that are kept at once."""
+"""Most answers about offers that are kept at once."""
 
 
 class Surface:
-    """Hold this market's surface. Endpoints are functions of it and a call."""
+    """This market's surface. Endpoints are functions of it and a call."""
 
     def __init__(self, world: World, weather: Weather, limits: Limits | None = None, key: str = DEFAULT_KEY) -> None:
         """Stand before a world; know one key."""
@@ -48,7 +48,7 @@ class Surface:
         await self._moved.wait()
 
     def listed(self, call: Call) -> list[Pod]:
-        """Give the pods that a list shows this caller, which weather may falsify."""
+        """Return the pods that a list shows this caller, which weather may falsify."""
         struck = call.struck
         if "wrong_account" in struck or "empty_list" in struck:
             return []
@@ -60,7 +60,7 @@ class Surface:
         return pods
 
     def pod(self, call: Call, pod_id: str) -> Pod:
-        """Give one of the caller's pods or raise Refused."""
+        """Return one of the caller's pods or raise Refused."""
         if "wrong_account" in call.struck:
             raise Refused(Refused.NO_SUCH_POD, "pod not found")
         return self.world.pod(pod_id)
@@ -72,7 +72,7 @@ class Surface:
         return self.world.rent(terms, bid)
 
     def catalogue(self, question: Hashable, answer: Callable[[], Reply]) -> Reply:
-        """Give the answer to a question about offers, made anew only when the offers changed since it was asked."""
+        """Return the answer to a question about offers; it is made again only when the offers have changed."""
         offered = self.world.offered
         if offered != self._offered or len(self._catalogue) >= MOST_KEPT:
             self._offered = offered
@@ -83,11 +83,11 @@ class Surface:
         return Reply(kept.body, kept.status, kept.content_type)
 
     def account(self, call: Call) -> str:
-        """Give the id of the account that the key belongs to."""
+        """Return the id of the account that the key belongs to."""
         return self.world.account_id + ("x" if "wrong_account" in call.struck else "")
 
     def reach(self, pod: Pod) -> list[dict[str, Any]]:
-        """Give where each exposed port of a running pod is reached: number, kind, public number and address."""
+        """Return where each exposed port of a running pod is reached: number, kind, public number and address."""
         doors = self.doors.ports(pod) if pod.host.has_public_ip else {}
         found: list[dict[str, Any]] = []
         for number, kind in pod.exposed():

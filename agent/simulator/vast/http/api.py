@@ -171,7 +171,7 @@ class VastApi:
         return reply
 
     def _dressed(self, call: Call, path: str, reply: Reply) -> Answer:
-        """Give an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
+        """Return an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
         if reply is DROPPED:
             return http_wire.DROPPED
         skew = call.struck.get("clock_skew")

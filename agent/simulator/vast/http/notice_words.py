@@ -77,7 +77,7 @@ WORDS: dict[NoticeKind, tuple[str, str, str]] = {
 
 
 def words(notice: Notice) -> tuple[str, str, str]:
-    """Give slug, subject and sentence of a notice."""
+    """Return slug, subject and sentence of a notice."""
     slug, subject, sentence = WORDS[notice.kind]
     filling = {
         "id": notice.contract_id,

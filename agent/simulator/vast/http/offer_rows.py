@@ -40,14 +40,14 @@ class OfferRows:
         self._columns: frozenset[str] = frozenset()
 
     def fixed(self, slice_: Slice) -> dict[str, Any]:
-        """Give the columns that never change."""
+        """Return the columns that never change."""
         row = self._fixed.get(slice_.offer_id)
         if row is None:
             row = self._fixed[slice_.offer_id] = fixed_columns(slice_)
         return row
 
     def prices(self, slice_: Slice, kind: str, storage_gb: float) -> dict[str, Any] | None:
-        """Give the columns that move, None where a bid search shows nothing."""
+        """Return the columns that move, None where a bid search shows nothing."""
         world = self._world
         floor = world.quoted_floor(slice_)
         if slice_.num_gpus == 0:
@@ -79,7 +79,7 @@ class OfferRows:
         }
 
     def full(self, slice_: Slice, prices: Mapping[str, Any]) -> dict[str, Any]:
-        """Give a row of full width."""
+        """Return a row of full width."""
         base, disk, total = prices["dph_base"], prices["storage_total_cost"], prices["dph_total"]
         vram_gb = slice_.host.gpu.vram_mb * max(slice_.num_gpus, 1) / 1024.0
         return {
@@ -99,7 +99,7 @@ class OfferRows:
 
 
 def breakdown(gpu: float, disk: float, discount: float = 0) -> dict[str, float]:
-    """Give the price per hour taken apart."""
+    """Return the price per hour taken apart."""
     return {
         "gpuCostPerHour": gpu,
         "diskHour": disk,
@@ -111,12 +111,12 @@ def breakdown(gpu: float, disk: float, discount: float = 0) -> dict[str, float]:
 
 
 def stable_number(text: str) -> int:
-    """Give a number of a text that is the same in every run."""
+    """Return a number of a text that is the same in every run."""
     return zlib.crc32(text.encode()) & 0x7FFFFFFF
 
 
 def host_columns(slice_: Slice) -> dict[str, Any]:
-    """Give the columns that an offer and an instance share and that never change."""
+    """Return the columns that an offer and an instance share and that never change."""
     host, gpus, share = slice_.host, slice_.num_gpus, slice_.share
     return {
         **machine_columns(host),
@@ -133,7 +133,7 @@ def host_columns(slice_: Slice) -> dict[str, Any]:
 
 
 def machine_columns(host: Host) -> dict[str, Any]:
-    """Give the columns that all slices of a host share."""
+    """Return the columns that all slices of a host share."""
     return {
         "bw_nvlink": host.gpu.nvlink_bw,
         "cpu_arch": "amd64",
@@ -182,7 +182,7 @@ def machine_columns(host: Host) -> dict[str, Any]:
 
 
 def fixed_columns(slice_: Slice) -> dict[str, Any]:
-    """Give the columns of an offer that never change."""
+    """Return the columns of an offer that never change."""
     host, gpus = slice_.host, slice_.num_gpus
     bundle = f"{host.gpu.name}/{gpus}/{host.ask_per_gpu}/{host.geolocation}/{host.cpu_name}"
     return {

@@ -60,7 +60,7 @@ class Records:
         self._fixed: dict[int, dict[str, Any]] = {}
 
     def record(self, contract: Contract) -> dict[str, Any]:
-        """Give the full record as it is now."""
+        """Return the full record as it is now."""
         fixed = self._fixed.get(contract.contract_id)
         if fixed is None:
             fixed = self._fixed[contract.contract_id] = _fixed_columns(contract)

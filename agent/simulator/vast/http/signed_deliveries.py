@@ -32,7 +32,7 @@ _SERVER_ERROR = 500
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parcel:
-    """Hold one event for one webhook, and when it is sent for the how-many-th time."""
+    """One event for one webhook, and the time and number of its next attempt."""
 
     hook: dict[str, Any]
     event_id: str
@@ -43,7 +43,7 @@ class Parcel:
 
 
 class Deliveries:
-    """Send the notices of one world to the webhooks that want them."""
+    """Sends the notices of one world to the webhooks that subscribe to them."""
 
     def __init__(self, world: World, webhooks: Mapping[int, dict[str, Any]]) -> None:
         """Send nothing of what the inbox holds already."""
@@ -170,5 +170,5 @@ def _body(
 
 
 def _data(notice: Notice) -> dict[str, Any] | None:
-    """Give the structured details: only those of low_credit are documented, no others are assumed."""
+    """Return the structured details: only those of low_credit are documented, no others are assumed."""
     return {"balance": 0.0, "threshold": 0.0} if notice.kind is NoticeKind.LOW_CREDIT else None

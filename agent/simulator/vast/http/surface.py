@@ -1,4 +1,4 @@
-"""What the endpoints share: the world, the weather, who may call, and the little that lives only in the surface."""
+"""Shared by the endpoints: the world, the weather, the limits of callers, and a small memory of the surface."""
 
 import hashlib
 from typing import Any
@@ -18,7 +18,7 @@ MOST_FILES = 200
 
 
 class Surface:
-    """Hold one market's surface. Endpoints are functions of it and a call."""
+    """One market's surface. Endpoints are functions of it and a call."""
 
     def __init__(self, world: World, weather: Weather, gate: Gate, seed: int) -> None:
         """Stand before a world."""
@@ -39,21 +39,21 @@ class Surface:
         weather.on_begin = self._freeze
 
     def contracts(self, call: Call) -> list[Contract]:
-        """Give the contracts that the caller's account holds."""
+        """Return the contracts that the caller's account holds."""
         return [] if "wrong_account" in call.struck else self.world.live_contracts()
 
     def contract(self, call: Call, contract_id: int) -> Contract:
-        """Give one of them or raise Refusal."""
+        """Return one of them or raise Refusal."""
         if "wrong_account" in call.struck:
             raise Refusal(Refusal.NO_SUCH_CONTRACT, "It belongs to another account.")
         return self.world.contract(contract_id)
 
     def account_id(self, call: Call) -> int:
-        """Give the id of the account that the key belongs to."""
+        """Return the id of the account that the key belongs to."""
         return self.world.account_id + (1 if "wrong_account" in call.struck else 0)
 
     def frozen(self, fault: Fault) -> list[dict[str, Any]]:
-        """Give the records as they stood when a stale_list began."""
+        """Return the records as they stood when a stale_list began."""
         return self._frozen.get(fault, [])
 
     def publish(self, call: Call, text: str, folder: str) -> str:
@@ -66,7 +66,7 @@ class Surface:
         return call.base_url + path
 
     def file(self, path: str) -> Reply:
-        """Give such a text."""
+        """Return such a text."""
         body = self.files.get(path)
         return api_calls.plain(404, "NoSuchKey") if body is None else Reply(body, 200, api_calls.TEXT)
 

@@ -1,4 +1,4 @@
-"""Webhooks: kept, changed, tried out and given new secrets. What is sent to them is in vast_deliveries.py."""
+"""Webhooks: stored, changed, tested and given new secrets. signed_deliveries.py sends to them."""
 
 import hashlib
 import ipaddress
@@ -19,7 +19,7 @@ def show_webhooks(surface: Surface, _: Call) -> Reply:
 
 
 def add_webhook(surface: Surface, call: Call) -> Reply:
-    """Answer a new webhook with its secret, the only time it is told."""
+    """Answer a new webhook with its secret, which is shown only this once."""
     fields = call.fields
     if (complaint := _complaint(fields)) is not None:
         return api_calls.refuse(400, "invalid_args", complaint)
