@@ -314,7 +314,7 @@ def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime)
 
 
 def may_leave(held: Lease, work: Workload) -> bool:
-    """Return whether the lease's disk may be lost: it never ran, its checkpoints are elsewhere, or the workload says so."""
+    """Return whether the lease's disk may be lost: it never ran, keeps no checkpoints, or the workload allows it."""
     return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
 
 

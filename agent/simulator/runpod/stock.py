@@ -46,7 +46,7 @@ class Stock:
         return max(host.gpu_count - sum(holder.gpu_count for holder in self._holders[host.machine_id]), 0)
 
     def yielding(self, host: Host, count: int, bid: float | None) -> list[Holder] | None:
-        """Return who must leave so that `count` GPUs become free for this bid (None: on demand); None if too few would."""
+        """Return who must go so that `count` GPUs become free for this bid (None: on demand); None if too few do."""
         if not host.is_online:
             return None
         left = count - self.free(host)
