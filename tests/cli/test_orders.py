@@ -124,7 +124,7 @@ async def test_a_market_that_cannot_be_reached_leaves_the_order_to_the_next_cycl
         await market.weather("server_error_before", route="*")
         ran = await gpubid(tmp_path, "pause", "train")
         assert ran.code == 1
-        assert "tried again" in ran.out
+        assert "tries again" in ran.out
         await market.still()
         (contract,) = await market.billing()
         async with programs.daemon(tmp_path) as second:
@@ -173,7 +173,7 @@ async def test_a_member_of_the_group_reads_and_may_not_order(tmp_path: Path) -> 
         for route, body in (("/say", '{"verb": "drain", "target": "train"}'), ("/order", '{"verb": "kill"}')):
             answer = await asked(0, "POST", route, body)
             assert " 403 " in answer
-            assert "uid 65534 may read but not order" in answer
+            assert "uid 65534 may read but not give orders" in answer
         assert await asked(65_534, "GET", "/fleet") == "PermissionError"
 
 

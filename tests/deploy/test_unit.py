@@ -113,4 +113,4 @@ async def test_backups_in_a_folder_are_kept_by_number(tmp_path: Path) -> None:
     assert names[:2] == ["ledger-20260104T000000Z.sqlite", "ledger-20260105T000000Z.sqlite"]
     assert names[3:] == ["mine.txt"]
     refused = await gpubid(tmp_path, "ledger", "backup", folder / "one.sqlite", "--keep", "3")
-    assert (refused.code, "no folder" in refused.err) == (2, True)
+    assert (refused.code, "not a folder" in refused.err) == (2, True)

@@ -51,7 +51,7 @@ async def test_never_ready_is_left_and_its_host_rests(tmp_path: Path) -> None:
         held = await world.until_running()
         await world.cycle(minutes=15)
         [late] = await world.events("lease.not_ready")
-        assert "dead, its GPUs idle" in late.reason
+        assert "shows no sign of work, its GPUs idle" in late.reason
         assert "8000 does not answer" in late.reason
         assert held.lease_id not in {lease.lease_id for lease in world.leases()}
         rests = world.app.ledger.recollection(world.clock.now()).cooldowns

@@ -117,7 +117,7 @@ async def test_a_second_daemon_starts_on_another_box(tmp_path: Path) -> None:
             told = await there.told()
             assert "daemon: nothing more is written" in told
             assert "another daemon runs on this fleet" in told
-            assert "look which is right" in told
+            assert "stop the wrong one" in told
             await stage.looks(6)
             # The first goes on as if alone; meanwhile it may have moved.
             assert await stage.ids() == [(await here.running())["instance"]]

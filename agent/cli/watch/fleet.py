@@ -56,7 +56,7 @@ def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Noti
     from agent.decide.operators.notices import Notice
 
     bills = "; open leases go on billing" if is_open else ""
-    sentence = f"no daemon runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
+    sentence = f"none runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
     yield Notice("daemon", "not_running", sentence)
     for event in last:
         if event.kind == "daemon.refused":
