@@ -1,1 +1,1 @@
-"""Carry a plan out: every side effect goes through the journal, once."""
+"""Carries a plan out: every side effect goes through the journal, once."""

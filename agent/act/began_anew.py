@@ -1,4 +1,4 @@
-"""What the ledger holds on a simulated market that began anew: it ends, since no listing will ever show it again."""
+"""Ends the ledger's leases on a simulated market that began again: no listing will ever show them."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -18,7 +18,7 @@ WHY = "the simulated market began anew: its file was lost, or its climate was ed
 
 
 async def settle(ledger: Ledger, markets: Collection[str], now: datetime) -> None:
-    """End the leases and close the doubts of these markets; time after the last look is charged to nobody."""
+    """End the leases and close the doubts of these markets; time after the last listing is charged to nobody."""
     known = ledger.recollection(now)
     leases = [lease for lease in known.leases if lease.market in markets and lease.is_open]
     intents = [intent for intent in known.intents if intent.market in markets and intent.is_open]

@@ -1,4 +1,4 @@
-"""Compare what the ledger reckoned with what each market charged, UTC day by UTC day.
+"""Compares the ledger's count with each market's charges, UTC day by UTC day.
 
 Invariants:
 1. The ledger's own estimate is made and kept before a charge is read, and never touched again.
@@ -24,14 +24,14 @@ from agent.markets import market_errors, port
 log = structlog.get_logger("gpubid.billing")
 
 SETTLES = timedelta(hours=2)
-"""After midnight a bill may still grow: markets write charges late."""
+"""After midnight a bill may still grow, because markets write charges late."""
 DAYS_BACK = 7
-"""How far a day that could not be compared is made up for."""
+"""How far back a day that could not be compared is tried again."""
 _DAY = timedelta(days=1)
 
 
 async def reconcile(ledger: Ledger, markets: Mapping[str, port.Market], now: datetime) -> tuple[Drift, ...]:
-    """Compare every ended day that is not compared yet; a market that does not answer keeps its days for later.
+    """Compare every ended day that is not compared yet; days of a silent market are compared later.
 
     Raises:
         LedgerError: an estimate or a charge could not be written down.
@@ -57,7 +57,7 @@ async def last(reader: Reader, now: datetime) -> tuple[Drift, ...]:
 
 
 async def estimate(ledger: Ledger, market: str, day: date, now: datetime) -> list[BillLine]:
-    """Write down what the ledger reckons that a market's day cost, and return it as it was first written."""
+    """Record the ledger's count of a market's day, and return it as first recorded."""
     reader = await ledger.reader()
     counted = await reader.counted(market, day, day + _DAY)
     async with ledger.transaction() as tx:
@@ -67,7 +67,7 @@ async def estimate(ledger: Ledger, market: str, day: date, now: datetime) -> lis
 
 
 async def _due(ledger: Ledger, market: str, now: datetime) -> list[date]:
-    """Return the ended days on which something was spent that no charge has been read for, oldest first."""
+    """Return the ended days with spend and without charges, oldest first."""
     last = (now.astimezone(UTC) - SETTLES).date()
     first = last - DAYS_BACK * _DAY
     reader = await ledger.reader()

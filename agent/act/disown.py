@@ -1,4 +1,4 @@
-"""Write down that a lease never was ours: it ends, nothing is sent, and the rent it came from is in doubt again."""
+"""Records that a lease never was ours: it ends, nothing is sent, and its rent is in doubt again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ log = structlog.get_logger("gpubid.disown")
 
 
 async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
-    """Return the intents, by id, from which the disowned leases among `facts` came."""
+    """Return the intents, by id, of the disowned leases in `facts`."""
     ids = {fact.lease.intent_id for fact in facts if isinstance(fact, LeaseDisowned)}
     if not ids:
         return {}
@@ -27,7 +27,7 @@ async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
 
 
 def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now: datetime) -> None:
-    """End the lease and put its rent in doubt again: a listing will show what the rent really made, by its label."""
+    """End the lease and put its rent in doubt again; a listing will show by its label what was really rented."""
     held = fact.lease
     ended = replace(
         held,

@@ -1,4 +1,4 @@
-"""Where services are reached: told as an event whenever it changes, since a service that moves changes its address."""
+"""Addresses of services: each change is an event, because a service that moves changes its address."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ CHANGED = "endpoints.changed"
 
 
 def of(fleet: Fleet) -> Mapping[Slot, str]:
-    """Return where useful leases are reached on their workload's ports: "8000/tcp=1.2.3.4:41234", space between."""
+    """Return the addresses of useful leases on their workload's ports: "8000/tcp=1.2.3.4:41234", space between."""
     found: dict[Slot, str] = {}
     for lease in fleet.leases:
         work = fleet.workload(lease.slot.workload)
@@ -22,18 +22,18 @@ def of(fleet: Fleet) -> Mapping[Slot, str]:
 
 
 def _port(entry: str) -> int:
-    """Return the container's port in "8000/tcp=1.2.3.4:41234"; a market opens others too, such as that of a shell."""
+    """Return the container's port in "8000/tcp=1.2.3.4:41234"; a market also opens others, such as a shell's."""
     digits = entry.partition("/")[0]
     return int(digits) if digits.isascii() and digits.isdecimal() else -1
 
 
 def changes(before: Mapping[Slot, str], after: Mapping[Slot, str]) -> Iterable[Slot]:
-    """Return the slots that are reached elsewhere, no longer, or newly."""
+    """Return the slots with a changed, removed or new address."""
     return [slot for slot in sorted({*before, *after}, key=str) if before.get(slot) != after.get(slot)]
 
 
 def note(tx: Transaction, fleet: Fleet, slots: Iterable[Slot], after: Mapping[Slot, str]) -> None:
-    """Write down where slots are reached from now on; an empty reason says that they are not."""
+    """Record the addresses of slots from now on; an empty reason means that a slot has none."""
     for slot in slots:
         tx.append_event(
             Event(at=fleet.now, kind=CHANGED, workload=slot.workload, slot=slot.index, reason=after.get(slot, ""))

@@ -1,4 +1,4 @@
-"""Runs a plan: what stops paying first, what pays after, a few at a time, and never half because we were cancelled."""
+"""Runs a plan: first what stops paying, then what pays, a few orders at a time. A cancellation cuts none in half."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from agent.domain.work.decision import Decision, Hold, Pause, Release, slot_of
 from agent.domain.work.workload import Workload
 
 MOST_AT_ONCE = 4
-"""Writes in flight; the market's own pace decides how fast they leave."""
+"""Orders at a time; the market's own pace decides how fast they leave."""
 
 
 class Executor:
@@ -24,15 +24,15 @@ class Executor:
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
 
     def see(self, looks: Mapping[str, Look]) -> None:
-        """Learn when each lease was last seen and what its market recorded: what ends is metered up to its end."""
+        """Learn when each lease was last seen and what its market recorded, to meter a lease up to its end."""
         self._journal.looks = looks
 
     def hasten(self) -> None:
-        """Try ending calls at once that failed a moment ago, where the market has not closed them: a person asks."""
+        """Try at once the ending calls that failed a moment ago, if the market has not closed them: a person asks."""
         self._stopping.hasten()
 
     async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
-        """Carry out all but holds; return the intents as they ended.
+        """Carry out all decisions but holds; return the intents as they ended.
 
         A cancellation waits until what was begun has been resolved or left in doubt: an answer that nobody writes down
         is money that nobody counts.

@@ -1,4 +1,4 @@
-"""Recordings: files of frames beside the ledger, one a day and start, the oldest given up when there are too many.
+"""Recordings: files of frames beside the ledger, one for each day and start; past the limit the oldest are deleted.
 
 Invariants:
 1. A recording never costs a cycle: what cannot be written ends the recording, is logged once, and changes nothing else.
@@ -22,19 +22,19 @@ from agent.domain.fleet import Fleet
 log = structlog.get_logger("gpubid.recording")
 
 _LEVEL = 6
-"""Of zlib: half the size of level 1 for a millisecond more a frame."""
+"""Level of zlib: half the size of level 1 for a millisecond more a frame."""
 
 
 def folder_of(ledger: Path) -> Path:
-    """Return where the recordings of a ledger lie."""
+    """Return the folder of a ledger's recordings."""
     return ledger.with_name(ledger.name + ".recordings")
 
 
 class Recorder:
-    """Writes each plan of a daemon down, with everything it was made on."""
+    """Records each plan of a daemon with all its inputs."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
-        """Write into `folder`, which is made; its files together stay under `most_bytes`."""
+        """Write into `folder`, which is made; its files together stay below `most_bytes`."""
         self._folder = folder
         self._most_bytes = most_bytes
         self._file: BinaryIO | None = None
@@ -43,7 +43,7 @@ class Recorder:
         self._is_over = False
 
     def see(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> None:
-        """Write one plan down."""
+        """Record one plan."""
         if self._is_over:
             return
         try:
@@ -68,7 +68,7 @@ class Recorder:
         self._file.flush()
         self._last = pieces
         if self._file.tell() > self._most_bytes // 4:
-            # A day that fills a quarter of the room goes on in another file, or there would be nothing to give up.
+            # A day that fills a quarter of the limit goes on in another file, or no file could be deleted.
             self._day = ""
 
     def _begin(self, now: datetime) -> None:
@@ -80,7 +80,7 @@ class Recorder:
         self._day, self._last = f"{now:%Y%m%d}", {}
 
     def _make_room(self) -> None:
-        """Give up the oldest files until a quarter of the room is free."""
+        """Delete the oldest files until a quarter of the limit is free."""
         files = sorted(self._folder.glob(f"*{plan_recording.SUFFIX}"))
         sizes = {file: file.stat().st_size for file in files}
         for file in files:

@@ -1,4 +1,4 @@
-"""Whose account the keys are of: read at each market, bound to the ledger; and what it spent before the ledger was."""
+"""The accounts of the keys: read at each market and bound to the ledger, with the spend before the ledger."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,20 +18,20 @@ log = structlog.get_logger("gpubid.app")
 
 
 class Accounts:
-    """Learns whose the keys are, and holds the ledger to it."""
+    """Reads the account of each key, and compares it with the ledger's."""
 
     def __init__(self, ledger: Ledger, markets: Mapping[str, port.Market], clock: SteadyClock) -> None:
-        """Ask `markets`, write to `ledger`; `clock` heeds what each market says the time is."""
+        """Ask `markets`, write to `ledger`; `clock` compares each market's time with ours."""
         self._ledger = ledger
         self._markets = markets
         self._clock = clock
 
     def bound(self, market: str) -> str:
-        """Return the account of a market that the ledger belongs to, or an empty text while nobody has read it."""
+        """Return the market's account that the ledger belongs to, or an empty text before it was read."""
         return self._ledger.recollection(self._clock.now()).accounts.get(market, "")
 
     async def know(self, patience: float | None = None) -> None:
-        """Learn whose account each key is of, all markets at once; one that is silent longer is asked by the cycles.
+        """Read the account of each key, all markets at once; the cycles ask a market again that stays silent.
 
         Raises:
             LedgerError: a key is of another account than the ledger.
@@ -43,7 +43,7 @@ class Accounts:
                 continue
             self._clock.heed(name, account.market_time)
             if charges is None and not self.bound(name):
-                # Unbound it pays for nothing: what this month has cost is not known yet.
+                # An unbound market pays for nothing: its spend of this month is not known yet.
                 continue
             await self._bind(name, account.account_id)
             if charges is not None:
@@ -52,7 +52,7 @@ class Accounts:
     async def _account(
         self, name: str, patience: float | None
     ) -> tuple[port.Account | None, Sequence[port.Charge] | None]:
-        """Return whose the key is and, where the ledger knows no spend of it, what this month has cost there."""
+        """Return the key's account and, if the ledger does not know the month's spend there, that spend."""
         now, market = self._clock.now(), self._markets[name]
         first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         account: port.Account | None = None
@@ -69,7 +69,7 @@ class Accounts:
             return account, None
 
     async def _bind(self, name: str, account_id: str) -> None:
-        """Bind the ledger to an account; that it is another's is the last word of a daemon, so it is written down."""
+        """Bind the ledger to an account. Another account ends the daemon, so that is recorded first."""
         try:
             await self._ledger.bind_account(name, account_id)
         except LedgerError as error:
@@ -82,7 +82,7 @@ class Accounts:
             raise
 
     async def _seed_month(self, name: str, charges: Sequence[port.Charge]) -> None:
-        """Count what the market charged this month and this ledger knows nothing of: it is new, or a backup's."""
+        """Count this month's charges that the ledger does not know: it is new, or a backup."""
         named = {charge.instance_id for charge in charges}
         leases = await (await self._ledger.reader()).leases(len(named) or 1, named)
         known = {lease.instance_id for lease in leases if lease.market == name}

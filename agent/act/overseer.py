@@ -1,4 +1,4 @@
-"""Looks after each pass for what bills and nobody accounts for, and says it; it orders nothing."""
+"""Finds after each pass what bills and nobody accounts for, and reports it; it gives no orders."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from agent.observe.poller import Poller
 
 
 class Overseer:
-    """Keeps what the last pass found (`seen`) and how each market's last compared day differed (`drifts`)."""
+    """Keeps the findings of the last pass (`seen`) and how each market's last compared day differed (`drifts`)."""
 
     def __init__(self, ledger: Ledger, pollers: Sequence[Poller], clock: Clock) -> None:
         """Compare what `pollers` saw with `ledger`."""
@@ -20,15 +20,15 @@ class Overseer:
         self.drifts: Sequence[bill_drift.Drift] = ()
 
     def look(self) -> None:
-        """Compare the last listings with the ledger, also after a cycle that failed: that is when it is needed."""
+        """Compare the last listings with the ledger, also after a failed cycle: then it is needed."""
         now, views = self._clock.now(), [poller.view for poller in self._pollers]
         self.seen = oversight.look(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
 
     async def read_bills(self) -> None:
-        """Read from the ledger by how much each market's last compared day differs from what was reckoned."""
+        """Read from the ledger how much each market's last compared day differs from the ledger's count."""
         self.drifts = await bill_check.last(await self._ledger.reader(), self._clock.now())
 
     def notices(self) -> Iterator[Notice]:
-        """Yield what a person must know of it."""
+        """Yield a notice for each finding."""
         yield from oversight.notices(self.seen, self._clock.now())
         yield from bill_drift.notices(self.drifts)

@@ -1,4 +1,4 @@
-"""After something went wrong: read what went wrong lately, and write down what must rest.
+"""Cooldowns after repeated failures: reads the recent failures and records what must rest.
 
 The count is made from the ledger's events, so a restart forgets neither what was counted nor what rests.
 """
@@ -27,14 +27,14 @@ MOST_EVENTS = 2000
 
 
 def is_due(facts: Iterable[Fact], done: Iterable[Intent]) -> bool:
-    """Return whether anything happened that a protection may count."""
+    """Return whether an event happened that a protection may count."""
     return any(isinstance(fact, LeaseChanged) and fact.kind in KINDS for fact in facts) or any(
         intent.state is IntentState.REJECTED for intent in done
     )
 
 
 async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
-    """Let what went wrong too often rest; return what does so from now on.
+    """Begin a cooldown for everything that failed too often; return the new cooldowns.
 
     Raises:
         LedgerError: nothing was written.

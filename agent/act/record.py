@@ -1,4 +1,4 @@
-"""Write down what happened: the facts of one cycle in one transaction, each with its cause, evidence and money."""
+"""Records the facts of one cycle in one transaction, each with its cause, evidence and money."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -43,12 +43,12 @@ from agent.ledger.transaction import Transaction
 log = structlog.get_logger("gpubid.record")
 
 _COSTED = frozenset({"workload.done", "workload.held"})
-"""Events that tell what the slot has cost up to then."""
+"""Events with the cost of the slot up to then."""
 _MOST_LEASES = 100_000
 
 
 async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
-    """Write the facts of one cycle, all or nothing; alerts are events too, written once by the caller's care.
+    """Record the facts of one cycle, all or nothing. Alerts are events too; the caller sends each only once.
 
     Raises:
         LedgerError: nothing was written.
@@ -71,7 +71,7 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
 
 
 async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
-    """Write the facts whose first commit failed, unless it took place all the same: then nothing is counted twice.
+    """Record the facts whose first commit failed, unless that commit took place: then nothing is counted twice.
 
     Raises:
         LedgerError: nothing was written.
@@ -84,7 +84,7 @@ async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> N
 
 
 async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
-    """Write the decisions that are news and the prices that changed; return those decisions.
+    """Record new decisions and changed prices; return those decisions.
 
     Raises:
         LedgerError: nothing was written.
@@ -117,7 +117,7 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
 
 
 async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime) -> None:
-    """Keep what each market's account can still spend, where it changed: those who only read the ledger show it.
+    """Record each market's changed credit, for those who only read the ledger.
 
     Raises:
         LedgerError: nothing was written.
@@ -132,7 +132,7 @@ async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime
 
 
 async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> None:
-    """Keep what a look taught of interruptible capacity, where it taught anything.
+    """Record what a search showed of interruptible capacity, if anything.
 
     Raises:
         LedgerError: nothing was written.
@@ -151,7 +151,7 @@ def _sample(offer: Offer) -> PriceSample:
 
 
 def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], now: datetime) -> None:
-    """Add what a lease cost to the ledger, and the time it ran to its host's record."""
+    """Add the cost of a lease to the ledger, and its running time to its host's record."""
     ran = weighed = 0.0
     for charge in charges:
         ran += charge.running_seconds
@@ -183,7 +183,7 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
 
 
 async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
-    """Return what each slot has cost up to now, over all of its leases."""
+    """Return the cost of each slot up to now, over all of its leases."""
     reader = await ledger.reader()
     spent = {line.key: line.amount for line in await reader.spend_by(SpendKey.LEASE)}
     found: dict[Slot, money.Usd] = {}
@@ -250,7 +250,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
 
 
 def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
-    """Add to the record of the host what it just did to us."""
+    """Add the latest event to the record of the host."""
     after = fact.after
     is_loss, is_start = fact.kind == "lease.interrupted", fact.kind == "lease.running"
     if not is_loss and not is_start:
@@ -269,9 +269,9 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         displaced=int(outbid_evidence.is_displaced(fact)),
         outbids=outbid_evidence.told(fact),
         starts_ok=int(is_start),
-        # A start that was lost and came back says nothing of how fast the image came in.
+        # A start that was lost and came back says nothing about how fast the image was pulled.
         loaded_gb=image_gb,
-        # A start is dated by the look before it, which may lie before the rent was answered.
+        # A start is dated by the listing before it, which may be earlier than the answer to the rent.
         loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if image_gb else 0.0,
         at=fleet.now,
     )
@@ -355,7 +355,7 @@ def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
 
 
 def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
-    """Write down how far a workload is; what is less than before, or all of it, is an event."""
+    """Record the progress of a workload; less progress than before, or complete progress, is an event."""
     after, before = fact.after, fact.before
     tx.tell_progress(after)
     if fact.speed is not None:

@@ -1,4 +1,4 @@
-"""A rent and its workload -> the terms that leave; secrets are looked up here and stand nowhere before or after."""
+"""A rent and its workload -> the terms that are sent; secrets are looked up here and stored nowhere."""
 
 from collections.abc import Callable
 
@@ -8,23 +8,23 @@ from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 
 Credential = Callable[[str], str]
-"""Gives a credential by its name; raises `market_errors.Rejected` where there is none."""
+"""Returns a credential by its name; raises `market_errors.Rejected` if there is none."""
 
 
 def none(name: str) -> str:
-    """Refuse: nobody has credentials here."""
+    """Refuse: there are no credentials here."""
     raise market_errors.Rejected("no_credential", f"There is no credential {name!r} here; give it to the daemon.")
 
 
 def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
-    """Return the workload's environment and, where it does not say so itself, how often to make a checkpoint."""
+    """Return the workload's environment and, unless it says so itself, the interval of checkpoints."""
     own = {name for name, _ in (*work.environment, *work.env_from)}
     told = checkpointing.environment(decision.advice)
     return (*work.environment, *((name, value) for name, value in told if name not in own))
 
 
 def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
-    """Return on what terms to rent.
+    """Return the terms of a rent.
 
     Raises:
         Rejected: a credential that the workload names cannot be had; nothing was sent.

@@ -1,4 +1,4 @@
-"""Shadows beside the live strategies: each sees what a cycle saw, decides, and is written down; nothing is ever sent.
+"""Shadows beside the live strategies: each sees a cycle's fleet, decides, and is recorded; nothing is ever sent.
 
 Invariants:
 1. There is no market, no journal and no executor here: a shadow ends in the ledger's own tables for it.
@@ -28,14 +28,14 @@ from agent.ledger.store import Ledger
 log = structlog.get_logger("gpubid.shadows")
 
 STALE = timedelta(hours=1)
-"""A position that nobody looked at for so long is given up: what happened to it meanwhile is not known."""
+"""A position without a cycle for this long is dropped: what happened to it meanwhile is not known."""
 KEEP_EVERY = timedelta(minutes=5)
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one cycle added to a shadow: money, useful time, losses, and decisions that are news."""
+    """What one cycle added to a shadow: money, useful time, losses, and new decisions."""
 
     workload: str
     strategy: str
@@ -46,22 +46,22 @@ class Seen:
 
 
 class Shadows:
-    """All shadows of a daemon, and what the ledger keeps of them."""
+    """All shadows of a daemon, and their records in the ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Keep them in `ledger`; what it has of earlier runs is taken up at the first look."""
+        """Keep them in `ledger`; records of earlier runs are read at the first fleet."""
         self._ledger = ledger
         self._known: dict[Key, tuple[Shadow, Counted, datetime]] | None = None
         self._broken: dict[Key, str] = {}
 
     async def look(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits) -> tuple[Seen, ...]:
-        """Let every shadow that a workload names see a fleet; return what came of it."""
+        """Show a fleet to every shadow that a workload names; return the results."""
         wanted = [(work, tuned[name]) for work in fleet.workloads for name in work.shadow if name in tuned]
         found = [await self._alone(work, chosen, fleet, caps) for work, chosen in wanted]
         return tuple(seen for seen in found if seen is not None)
 
     async def _alone(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
-        """Let one shadow see a fleet; what goes wrong with it is its own."""
+        """Show a fleet to one shadow; its failure affects no other."""
         key = work.name, chosen.name
         if self._broken.get(key) == chosen.digest:
             return None
@@ -93,7 +93,7 @@ class Shadows:
         return self._known
 
     async def _taken_up(self, work: Workload, strategy: str, fleet: Fleet) -> tuple[Shadow, Counted, datetime]:
-        """Return a shadow as it was left, or one that begins where the live position stands now."""
+        """Return a shadow as it was left, or one that begins with the present live position."""
         if self._known is None:
             reader = await self._ledger.reader()
             for account in await reader.shadows():
@@ -124,14 +124,14 @@ class Shadows:
 
 
 async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
-    """Return what a workload has really come to since the ledger began."""
+    """Return a workload's real figures since the ledger began."""
     written = await (await ledger.reader()).sums(fleet.now.date())
     mine = (held for held in fleet.leases if held.slot.workload == workload)
     return written.get(workload, Counted()).owing(meter.outstanding(mine, fleet.now))
 
 
 def counted(mine: Shadow, now: datetime) -> Counted:
-    """Return what a shadow's decisions have come to, with what its paper leases owe since they were metered."""
+    """Return the figures of a shadow, with what its paper leases owe since they were metered."""
     tally, owed = mine.tally, meter.outstanding(mine.book.open(), now)
     return Counted(Usd(tally.spent) + owed, tally.paid, max(tally.useful, 0), tally.lost)
 

@@ -1,4 +1,4 @@
-"""How leases are ended: a release that fails becomes a pause and stays due, and attempts keep a pace (rule 20).
+"""The ending of leases: a release that fails becomes a pause and stays due, and attempts keep a pace (rule 20).
 
 Invariants:
 1. No intent is written for a call that the market has closed to us, or that failed a moment ago.
@@ -17,18 +17,18 @@ from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.workload import Workload
 
 AGAIN_GPU = (5.0, 15.0, 30.0, 60.0)
-"""Seconds after the first, second and further failures before the same call is tried again, while a GPU may bill."""
+"""Seconds after each failure before the same call is tried again, while a GPU may bill."""
 AGAIN_DISK = (15.0, 30.0, 60.0)
-"""The same for an instance that bills its disk alone: nothing urgent is left, and the release stays due."""
+"""The same for an instance that bills only its disk: it is not urgent, and the release stays due."""
 FAILURES_TO_PAUSE = 2
-"""A release without a usable answer may have been done; after so many in a row the instance is stopped meanwhile."""
+"""A release without a usable answer may have been done; after this many in a row the instance is also paused."""
 
 _Key = tuple[type[Pause] | type[Release], str, str]
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Failures in a row of one ending call: `ours` is when we try again, `market` when the market lets us.
+    """Failures in a row of one ending call: `ours` is when we try again, `market` when the market allows it.
 
     `is_refused` tells that the last one was a refusal, so that nothing was done.
     """
@@ -49,7 +49,7 @@ class Stopping:
         self._failures: dict[_Key, _Failures] = {}
 
     def hasten(self) -> None:
-        """Try at once what only our own pace delays: a person asks for it."""
+        """Try at once what only our own pace delays: a person asks."""
         for failures in self._failures.values():
             failures.ours = 0.0
 

@@ -1,4 +1,4 @@
-"""Ours without a lease: what the orphan search found is adopted, held or released by its lease; here is who stops us.
+"""Orphans are adopted, held or released through their leases; this module finds only who stops our writing.
 
 Foreign instances never come here: reconcile names only what two answers showed under our fleet id.
 """

@@ -28,7 +28,7 @@ from agent.domain.work.workload import Slot, Workload
 
 @dataclass(frozen=True)
 class MarketView:
-    """What one market has told us.
+    """The view of one market.
 
     `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
     `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by instance
@@ -70,7 +70,7 @@ class MarketView:
     unlisted_ids: frozenset[str] = frozenset()
 
     def instance(self, instance_id: str) -> Instance | None:
-        """Return one row of the listing, or None when it is not in it."""
+        """Return one row of the listing, or None if the listing lacks it."""
         return self._by_id.get(instance_id)
 
     @cached_property
@@ -91,14 +91,14 @@ class MarketView:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What the ledger has counted, in UTC days and months, and since it began."""
+    """The ledger's sums, in UTC days and months, and since it began."""
 
     today: Usd = ZERO
     month: Usd = ZERO
     total: Usd = ZERO
 
     def plus(self, other: "Spend") -> "Spend":
-        """Return both together."""
+        """Return the sum of both."""
         return Spend(self.today + other.today, self.month + other.month, self.total + other.total)
 
 
@@ -140,20 +140,20 @@ class Fleet:
     capacity: Mapping[str, Capacity] = field(default_factory=dict)
 
     def workload(self, name: str) -> Workload | None:
-        """Return the workload of that name, or None when the configuration has none."""
+        """Return the workload of that name, or None."""
         return self._by_name.get(name)
 
     def leases_of(self, slot: Slot) -> tuple[Lease, ...]:
-        """Return the open leases that count for a slot, oldest first; held ones do not."""
+        """Return the open leases of a slot, oldest first, without held ones."""
         return self._by_slot.get(slot, ())
 
     def is_seen(self, lease: Lease) -> bool:
-        """Return whether the market of a lease was listed in this cycle: else it is known as it last was."""
+        """Return whether the market of a lease was listed in this cycle; else its last state is shown."""
         view = self.markets.get(lease.market)
         return view is not None and view.is_fresh
 
     def paying_intent(self, slot: Slot) -> Intent | None:
-        """Return the open intent of a slot that may raise what we pay, or None: it blocks the slot."""
+        """Return the open intent of a slot that may raise spend, or None; it blocks the slot."""
         return self._paying.get(slot)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""What a person orders, carried out."""
+"""Carries out a person's orders."""

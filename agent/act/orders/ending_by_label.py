@@ -1,4 +1,4 @@
-"""End instances by their label, for a kill that has no ledger: list, look at each by its id, end, look again.
+"""Ends instances by their label, for a kill without a ledger: list, ask for each id, end, list again.
 
 Invariants:
 1. An instance is ended only if two answers show our fleet's label on it, the second one a look by its id (rule 18).
@@ -30,7 +30,7 @@ class Fleet:
 
 @dataclass(slots=True)
 class Round:
-    """What one round saw and did: rows that still bill, by instance; markets that gave no listing; what was done."""
+    """What one round saw and did: rows that still bill, by instance; markets without a listing; orders and results."""
 
     rows: dict[tuple[str, str], Instance] = field(default_factory=dict)
     slots: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Round:
 
 
 async def fleets(markets: Mapping[str, port.Market]) -> tuple[list[Fleet], dict[str, str]]:
-    """Return the fleets whose labels the markets list, and what kept a market from listing."""
+    """Return the fleets whose labels the markets list, and why a market could not be listed."""
     found: list[Fleet] = []
     trouble: dict[str, str] = {}
     for name, market in markets.items():
@@ -57,7 +57,7 @@ async def fleets(markets: Mapping[str, port.Market]) -> tuple[list[Fleet], dict[
 
 
 class EndingByLabel:
-    """Ends what carries one fleet id, round by round."""
+    """Ends the instances of one fleet id, round by round."""
 
     def __init__(self, markets: Mapping[str, port.Market], fleet_id: str, *, keep_disks: bool) -> None:
         """With `keep_disks` instances are paused, and a disk may go on billing."""
@@ -68,11 +68,11 @@ class EndingByLabel:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of ours is left to end on any market."""
+        """Whether no market has an instance of ours left to end."""
         return all(count >= CLEAN_LISTINGS for count in self._clean.values())
 
     async def round(self) -> Round:
-        """List every market once and try to end what is ours there."""
+        """List every market once and try to end our instances there."""
         seen = Round()
         for name, market in self._markets.items():
             try:

@@ -1,4 +1,4 @@
-"""A person's stop of all spending: it holds from the word on, and is written down as soon as the ledger takes it."""
+"""A person's stop of all spending: it holds at once, and is recorded as soon as the ledger can be written."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ log = structlog.get_logger("gpubid.halting")
 
 
 async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = False) -> None:
-    """Let nothing be rented, raised or started until `end`; what cannot be written down now is owed to the ledger."""
+    """Let nothing be rented, raised or started until `end`; a stop that cannot be recorded is owed to the ledger."""
     until = kill_hold.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
     kinds = (kill_hold.EVERYTHING, kill_hold.KEEPS_DISKS) if keep_disks else (kill_hold.EVERYTHING,)
     ledger.owed = tuple(Cooldown(*kind, until, f"a kill by {who}") for kind in kinds)
@@ -27,7 +27,7 @@ async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = F
 
 
 async def settle(ledger: Ledger, now: datetime) -> None:
-    """Write down a stop that the ledger has not taken yet.
+    """Record a stop that the ledger could not record before.
 
     Raises:
         LedgerError: it could not be written down; it holds all the same.
@@ -35,7 +35,7 @@ async def settle(ledger: Ledger, now: datetime) -> None:
     if not ledger.owed:
         return
     async with ledger.transaction() as tx:
-        # Whoever waited for his turn may find that the other wrote it down or lifted it.
+        # Another task may have recorded or lifted it while this one waited.
         owed = ledger.owed
         if owed:
             _write(tx, owed, now)
@@ -65,6 +65,6 @@ def _write(tx: Transaction, owed: Sequence[Cooldown], now: datetime) -> None:
 
 
 def _forget(ledger: Ledger, owed: Sequence[Cooldown]) -> None:
-    """Owe no more what was just settled; a kill that was given meanwhile stays owed."""
+    """Owe no more what was just settled; a kill that was given meanwhile is still owed."""
     if ledger.owed is owed:
         ledger.owed = ()

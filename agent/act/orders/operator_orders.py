@@ -1,4 +1,4 @@
-"""A person's order, read against what there is: what it means, what it writes down, and what it does at once.
+"""A person's order, read against the fleet: its meaning, what it records, and what it does at once.
 
 Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID
 (host:ID where one market alone has it), market:NAME, and for `unlock` anything that `gpubid fleet` shows as resting.
@@ -24,21 +24,21 @@ from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
 MARKS = frozenset({cooldowns.RAN, cooldowns.STARTED, *workload_end.COUNTED})
-"""Scopes of what is only counted and holds nothing by itself."""
+"""Scopes of marks that are only counted and hold nothing by themselves."""
 FOR_GOOD = timedelta(days=3650)
 ENDING = frozenset({"pause", "release", "done", "kill"})
-"""The verbs that end something: for these a cycle that only reads is cut short."""
+"""The verbs that end something; they interrupt a cycle that only reads."""
 VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
 EVERYTHING_LEARNED = "all"
 _HOLDS = ("workload", "slot")
-"""Scopes of holds and rests that the agent makes itself and a person may end."""
+"""Scopes of holds and cooldowns that gpubid makes itself and a person may end."""
 
 
 class OrderError(Exception):
-    """An order that cannot be understood or does not fit what there is: nothing was changed."""
+    """An order that cannot be understood or matches nothing: nothing was changed."""
 
     def __init__(self, code: str, sentence: str) -> None:
-        """Tell it by a machine code and a sentence that says what to do."""
+        """Take a code for programs and a sentence that says what to do."""
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
@@ -46,7 +46,7 @@ class OrderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a person asked for: a verb of `VERBS` and its target; `span` is how long, `into` a slot to adopt into.
+    """An order of a person: a verb of `VERBS` and its target; `span` is its duration, `into` a slot to adopt into.
 
     `hours` of work are done, for `progress`.
     """
@@ -60,7 +60,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What an order is read against."""
+    """The state against which an order is read."""
 
     workloads: tuple[Workload, ...]
     markets: tuple[str, ...]
@@ -70,7 +70,7 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an order comes to: rests to add and to lift, a lease to change, what is done at once, and a sentence.
+    """The result of an order: cooldowns to add and to lift, a lease to change, orders to send at once, and a sentence.
 
     What was learned of `pools` and `hosts`, by market, is forgotten.
     """
@@ -86,7 +86,7 @@ class Meaning:
     hosts: tuple[tuple[str, str], ...] = ()
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
-        """Write the order down, with who gave it."""
+        """Record the order, with who gave it."""
         for scope, key in self.lifts:
             tx.lift_cooldown(scope, key)
         for rest in self.adds:
@@ -113,7 +113,7 @@ class Meaning:
 
 
 def read(order: Order, who: str, grounds: Grounds) -> Meaning:
-    """Return what an order means.
+    """Return the meaning of an order.
 
     Raises:
         OrderError: the verb or the target is unknown, or they do not go together.
@@ -134,7 +134,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
 
 
 def _reset(order: Order, grounds: Grounds) -> Meaning:
-    """Return what is forgotten: of a pool, of a market, or all; of hosts too, where no pool is named."""
+    """Return what to forget: of a pool, of a market, or all; with hosts, unless a pool is named."""
     kind, _, name = order.target.partition(":")
     if order.target != EVERYTHING_LEARNED and (kind not in {"market", "pool"} or not name):
         raise OrderError("bad_target", f"{order.target!r} cannot be reset; name all, market:NAME or pool:NAME")
@@ -175,7 +175,7 @@ def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], groun
         decisions = _releases(mine, order.verb)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
     rest = Cooldown(order.verb, key, until, who)
-    # What is over waits for nobody any more.
+    # A finished workload waits for nobody.
     lifts = tuple((each.scope, each.key) for each in grounds.known.cooldowns if _is_settled_by(order, key, each))
     return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), lifts=lifts, decisions=decisions)
 
@@ -205,7 +205,7 @@ def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Coll
         if (rest.scope in verbs or rest.scope in scopes) and (about in keys or about.startswith(prefix))
     )
     if lifts:
-        # What was counted against the workload would hold it again in the next cycle.
+        # The counts against the workload would hold it again in the next cycle.
         lifts += tuple((rest.scope, rest.key) for rest in grounds.known.cooldowns if _is_counted(rest, key))
     else:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
@@ -219,7 +219,7 @@ def _is_counted(rest: Cooldown, key: str) -> bool:
 
 
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
-    """Lift a lock, or any rest that the agent made itself, by the name under which `gpubid fleet` shows it."""
+    """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
     lifts = []
     target = _place(order.target, grounds) if operator_targets.is_place(order.target) else order.target
     for rest in grounds.known.cooldowns:
@@ -264,7 +264,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
 
 
 def _progressed(order: Order, grounds: Grounds) -> Meaning:
-    """What a person says of a workload's progress; what the workload itself tells later outranks it."""
+    """Record a person's report of progress; a later report of the workload itself replaces it."""
     work = next((each for each in grounds.workloads if each.name == order.target), None)
     if work is None or work.deadline is None:
         names = ", ".join(each.name for each in grounds.workloads if each.deadline is not None) or "none"
@@ -291,7 +291,7 @@ def _refuse_filled(place: Slot, grounds: Grounds) -> None:
 
 
 def _target(target: str, grounds: Grounds) -> tuple[str, tuple[Lease, ...]]:
-    """Return the key of a target and the open leases it means, in the order in which a name may be meant."""
+    """Return the key of a target and its open leases; meanings are tried in this order."""
     leases = tuple(lease for lease in grounds.known.leases if lease.is_open)
     kind, _, name = target.partition(":")
     if kind == "market" and name in grounds.markets:
@@ -346,4 +346,4 @@ _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
     "progress": _progressed,
     "reset": _reset,
 }
-"""Verbs whose targets are of their own kind."""
+"""Verbs whose targets are of other kinds."""

@@ -1,4 +1,4 @@
-"""Which host or owner an operator means: `host:MARKET/ID`, or `host:ID` where one market alone has that id."""
+"""The host or owner of a target: `host:MARKET/ID`, or `host:ID` if only one market has that id."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,11 @@ HOST, OWNER = "host", "owner"
 
 
 class AmbiguousPlaceError(ValueError):
-    """No single market is meant; the sentence says what to write instead."""
+    """The target names no single market; the sentence says what to write instead."""
 
 
 def is_place(target: str) -> bool:
-    """Return whether a target is of the form `host:…` or `owner:…`."""
+    """Return whether a target has the form `host:…` or `owner:…`."""
     kind, _, name = target.partition(":")
     return kind in {HOST, OWNER} and bool(name)
 
@@ -48,7 +48,7 @@ def leases_at(place: str, leases: Iterable[Lease]) -> tuple[Lease, ...]:
 
 
 def _having(kind: str, name: str, known: Recollection) -> Iterable[str]:
-    """Yield the markets on which a host or owner of this id has been seen, or has a rest."""
+    """Yield the markets on which a host or owner of this id was seen, or has a cooldown."""
     for lease in known.leases:
         if name == (lease.host_id if kind == HOST else lease.owner_id):
             yield lease.market
@@ -62,7 +62,7 @@ def _having(kind: str, name: str, known: Recollection) -> Iterable[str]:
 
 
 def _place_of(rest: Cooldown, kind: str) -> str:
-    """Return the MARKET/ID that a rest is about, empty where it is about something else."""
+    """Return the MARKET/ID of a cooldown, or an empty text if it is about something else."""
     if rest.scope == kind:
         return rest.key
     return rest.key.removeprefix(f"{kind}:") if rest.key.startswith(f"{kind}:") else ""

@@ -1,4 +1,4 @@
-"""Proving by two looks that an instance is ours, where a person's order cannot wait for the next cycle (rule 18)."""
+"""Proof by two looks that an instance is ours, for a person's order that cannot wait for the next cycle (rule 18)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ LOOKS = 2
 
 
 async def prove(ledger: Ledger, market: port.Market, held: Lease, now: Callable[[], datetime]) -> Lease | None:
-    """Return the lease with its proof, or None where a look by its id fails or does not show our label."""
+    """Return the lease with its proof, or None if a request for its id fails or does not show our label."""
     for _ in range(LOOKS):
         try:
             row = await market.instance(held.instance_id)

@@ -1,1 +1,1 @@
-"""The nouns of what a market sells: offers, hosts, instances, prices."""
+"""Nouns of a market: offers, hosts, instances, prices."""

@@ -1,4 +1,4 @@
-"""A baseline: what GPUs cost elsewhere at a stated date by a stated source; compared with, never rented at."""
+"""A baseline: a price of another cloud, with date and source. It is only compared with, never rented."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from agent.domain.money import UsdPerHour
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a number of GPUs cost per hour by one figure, from `least` to `most` (equal where no range was published).
+    """The hourly price of a number of GPUs, from `least` to `most` (equal if no range was published).
 
     `cited` says where the figure is from and of what date: no price without it.
     """
@@ -42,17 +42,17 @@ class Baseline:
 
     @property
     def name(self) -> str:
-        """The cloud, with its tier where it has several."""
+        """The cloud, with its tier if it has several."""
         return f"{self.cloud} {self.tier}" if self.tier else self.cloud
 
     @property
     def cited(self) -> str:
-        """Source and date, as they must stand beside the price."""
+        """Source and date, for display beside the price."""
         noted = f"{self.published_as}, {self.note}" if self.note else self.published_as
         return f"{self.dated}: {noted}; {self.source}"
 
     def quote(self, gpus: int) -> Quote:
-        """Return what `gpus` GPUs cost per hour, in proportion, whole nodes where only those are sold; rounded up.
+        """Return the hourly price of `gpus` GPUs in proportion, rounded up to the sold multiples.
 
         Raises:
             ValueError: there are no GPUs to price.

@@ -1,4 +1,4 @@
-"""Whether interruptible capacity could be had for a workload, as it was last seen, and what was seen of it before.
+"""Whether interruptible capacity was available for a workload when last seen, and the evidence before.
 
 What a workload asks of its markets is a pool: workloads that ask the same of the same share what is learned of it.
 """
@@ -11,7 +11,7 @@ from agent.domain.money import UsdPerHour
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Ends of spells, and hours watched, by bins of age: of capacity that was there, or of none."""
+    """Ends of spells, and hours watched, by bins of age: of available capacity, or of none."""
 
     ends: tuple[float, ...] = ()
     hours: tuple[float, ...] = ()
@@ -19,7 +19,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Whether capacity fit within the price at `seen_at`, and since when it did or did not.
+    """Whether capacity fit within the price at `seen_at`, and since when.
 
     `evidence` are the discounted log-likelihoods of the models of the pool, in the order of the hazards it was weighed
     by, which `version` names. `price` is what an hour of it cost when there last was any. `is_begun` tells whether the

@@ -1,4 +1,4 @@
-"""Credit: what a market's account can still spend, as the market told it, and when."""
+"""Credit: what a market's account can still spend, with the time of the market's answer."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from agent.domain.money import Usd
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What an account could spend at an instant; None where the market does not tell."""
+    """The credit of an account at an instant; None if the market does not report it."""
 
     amount: Usd | None
     at: datetime

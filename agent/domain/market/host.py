@@ -1,4 +1,4 @@
-"""A host: the physical machine behind offers, as our own record knows it.
+"""A host: the physical machine behind offers, with our own record of it.
 
 Some markets name no machine before it is rented, only a pool of like ones: the pool stands in the host's place, under
 an id that begins with `POOL`. A pool has room for many leases; "pool/a" holds "pool/a/b".
@@ -17,40 +17,40 @@ from typing import NamedTuple
 from agent.domain.market.outbids import NONE_TOLD, Outbids
 
 HALF_LIFE = timedelta(days=10)
-"""Counts halve in this time: inside the one to two weeks that bidding theory asks for. Assumed."""
+"""Counts halve in this time, within the one to two weeks that bidding theory asks for. Assumed."""
 
 
 POOL = "pool/"
 
 
 class HostKey(NamedTuple):
-    """The identity of a host: its market and the id that this market gives it. Written as MARKET/ID."""
+    """The identity of a host: its market and that market's id of it. Written as MARKET/ID."""
 
     market: str
     host_id: str
 
     def __str__(self) -> str:
-        """Return it as orders, rests and explanations write it."""
+        """Return the text in orders, cooldowns and explanations."""
         return f"{self.market}/{self.host_id}"
 
     @property
     def is_pool(self) -> bool:
-        """Return whether it names a pool of like hosts instead of one."""
+        """Return whether it names a pool of like hosts instead of one host."""
         return is_pool(self.host_id)
 
     def is_same_place(self, other: "HostKey") -> bool:
-        """Return whether both may mean the same host: on one market, equal, or pools of which one holds the other."""
+        """Return whether both may be the same host: equal, or pools of one market of which one contains the other."""
         return self.market == other.market and is_same_place(self.host_id, other.host_id)
 
 
 class OwnerKey(NamedTuple):
-    """The identity of an owner: its market and the id that this market gives it; the id is empty where unknown."""
+    """The identity of an owner: its market and that market's id of it; the id is empty if unknown."""
 
     market: str
     owner_id: str
 
     def __str__(self) -> str:
-        """Return it as orders and rests write it."""
+        """Return the text in orders and cooldowns."""
         return f"{self.market}/{self.owner_id}"
 
     @property
@@ -60,12 +60,12 @@ class OwnerKey(NamedTuple):
 
 
 def is_pool(host_id: str) -> bool:
-    """Return whether an id names a pool of like hosts instead of one."""
+    """Return whether an id names a pool of like hosts instead of one host."""
     return host_id.startswith(POOL)
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Return whether two ids may mean the same host: they are equal, or both are pools and one holds the other."""
+    """Return whether two ids may be the same host: equal, or pools of which one contains the other."""
     if one == other:
         return True
     return is_pool(one) and is_pool(other) and (f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/"))
@@ -73,7 +73,7 @@ def is_same_place(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """What we have seen of a host, decayed as of `updated_at`.
+    """Our observations of a host, decayed as of `updated_at`.
 
     `running_seconds` is the exposure in which `interruptions` were counted, whatever ended them; of these
     `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running; `weighed_hours` are the same
@@ -101,12 +101,12 @@ class HostRecord:
 
     @property
     def key(self) -> HostKey:
-        """The host that this is the record of."""
+        """The host of this record."""
         return HostKey(self.market, self.host_id)
 
     @property
     def owner(self) -> OwnerKey:
-        """Who rents the host out."""
+        """The owner of the host."""
         return OwnerKey(self.market, self.owner_id)
 
     def plus(self, other: "HostRecord", weight: float = 1.0) -> "HostRecord":
@@ -131,11 +131,11 @@ class HostRecord:
 
 
 UNSEEN = HostRecord("", "")
-"""A record of nothing."""
+"""A record without observations."""
 
 
 def decayed(record: HostRecord, now: datetime) -> HostRecord:
-    """Return the record as it counts at `now`; a clock that went back decays nothing."""
+    """Return the record decayed to `now`; a clock that went back decays nothing."""
     if record.updated_at is None or now <= record.updated_at:
         return record
     share = math.exp2(-(now - record.updated_at) / HALF_LIFE)
@@ -144,6 +144,6 @@ def decayed(record: HostRecord, now: datetime) -> HostRecord:
 
 
 def exposed(record: HostRecord, more: HostRecord, at: datetime) -> HostRecord:
-    """Return the record as it counts at `at` with what was seen since; its market, host and owner stay."""
-    # A clock that went back must not let the next look decay the same days twice.
+    """Return the record decayed to `at` with the newer counts; market, host and owner stay."""
+    # A clock that went back must not let the next cycle decay the same days twice.
     return replace(decayed(record, at).plus(more), updated_at=max(at, record.updated_at or at))

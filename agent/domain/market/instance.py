@@ -12,27 +12,27 @@ from agent.domain.money import FREE, UsdPerHour
 
 
 class InstanceState(Enum):
-    """What an instance does, in our words; the adapter's status table maps the market's fields to these."""
+    """The state of an instance in our words; the adapter's table maps the market's fields to these."""
 
     PENDING = "pending"
-    """Accepted, nothing runs yet."""
+    """Accepted; nothing runs yet."""
     LOADING = "loading"
     """The image is being pulled or the container made."""
     RUNNING = "running"
     PAUSED = "paused"
     """The GPU is not ours now, the disk is: outbid, displaced, stopped and out of credit all look like this."""
     FAILED = "failed"
-    """Stopped after the host gave up while booting; the message says why."""
+    """Stopped after the host failed to start it; the message says why."""
     EXITED = "exited"
-    """The container ended although the contract holds the GPU."""
+    """The container ended although the instance still has the GPU."""
     OFFLINE = "offline"
     """The host does not answer the market."""
     UNKNOWN = "unknown"
-    """A combination nobody has seen; ignorance, never an interruption."""
+    """An unknown combination of fields: ignorance, never an interruption."""
 
 
 _CHARGED = frozenset({InstanceState.RUNNING, InstanceState.EXITED, InstanceState.UNKNOWN})
-"""A container that ended gives no GPU back, and a combination nobody has seen may be a running one."""
+"""An ended container gives no GPU back, and an unknown combination may be a running one."""
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,23 +90,23 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> OwnerKey:
-        """Who rents the host out, with its market."""
+        """The owner of the host, with its market."""
         return OwnerKey(self.market, self.owner_id)
 
     @property
     def bid(self) -> UsdPerHour | None:
-        """The standing bid, or None when the instance is not interruptible."""
+        """The present bid, or None if the instance is not interruptible."""
         return self.gpu_rate if self.tenure is Tenure.INTERRUPTIBLE else None
 
     @property
     def bills_gpu(self) -> bool:
-        """Whether its GPUs are charged for in its present state; what nobody knows counts as charged."""
+        """Whether its GPUs are charged in its present state; an unknown state counts as charged."""
         is_loading = self.state in {InstanceState.PENDING, InstanceState.LOADING}
         return self.state in _CHARGED or self.may_bill_gpu or (is_loading and self.bills_while_loading)
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """What it costs per hour in its present state; a host that is offline costs nothing where its GPUs do not."""
+        """Its hourly cost in its present state; a host that is offline costs nothing if its GPUs do not."""
         if self.bills_gpu:
             return self.disk_rate + self.gpu_rate
         return FREE if self.state is InstanceState.OFFLINE else self.disk_rate

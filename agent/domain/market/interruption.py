@@ -27,7 +27,7 @@ class Cause(Enum):
 
 
 PRICE_RISE = "price_rise"
-"""The kind of an event that tells what a host asks more from some day on, unless it is refused."""
+"""The kind of an event for a host that asks for more from some day on, unless it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MarketEvent:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a cause rests on: the rule that decided and what it saw, in one sentence."""
+    """The evidence of a cause: the rule that decided, and what it saw, in one sentence."""
 
     rule: str
     sentence: str
@@ -60,7 +60,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """That a slot lost a running lease on a host, and to what."""
+    """The loss of a slot's running lease on a host, and its cause."""
 
     at: datetime
     slot: Slot

@@ -1,4 +1,4 @@
-"""What the label on an instance of ours says: which fleet, which slot, which intent."""
+"""The content of our instances' labels: fleet, slot and intent."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from agent.domain.work.workload import Slot
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The content of a label of ours; its text is made and read in markets.labels."""
+    """The content of a label of ours; markets.labels writes and reads its text."""
 
     fleet_id: str
     slot: Slot

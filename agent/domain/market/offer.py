@@ -10,7 +10,7 @@ from agent.domain.money import UsdPerHour
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
-    """One slice of a host as a market offers it.
+    """One slice of a host that a market offers.
 
     `ask` and `floor` are for the whole slice (all its GPUs), GPU part only; disk and traffic come on top. `ask` is None
     where the search did not tell it; `floor` is None where the slice cannot be bid for. `vram_mb` is of one GPU,
@@ -42,7 +42,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """The offer with its market, as rests name it: markets number their offers independently."""
+        """The offer with its market, for cooldowns: markets number their offers independently."""
         return f"{self.market}/{self.offer_id}"
 
     @property
@@ -52,9 +52,9 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def owner(self) -> OwnerKey:
-        """Who rents the host out, with its market."""
+        """The owner of the host, with its market."""
         return OwnerKey(self.market, self.owner_id)
 
     def disk_rate(self, disk_gb: float) -> UsdPerHour:
-        """Return what `disk_gb` of disk cost per hour: the market counts a month as 720 hours."""
+        """Return the hourly cost of `disk_gb` of disk: the market counts a month as 720 hours."""
         return UsdPerHour(round(self.storage_micros_per_gb_month * disk_gb / 720))

@@ -1,4 +1,4 @@
-"""Outbids whose price was told, counted by headroom: what our bid had over the host's floor, and what the winner's had.
+"""Outbids with a known price, counted by the headroom of our bid and of the winner's over the host's floor.
 
 Counts, not sums of logarithms: a rival that bid less than we did was never seen, and what is known about a headroom
 comes only from bids of ours at or below it. Sums could not tell afterwards which those were.
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Self
 
 STEPS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-"""Headrooms from which counts begin, rising; the last has no end. Counts by other steps are of no use to these."""
+"""Lower bounds of the steps of headroom; the last step has no end. Counts by other steps are not comparable."""
 
 _NONE = (0.0,) * len(STEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Outbids:
-    """Counts by step: `ours` of the bids that lost, at the step they are nearest to; `rivals` of those that won."""
+    """Counts by step: `ours` of the bids that lost, at the nearest step; `rivals` of those that won."""
 
     ours: tuple[float, ...] = _NONE
     rivals: tuple[float, ...] = _NONE
@@ -40,7 +40,7 @@ class Outbids:
 
 
 NONE_TOLD = Outbids()
-"""What is known before anybody's price was told."""
+"""Counts before any price was known."""
 
 
 def _single(place: int) -> tuple[float, ...]:

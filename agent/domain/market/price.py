@@ -9,7 +9,7 @@ from agent.domain.money import UsdPerHour
 
 @dataclass(frozen=True, slots=True)
 class PriceSample:
-    """Ask and floor of one slice of a host, for all its GPUs together; None where the market did not tell."""
+    """Ask and floor of one slice of a host, for all its GPUs together; None if the market did not report it."""
 
     at: datetime
     market: str

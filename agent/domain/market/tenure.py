@@ -1,4 +1,4 @@
-"""On which terms capacity is held."""
+"""Tenure: the terms of a lease."""
 
 from enum import Enum
 

@@ -1,1 +1,1 @@
-"""The nouns of what we keep a record of: leases, intents, events, money and rests."""
+"""The nouns of our records: leases, intents, events, money and cooldowns."""

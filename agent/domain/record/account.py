@@ -1,4 +1,4 @@
-"""Money and paid time of one lease on one UTC day: the lines that every report of spend is summed from."""
+"""Money and paid time of one lease on one UTC day: every report of spend sums these lines."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,7 +13,7 @@ HOUR = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one lease cost on one UTC day, and what came of the time that was paid, in microseconds.
+    """The cost of one lease on one UTC day, and its paid time by phase, in microseconds.
 
     `paused_disk` is the part of `disk` that was paid while it did not run. `opened_at` to `ended_at` is the lease's own
     life; `ask` the host's price on demand when it was rented. What was charged before the ledger began has no lease.
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What one interruption took, in microseconds."""
+    """The time that one interruption took, in microseconds."""
 
     lease_id: str
     at: datetime

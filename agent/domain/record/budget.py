@@ -1,4 +1,4 @@
-"""A budget: what may be spent per hour, UTC day, UTC month and in all, and the thresholds at which a person is told."""
+"""A budget: limits of spend per hour, UTC day, UTC month and in total, and thresholds of warnings."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from agent.domain.money import Usd, UsdPerHour
 
 
 class Window(Enum):
-    """Over what a threshold counts."""
+    """The windows of a threshold."""
 
     HOUR = "per_hour"
     """The rate at which money is committed now."""
@@ -18,7 +18,7 @@ class Window(Enum):
 
 
 class Kind(Enum):
-    """Whose money a budget bounds."""
+    """The subject of a budget."""
 
     ACCOUNT = "account"
     """Everything gpubid spends."""
@@ -28,7 +28,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose budget it is: everything, one market's or one workload's, by name."""
+    """The scope of a budget: everything, one market or one workload, by name."""
 
     kind: Kind
     name: str = ""
@@ -38,12 +38,12 @@ class Scope:
 
     @property
     def prefix(self) -> str:
-        """How the names of its limits begin: those of everything stand alone."""
+        """The prefix of its limits' names; those of everything have none."""
         return "" if self.kind is Kind.ACCOUNT else f"{self.kind.value}_"
 
     @property
     def place(self) -> str:
-        """The table of agent.toml in which it stands."""
+        """Its table in agent.toml."""
         return "limits" if self.kind is Kind.ACCOUNT else f"{self.kind.value}s.{self.name}.budget"
 
 
@@ -52,7 +52,7 @@ EVERYTHING = Scope(Kind.ACCOUNT)
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """One amount a window; None bounds nothing."""
+    """One amount for each window; None limits nothing."""
 
     per_hour: UsdPerHour | None = None
     per_day: Usd | None = None
@@ -60,7 +60,7 @@ class Thresholds:
     total: Usd | None = None
 
     def amount(self, window: Window) -> Usd | None:
-        """Return the threshold of a window that sums, None for the rate."""
+        """Return the threshold of a summing window, None for the rate."""
         if window is Window.DAY:
             return self.per_day
         if window is Window.MONTH:
@@ -73,7 +73,7 @@ SUMS = (Window.DAY, Window.MONTH, Window.TOTAL)
 
 
 def end(window: Window, at: datetime) -> datetime | None:
-    """Return when the UTC day or month of an instant is over and its sum begins anew; None for what never does."""
+    """Return when the UTC day or month of an instant ends and its sum begins again; None for other windows."""
     midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if window is Window.DAY:
         return midnight + timedelta(days=1)
@@ -84,7 +84,7 @@ def end(window: Window, at: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Past `hard` nothing is rented and what runs is paused; past `soft` a person is told."""
+    """Past `hard` nothing is rented and running leases are paused; past `soft` a person is warned."""
 
     hard: Thresholds = Thresholds()
     soft: Thresholds = Thresholds()

@@ -11,7 +11,7 @@ from agent.domain.work.workload import Slot
 
 
 class IntentKind(Enum):
-    """What an intent asks of the market."""
+    """The order of an intent."""
 
     RENT = "rent"
     REBID = "rebid"
@@ -21,12 +21,12 @@ class IntentKind(Enum):
 
     @property
     def is_paying(self) -> bool:
-        """Whether it can raise what we pay: only these are sent at most once."""
+        """Whether it can raise spend: only these are sent at most once."""
         return self in {IntentKind.RENT, IntentKind.REBID, IntentKind.RESUME}
 
 
 class IntentState(Enum):
-    """Where an intent stands."""
+    """The state of an intent."""
 
     RECORDED = "recorded"
     SENT = "sent"
@@ -43,7 +43,7 @@ ALLOWED: dict[IntentState, frozenset[IntentState]] = {
     IntentState.RECORDED: frozenset({IntentState.SENT, IntentState.DENIED, IntentState.VOID}),
     IntentState.SENT: frozenset({IntentState.CONFIRMED, IntentState.REJECTED, IntentState.IN_DOUBT}),
     IntentState.IN_DOUBT: frozenset({IntentState.CONFIRMED, IntentState.VOID}),
-    # The market named an instance that is not ours: what the rent really made is still to be found.
+    # The market named an instance that is not ours: the one that was really rented is still to be found.
     IntentState.CONFIRMED: frozenset({IntentState.IN_DOUBT}),
     IntentState.REJECTED: frozenset({IntentState.IN_DOUBT}),
     IntentState.DENIED: frozenset(),

@@ -13,7 +13,7 @@ from agent.domain.work.workload import Slot
 
 
 class LeaseState(Enum):
-    """What we know of a lease."""
+    """The state of a lease, as far as we know."""
 
     STARTING = "starting"
     """Rented or resumed; the instance does not run yet."""
@@ -26,12 +26,12 @@ class LeaseState(Enum):
     MISSING = "missing"
     """Not in the last complete listing; it counts as spend until the market proves it gone."""
     RELEASING = "releasing"
-    """We want it gone; released again and again until the market says it is."""
+    """We want it gone; it is released again and again until the market confirms it."""
     ENDED = "ended"
 
 
 class Bills(Enum):
-    """What of a lease is being charged now, as far as the market has shown."""
+    """The charges of a lease now, as far as the market has shown."""
 
     GPU_AND_DISK = "gpu_and_disk"
     DISK = "disk"
@@ -43,7 +43,7 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
     for state in LeaseState
     if state not in {LeaseState.RELEASING, LeaseState.ENDED}
 } | {
-    # A release is a promise: nothing but the market's word that it is gone may end it.
+    # A release is a promise: only the market's word that it is gone may end it.
     LeaseState.RELEASING: frozenset({LeaseState.ENDED}),
     LeaseState.ENDED: frozenset(),
 }
@@ -121,7 +121,7 @@ class Lease:
 
     @property
     def agreed(self) -> UsdPerHour:
-        """The rate of its GPUs that was agreed: our bid, or on demand the rate it was rented at."""
+        """The agreed rate of its GPUs: our bid, or on demand the rate of the rent."""
         return self.gpu_rate if self.agreed_rate is None else self.agreed_rate
 
     @property
@@ -131,29 +131,29 @@ class Lease:
 
     @property
     def owner(self) -> OwnerKey:
-        """Who rents the host out, with its market."""
+        """The owner of the host, with its market."""
         return OwnerKey(self.market, self.owner_id)
 
     @property
     def is_proven(self) -> bool:
-        """Whether its instance was shown to be ours; until then nothing is written to it (rule 18)."""
+        """Whether two answers showed its instance to be ours; until then nothing is written to it (rule 18)."""
         return self.proven_at is not None
 
     @property
     def is_estranged(self) -> bool:
-        """Whether the market shows another label than ours, or none, on an instance that was proven ours."""
+        """Whether the market shows another label than ours, or none, on a proven instance."""
         return self.estranged_since is not None
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """What it costs per hour, as far as the market has shown."""
+        """Its hourly cost, as far as the market has shown."""
         if self.bills is Bills.NOTHING:
             return FREE
         return self.gpu_rate + self.disk_rate if self.bills is Bills.GPU_AND_DISK else self.disk_rate
 
     @property
     def committed_rate(self) -> UsdPerHour:
-        """What it may come to cost per hour without another word from us: a start counts as running, a loss as back."""
+        """The most that it may cost per hour without another order: a start counts as running, a loss as back."""
         if not self.is_open:
             return FREE
         is_stopped = self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
@@ -161,7 +161,7 @@ class Lease:
 
     @property
     def began(self) -> datetime:
-        """Since when it runs, or is on its way to."""
+        """Since when it runs, or starts."""
         return self.run_since or self.state_since
 
     @property
@@ -171,5 +171,5 @@ class Lease:
 
     @property
     def is_live(self) -> bool:
-        """Whether it runs or is on its way to run."""
+        """Whether it runs or starts."""
         return self.state in {LeaseState.STARTING, LeaseState.RUNNING}

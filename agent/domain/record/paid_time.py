@@ -1,4 +1,4 @@
-"""Paid time of a lease by what came of it, in whole microseconds."""
+"""Paid time of a lease by phase, in whole microseconds."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -8,7 +8,7 @@ from agent.domain.money import ZERO, Usd
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Paid time of a lease on one UTC day, in microseconds, to be added to what is counted.
+    """Paid time of a lease on one UTC day, in microseconds, to be added to the counts.
 
     `spoiled` is moved from useful to lost, `redeemed` from restoring to useful. `paused_disk` is the part of the money
     for its disk that was paid while it did not run.

@@ -1,4 +1,4 @@
-"""A shadow's account: what a strategy that spends nothing would have come to beside the live one, on paper."""
+"""A shadow's account: the figures of a strategy that spends nothing, on paper, beside the live one."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,23 +17,23 @@ class Counted:
     lost: int = 0
 
     def less(self, other: "Counted") -> "Counted":
-        """Return what was counted since `other`."""
+        """Return the difference to `other`."""
         spent = self.spent - other.spent
         return Counted(spent, self.paid - other.paid, self.useful - other.useful, self.lost - other.lost)
 
     def owing(self, amount: Usd) -> "Counted":
-        """Return the same with money that is owed and not written down yet."""
+        """Return the same with money that is owed and not recorded yet."""
         return replace(self, spent=self.spent + amount)
 
     @property
     def per_useful_hour(self) -> float | None:
-        """Dollars for each useful hour; None where there was none."""
+        """Dollars for each useful hour; None without one."""
         return self.spent.dollars / (self.useful / 3.6e9) if self.useful > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowAccount:
-    """One strategy beside one workload, from `since` to `seen_at`; `live_before` is what the live one had counted."""
+    """One strategy beside one workload, from `since` to `seen_at`; `live_before` are the live figures at its start."""
 
     workload: str
     strategy: str

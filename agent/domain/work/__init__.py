@@ -1,1 +1,1 @@
-"""The nouns of what must run: workloads, deadlines, decisions."""
+"""The nouns of work: workloads, deadlines, decisions."""

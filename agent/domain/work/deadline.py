@@ -1,4 +1,4 @@
-"""A deadline: work that must be done by a time, and what is known of how far it is.
+"""A deadline: work with a time by which it must be done, and the known progress of it.
 
 Hours of work are hours on the reference GPU; how fast another GPU does them is measured.
 """
@@ -12,13 +12,13 @@ from functools import lru_cache
 from agent.domain.market.gpu import GpuModel
 
 PLACE = "{hours}"
-"""What stands in `line` where the log has the number."""
+"""The place of the number in `line`."""
 MOST_HOURS = 1e6
 _NUMBER = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)(?![0-9.])"
 
 
 class ProgressSign(Enum):
-    """How a workload tells how far it is; a person may always tell."""
+    """How a workload reports its progress; a person may always report it."""
 
     ORDER = "order"
     LOG = "log"
@@ -27,7 +27,7 @@ class ProgressSign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """`hours` of work on `reference_gpu` (on what runs, where none is named) must be done `by` a time.
+    """`hours` of work on `reference_gpu` (on the running GPU, if none is named) must be done `by` a time.
 
     `restart` is what an interruption costs at most: the work since the last checkpoint and the restore; None takes both
     from the workload's promise about checkpoints. `line` is text of a log line with `{hours}` in it; `port` and `path`
@@ -45,11 +45,11 @@ class Deadline:
 
     @property
     def is_asked(self) -> bool:
-        """Whether progress has to be looked for."""
+        """Whether the progress must be read from the log or a page."""
         return self.sign is not ProgressSign.ORDER
 
     def hours_in(self, line: str) -> float | None:
-        """Return the hours that a log line tells, or None."""
+        """Return the hours in a log line, or None."""
         found = _pattern(self.line).search(line)
         return None if found is None else float(found.group(1))
 
@@ -57,7 +57,7 @@ class Deadline:
 @lru_cache(maxsize=256)
 def _pattern(line: str) -> re.Pattern[str]:
     before, _, after = line.partition(PLACE)
-    # Both sides are literal text, the number is bounded: no log can make this slow.
+    # Both sides are literal text and the number is bounded, so no log can make this slow.
     rest = r"\s*" + re.escape(after.strip()) if after.strip() else ""
     return re.compile(re.escape(before.rstrip()) + _NUMBER + rest)
 
@@ -69,7 +69,7 @@ def is_hours(hours: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last that was told of a workload: `hours` done, by whom (`source`), and since when it is looked after.
+    """The last report of a workload: `hours` done, its `source`, and since when the workload is known.
 
     `lease_id` is the lease whose log or page told it, empty where a person did.
     """
@@ -84,7 +84,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What was measured of a workload on one GPU model: `hours` of work done in `running_hours`."""
+    """A measurement of a workload on one GPU model: `hours` of work done in `running_hours`."""
 
     workload: str
     gpu: GpuModel

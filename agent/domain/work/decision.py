@@ -1,4 +1,4 @@
-"""A decision: one move with its grounds; doing nothing is a decision too."""
+"""A decision: one step of a plan with its grounds; doing nothing is a decision too."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Slot
 
 SPARE = "spare_not_worth"
-"""The code of the reason why a slot above the number is left empty, or is given up."""
+"""The code of the reason why a spare slot is left empty, or is released."""
 WAITS = "waits_for_capacity"
-"""The code of the reason why a slot holds nothing for now, or gives up what it holds: it is cheaper to wait."""
+"""The code of the reason why a slot has no lease for now, or releases it: waiting is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One addend of a reckoning: its name, its figure and its unit."""
+    """One term of a calculation: its name, its figure and its unit."""
 
     name: str
     figure: float
@@ -26,7 +26,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way considered: what it would cost over the horizon, and of what that is made."""
+    """One considered way: its cost over the horizon, and the terms of it."""
 
     name: str
     dollars: float
@@ -35,7 +35,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why: a machine code, a sentence for a person, and the reckoning behind it."""
+    """The reason: a code for programs, a sentence for a person, and the calculation."""
 
     code: str
     sentence: str
@@ -45,7 +45,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """How often to make a checkpoint, in seconds: all the time, and from each age of the lease on, as (age, interval).
+    """The interval of checkpoints in seconds: for the whole lease, and from each age on, as (age, interval).
 
     `hazard` is the losses an hour that it rests on.
     """
@@ -57,7 +57,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Rent:
-    """Rent `offer` for `slot`; `bid` is None for on-demand. `rate` is the most it will cost per hour, disk included.
+    """Rent `offer` for `slot`; `bid` is None for on-demand. `rate` is the most that it will cost per hour, with disk.
 
     `advice` goes along into the container, where any can be given.
     """
@@ -82,7 +82,7 @@ class Rebid:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Start `lease` again where it stands."""
+    """Start `lease` again on its host."""
 
     lease: Lease
     reason: Reason
@@ -129,7 +129,7 @@ def slot_of(decision: Decision) -> Slot:
 
 
 def raises_spend(decision: Decision) -> bool:
-    """Return whether carrying it out may raise what we pay per hour."""
+    """Return whether carrying it out may raise our hourly spend."""
     if isinstance(decision, Rebid):
         return decision.bid > decision.lease.gpu_rate
     return isinstance(decision, Rent | Resume)

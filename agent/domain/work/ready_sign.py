@@ -1,4 +1,4 @@
-"""Readiness: how a workload tells that its time has begun to be useful."""
+"""Readiness: the sign of a workload that its useful time has begun."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,10 +6,10 @@ from enum import Enum
 
 
 class ReadySign(Enum):
-    """What shows that a workload is ready."""
+    """The kind of the sign."""
 
     NONE = "none"
-    """Running is ready."""
+    """Running is enough."""
     LOG = "log"
     PORT = "port"
     HTTP = "http"
@@ -17,7 +17,7 @@ class ReadySign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """When a running lease counts: `line` stands in its log, `port` answers, or `path` on it answers with a 2xx.
+    """The sign of readiness: `line` is in the log, `port` answers, or `path` on it answers with a 2xx.
 
     A lease that runs and is not ready `within` is a bad one.
     """
@@ -36,7 +36,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a probe saw of one instance at `at`; `hours` is the progress it told.
+    """The result of a probe of one instance at `at`; `hours` is the reported progress.
 
     `failure` is the line of its log by which it ended in a failure.
     """

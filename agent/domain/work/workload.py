@@ -1,4 +1,4 @@
-"""A workload: what must run, on what, and what its interruption costs."""
+"""A workload: what must run, on which GPUs, and what an interruption costs it."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +12,7 @@ from agent.domain.work.ready_sign import Readiness
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """One of the places of a workload; a slot holds one lease, two only while it moves."""
+    """One place of a workload; a slot has one lease, and two only while it moves."""
 
     workload: str
     index: int
@@ -25,23 +25,23 @@ class WorkloadKind(Enum):
     """Whether a workload ends by itself."""
 
     BATCH = "batch"
-    """It is done some day; a stop that nobody explains may be that day."""
+    """It ends some day; a stop without a known cause may be that end."""
     SERVICE = "service"
-    """It runs until told."""
+    """It runs until a person stops it."""
 
 
 class OnChange(Enum):
-    """What becomes of a running lease whose workload asks for another image, GPU or disk than it was rented with."""
+    """What happens to a running lease whose workload now asks for another image, GPU or disk."""
 
     KEEP = "keep"
     MOVE = "move"
 
 
 class Runtype(Enum):
-    """How the container is started."""
+    """How the container starts."""
 
     AUTO = "auto"
-    """By its command where it has one, else with a shell."""
+    """By its command if it has one, else with a shell."""
     ARGS = "args"
     SSH = "ssh"
     SSH_DIRECT = "ssh_direct"
@@ -50,7 +50,7 @@ class Runtype(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ImageLogin:
-    """How a private image is fetched; `credential` names the password, which stands nowhere."""
+    """The login for a private image; `credential` names the password, which is stored nowhere."""
 
     registry: str
     user: str
@@ -58,7 +58,7 @@ class ImageLogin:
 
 
 class CheckpointPlace(Enum):
-    """Where the workload keeps its checkpoints."""
+    """The place of the checkpoints."""
 
     DISK = "disk"
     REMOTE = "remote"
@@ -67,7 +67,7 @@ class CheckpointPlace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The workload's promise about its checkpoints.
+    """The workload's checkpoints.
 
     `interval` between two checkpoints, `restore` from container start to useful work, `size_gb` fetched on a new host.
     `takes` is how long the workload stands still to make one, where that is known.
@@ -82,7 +82,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What an offer must have; an empty tuple or None asks nothing.
+    """Requirements of an offer; an empty tuple or None requires nothing.
 
     A host that leaves the market sooner than `min_end_ahead` is not worth the loading.
     `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search
@@ -102,7 +102,7 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What must run. `max_price` is the most one slot may cost per hour, disk included.
+    """What must run. `max_price` is the most that one slot may cost per hour, with disk.
 
     A batch is done when its container exits, when `done_line` stands in its log where that is given, or when a person
     says so. After `max_fast_exits` exits right after the start, on as many hosts, or `max_failed_starts` failed starts
@@ -147,24 +147,24 @@ class Workload:
     shadow: tuple[str, ...] = ()
 
     def may_use(self, market: str) -> bool:
-        """Return whether it may run on a market."""
+        """Return whether it may use a market."""
         return not self.markets or market in self.markets
 
     @property
     def is_probed(self) -> bool:
-        """Whether what runs has to be looked at: for readiness, its end or its progress."""
+        """Whether its instances must be probed: for readiness, its end or its progress."""
         tells = self.deadline is not None and self.deadline.is_asked
         return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells
 
     @property
     def moved_gb(self) -> float:
-        """Gigabytes that a new host fetches: image, dataset, and the checkpoint where it is kept elsewhere."""
+        """Gigabytes that a new host fetches: image, dataset, and a checkpoint that is kept elsewhere."""
         kept = self.checkpoint.size_gb if self.checkpoint.place is CheckpointPlace.REMOTE else 0.0
         return self.image_gb + self.dataset_gb + kept
 
     @property
     def credentials(self) -> tuple[str, ...]:
-        """The names of the credentials that a rent of it needs."""
+        """The names of the credentials that its rent needs."""
         login = (self.image_login.credential,) if self.image_login is not None else ()
         return (*login, *(name for _, name in self.env_from))
 
