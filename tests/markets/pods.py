@@ -63,7 +63,7 @@ def account(seen: Seen) -> Says:
 def _graphql(seen: Seen) -> Says:
     query = seen.json["query"]
     if "gpuTypes" in query:
-        count = seen.json["variables"]["count"]
+        count = seen.json["variables"]["input"]["gpuCount"]
         price = {"minimumBidPrice": 0.35 * count, "uninterruptablePrice": 0.66 * count}
         dear = {"minimumBidPrice": 2.94 * count, "uninterruptablePrice": 2.94 * count}
         types = [("NVIDIA GeForce RTX 4090", price), ("NVIDIA H100 80GB HBM3", dear), ("NVIDIA A40", None)]

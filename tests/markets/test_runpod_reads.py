@@ -33,7 +33,7 @@ async def test_each_data_centre_that_has_some_is_an_offer_for_the_whole_pod(cloc
     # $0.20 for a gigabyte and month of 720 hours: container disk and volume together.
     assert first.disk_rate(40.0) == money.per_hour("0.011111")
     floors, catalogue = wire.seen
-    assert floors.json["variables"] == {"count": 2, "secure": True}
+    assert floors.json["variables"] == {"input": {"gpuCount": 2, "secureCloud": True}}
     assert catalogue.query == {"include": "AVAILABILITY", "product": "POD", "count": "2", "cloud": "SECURE"}
     assert catalogue.headers["authorization"] == f"Bearer {KEY}"
 
