@@ -32,7 +32,6 @@ class Simulator:
         clock: Clock,
         *,
         seed: int = 7,
-        weather: Weather | None = None,
         gate: Gate | None = None,
         pods: runpod_world.World | None = None,
         limits: Limits | None = None,
@@ -40,7 +39,7 @@ class Simulator:
         """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows."""
         self.world = world
         self.clock = clock
-        self.weather = weather if weather is not None else Weather(world, seed, world.climate.weather)
+        self.weather = Weather(world, seed, world.climate.weather)
         self.gate = gate if gate is not None else Gate()
         self.surface = Surface(world, self.weather, self.gate, seed)
         self.api = VastApi(self.surface, clock)

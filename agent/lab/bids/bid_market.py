@@ -36,9 +36,9 @@ _REASONS = {Refusal.BAD_PRICE: "invalid_price", Refusal.BAD_DISK: "invalid_args"
 class WorldMarket:
     """One account on the simulated market. `requirements.query` and regions are not asked: the bench sets none."""
 
-    def __init__(self, world: World, name: str = "vast") -> None:
+    def __init__(self, world: World) -> None:
         """Answer for `world`, which its owner moves."""
-        self.name = name
+        self.name = "vast"
         self.world = world
         self._fitting: dict[tuple[Requirements, float], tuple[Slice, ...]] = {}
         self.searches = 0

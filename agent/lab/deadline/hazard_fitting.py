@@ -43,13 +43,13 @@ class _Counts:
     hours: Array
 
 
-def fit(sights: Iterable[Sight], factors: Sequence[float] = FACTORS, stretch_hours: float = STRETCH_HOURS) -> Hazards:
+def fit(sights: Iterable[Sight], factors: Sequence[float] = FACTORS) -> Hazards:
     """Return the hazards of these pools, with a model for every pair of factors.
 
     Raises:
         ValueError: nothing was seen from its beginning.
     """
-    counted = [counts for sight in sights for counts in _stretches(sight, stretch_hours)]
+    counted = [counts for sight in sights for counts in _stretches(sight)]
     if not counted:
         raise ValueError("no change of capacity in these traces: there is nothing to fit hazards to")
     there = _Counts(*(np.array([getattr(up, name) for up, _ in counted]) for name in ("events", "hours")))
@@ -62,7 +62,7 @@ def fit(sights: Iterable[Sight], factors: Sequence[float] = FACTORS, stretch_hou
         _rounded(returns),
         tuple((float(loss), float(back)) for loss, back in pairs),
         _rounded(weights),
-        stretch_hours,
+        STRETCH_HOURS,
     )
 
 
@@ -92,10 +92,10 @@ def _rates(counts: _Counts, factors: Array) -> Array:
     return rates
 
 
-def _stretches(sight: Sight, stretch_hours: float) -> list[tuple[_Counts, _Counts]]:
+def _stretches(sight: Sight) -> list[tuple[_Counts, _Counts]]:
     """Return the counts (bins,) of each stretch, where capacity was there and where it was away."""
     gap, ticks = sight.gap_hours, len(sight.is_up)
-    per_stretch = max(int(stretch_hours / gap), 1)
+    per_stretch = max(int(STRETCH_HOURS / gap), 1)
     shape = (2, -(-ticks // per_stretch), len(EDGES))
     events, hours = np.zeros(shape), np.zeros(shape)
     for is_up, begin, end in survival.stretches(sight.is_up):
@@ -107,7 +107,7 @@ def _stretches(sight: Sight, stretch_hours: float) -> list[tuple[_Counts, _Count
         np.add.at(hours[side], (places[watched], bins[watched]), gap)
         if end < ticks:
             events[side, places[-1], bins[-1]] += 1
-    seen = hours.sum(axis=(0, 2)) > stretch_hours / 4
+    seen = hours.sum(axis=(0, 2)) > STRETCH_HOURS / 4
     return [
         (_Counts(events[0, place], hours[0, place]), _Counts(events[1, place], hours[1, place]))
         for place in np.flatnonzero(seen)

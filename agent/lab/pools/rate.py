@@ -100,7 +100,6 @@ class Rate:
 
     terms: Terms
     gigabytes: float = 0.0
-    longest: float = math.inf
     _spells: list[Spells] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,7 +137,7 @@ class Rate:
         scores = {NOTHING: 0.0, ask: value - sight.on_demand[ask.pool] - (move if start else 0.0)}
         for pool in range(len(self.terms.pools)):
             if sight.up[pool]:
-                lasts = min(self._spells[pool].lasts(), left, self.longest)
+                lasts = min(self._spells[pool].lasts(), left)
                 choice = Choice(Tenure.INTERRUPTIBLE, pool)
                 warm = self.terms.overhead / HOUR if choice != sight.runs else 0.0
                 move = float(self.terms.egress[sight.where, pool]) if sight.where >= 0 else 0.0

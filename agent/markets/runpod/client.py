@@ -86,14 +86,13 @@ class RunPodClient:
         self._refuse_throttled("graphql", reply)
         return graph.answer(reply), reply
 
-    async def tell_graph(self, query: str, variables: Mapping[str, Any], *, is_urgent: bool = False) -> dict[str, Any]:
+    async def tell_graph(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Send a GraphQL mutation once and return its data.
 
         Raises: graph.Retired besides what a write raises.
         """
-        call = transport.Call("graphql", "POST", "/graphql", graph.body(query, variables), is_urgent)
-        reply = await self._link.write(call)
-        self._refuse_throttled("graphql", reply, call.door)
+        reply = await self._link.write(transport.Call("graphql", "POST", "/graphql", graph.body(query, variables)))
+        self._refuse_throttled("graphql", reply)
         return graph.done(reply)
 
     async def close(self) -> None:

@@ -24,6 +24,8 @@ HOUR = 3600.0
 DAY = 86_400.0
 MONTH_HOURS = 720.0
 DOWNTIME_NOTICE_SECONDS = HOUR
+EXTENDS_SECONDS = 30 * DAY
+"""So much longer a contract lasts whose rise is accepted."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -55,7 +57,7 @@ class Landlord:
         now = self._timeline.now
         return [each for each in self._rises.values() if each.contract.ended is None and now < each.contract.end_time]
 
-    def raise_price(self, machine_id: int, factor: float, extends: float = 30 * DAY) -> list[Rise]:
+    def raise_price(self, machine_id: int, factor: float) -> list[Rise]:
         """Let a host ask `factor` times its price from now on, of those who hold it on demand as well."""
         host = self._world.hosts.get(machine_id)
         if host is None:
@@ -66,7 +68,7 @@ class Landlord:
             if contract.host is host and contract.bid is None and contract.slice.num_gpus:
                 self._count += 1
                 old = contract.locked_ask / contract.slice.num_gpus
-                end = contract.end_time + extends
+                end = contract.end_time + EXTENDS_SECONDS
                 asked.append(Rise(self._count, contract, old, old * factor, end, self._timeline.now))
         # A later rise of a contract takes the place of the earlier.
         ours = {each.contract.contract_id for each in asked}
