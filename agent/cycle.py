@@ -60,6 +60,8 @@ class Pass:
     news: tuple[Decision, ...] = ()
     risks: risk.Risks = field(default_factory=dict)
     beside: tuple[shadow_ledgers.Seen, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    """Every alert that stood in this pass, also one that was told before."""
 
     @property
     def is_busy(self) -> bool:
@@ -109,6 +111,7 @@ class Cycle:
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
         self._heard: set[tuple[str, str]] = set()
+        self._alerts: tuple[Alert, ...] = ()
         self._past_of = ((frozenset[str](), frozenset[str]()), snapshot.Past())
         self._marks: Mapping[str, credit_watch.Mark] = {}
         self._is_stopped = False
@@ -158,7 +161,7 @@ class Cycle:
         except LedgerError:
             await self._end_only(rules, found, last_seen)
             raise
-        return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside)
+        return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside, self._alerts)
 
     async def _look(self, rules: Rules) -> None:
         for poller in self._pollers:
@@ -313,5 +316,6 @@ class Cycle:
     def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Return new alerts: an alert is sent once while it lasts, and again when it comes back."""
         # An alert counts as sent once the ledger has it; one that could not be recorded is sent again.
-        self._heard = {(fact.code, fact.key) for fact in facts if isinstance(fact, Alert)}
+        self._alerts = tuple(fact for fact in facts if isinstance(fact, Alert))
+        self._heard = {(alert.code, alert.key) for alert in self._alerts}
         return tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -17,6 +17,7 @@ from agent.config.notify import Notify
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass
+from agent.decide.operators.notices import Notice
 from agent.decide.strategy import Tuned
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
@@ -24,6 +25,8 @@ from agent.notify.dispatcher import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator_socket
+from agent.web.reading import reload_json
+from agent.web.reading.reload_json import Reloaded
 from agent.web.site import site
 
 log = structlog.get_logger("gpubid.daemon")
@@ -68,7 +71,8 @@ class Daemon:
         token, secret = parts.token, parts.webhook_secret
         self._server = site(app, parts.registry, self._health, parts.wake.set, token=token, webhook_secret=secret)
         place = operator_socket.path_of(app.ledger.path, app.config.runtime)
-        self._socket = operator_socket.OperatorSocket(place, app, parts.wake.set, app.config.operators)
+        self._reloaded = Reloaded(str(app.config.file), app.config.digest)
+        self._socket = operator_socket.OperatorSocket(place, app, parts.wake.set, app.config.operators, self)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
         self._clockwork = schedule.Clockwork(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
         self._expect_cycles()
@@ -106,26 +110,38 @@ class Daemon:
         if self._patience is not None:
             self._patience.reschedule(asyncio.get_running_loop().time() + schedule.STOP_PATIENCE_SECONDS)
 
-    def reload(self) -> None:
-        """Read the files again; take them as a whole, or keep the last good ones."""
+    @property
+    def refused(self) -> Sequence[str]:
+        """Why the last reload was refused; empty where it was applied."""
+        return [str(problem) for problem in self._reloaded.problems]
+
+    def late(self) -> Sequence[str]:
+        """Return the jobs that are past their deadline, as sentences."""
+        return [str(late) for late in self._health.late()]
+
+    def reload(self) -> Reloaded:
+        """Read the files again; take them as a whole, or keep the last good ones. Return what came of it."""
         parts, app = self._parts, self._app
         parts.notifier.reloading(app.clock.monotonic())
-        is_good = False
+        file = str(app.config.file)
         try:
-            self._take(*parts.read())
-            is_good = True
+            notes = self._take(*parts.read())
+            self._reloaded = Reloaded(file, app.config.digest, notes=tuple(notes))
         except ConfigError as error:
             for problem in error.problems:
                 log.error("config.refused", problem=str(problem))
+            self._reloaded = Reloaded(file, app.config.digest, error.problems)
         except Exception:
             # Whatever goes wrong in the reading, the daemon continues with its present numbers.
             log.exception("config.refused", problem="a defect of gpubid itself")
-        parts.metrics.see_reload(app.clock.now(), is_good=is_good)
+            self._reloaded = Reloaded(file, app.config.digest, (reload_json.defect(file),))
+        parts.metrics.see_reload(app.clock.now(), is_good=self._reloaded.is_applied)
         parts.notifier.ready("running")
         parts.wake.set()
+        return self._reloaded
 
-    def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
-        """Run on these files from now on, and log which changes need a restart."""
+    def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> list[Notice]:
+        """Run on these files from now on, and return the changes that need a restart."""
         app, before = self._app, self._app.config
         found = app.findings(config)
         refused = [each for each in found if each.is_refusal]
@@ -134,7 +150,8 @@ class Daemon:
             raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
         for each in found:
             log.warning("config.noted", about=each.key, code=each.code, reason=each.sentence)
-        for short in service_reach.shortfalls(before, config):
+        shortfalls = list(service_reach.shortfalls(before, config))
+        for short in shortfalls:
             log.warning(short.event, about=short.about, reason=short.sentence)
         if service_reach.is_spend_withdrawn(before, config):
             app.stop_writing("spend is false since a reload: nothing is paid for until a restart with spend = true")
@@ -146,6 +163,8 @@ class Daemon:
             self._expect_cycles()
         # A whole digest would look like a key and be removed from the log.
         log.info("config.reloaded", digest=config.digest[:16])
+        noted = [Notice(each.key, each.code, each.sentence) for each in found]
+        return [*noted, *(Notice(short.about, short.event, short.sentence) for short in shortfalls)]
 
     def _channels(self, notify: Notify) -> dict[str, channels.Channel]:
         return channels.channels(notify, self._parts.credential, self._app.clock)

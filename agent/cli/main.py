@@ -8,11 +8,11 @@ import typer
 from agent import __version__
 from agent.cli import run, strategy
 from agent.cli.lab import app as lab
-from agent.cli.ordering import kill, orders
+from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, init, notify, webhook
 from agent.cli.shared import exits
-from agent.cli.watch import container, explain, fleet, ledger, plan, report, shadow, spend
+from agent.cli.watch import container, explain, fleet, ledger, plan, report, shadow, spend, status
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,6 +32,8 @@ app.command()(explain.explain)
 app.command()(shadow.shadow)
 app.command()(replay.replay)
 app.command()(estimate.estimate)
+app.command()(status.status)
+app.command()(reload.reload)
 app.command()(fleet.fleet)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(strategy.app, name="strategy")

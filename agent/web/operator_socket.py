@@ -4,6 +4,8 @@
 |---|---|---|
 | POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
 | POST /say | {"verb", "target", "seconds", "into", "hours"}: a word (act/orders/operator_orders.py) | who may order |
+| POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
+| GET /status: whether it is well, what runs, what it costs against the caps | who connects |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /billing: what still bills and what was tried to end it | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
@@ -14,7 +16,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -34,7 +36,17 @@ from agent.ledger.store import Ledger
 from agent.markets.port import Market
 from agent.web.guards import access, bounded_body, guard
 from agent.web.guards.refusal_log import Refusals
-from agent.web.reading import container_logs, holdings, learned_json, shadow_json, spend_reports, still_billing, views
+from agent.web.reading import (
+    container_logs,
+    holdings,
+    learned_json,
+    shadow_json,
+    spend_reports,
+    status_json,
+    still_billing,
+    views,
+)
+from agent.web.reading.reload_json import Reloaded
 from agent.web.web_server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -79,6 +91,23 @@ class Orders(Protocol):
         ...
 
 
+class Process(Protocol):
+    """The daemon around the App: its deadlines and its files."""
+
+    @property
+    def refused(self) -> Sequence[str]:
+        """Why the last reload was refused; empty where it was applied."""
+        ...
+
+    def late(self) -> Sequence[str]:
+        """Return the jobs that are past their deadline, as sentences."""
+        ...
+
+    def reload(self) -> Reloaded:
+        """Read the files again, and return what came of it."""
+        ...
+
+
 class _Ordered(msgspec.Struct):
     """The body of POST /order."""
 
@@ -112,10 +141,19 @@ class OperatorSocket:
     """Serves orders and reading on a socket that the daemon's user and one group may open."""
 
     def __init__(
-        self, path: Path, orders: Orders, wake: Callable[[], None], operators: Operators | None = None
+        self,
+        path: Path,
+        orders: Orders,
+        wake: Callable[[], None],
+        operators: Operators | None = None,
+        process: Process | None = None,
     ) -> None:
-        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may do what."""
+        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may do what.
+
+        Without a `process` nothing can be reloaded and nothing is late.
+        """
         self._orders = orders
+        self._process = process
         self._operators = operators or Operators()
         self._wake = wake
         self._path = path
@@ -123,6 +161,8 @@ class OperatorSocket:
         made = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
         made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)
+        made.router.add_post("/reload", self._reload)
+        made.router.add_get("/status", self._status)
         made.router.add_get("/fleet", self._fleet)
         made.router.add_get("/billing", self._billing)
         made.router.add_get("/running", self._running)
@@ -203,6 +243,28 @@ class OperatorSocket:
         decided = await (await mine.ledger.reader()).decisions()
         known, notices = mine.ledger.recollection(now), mine.notices()
         return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices, mine.rules.caps))
+
+    async def _reload(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not self._may_order(who):
+            return _forbidden(who)
+        if self._process is None:
+            return _nothing_yet()
+        return web.json_response(self._process.reload().as_json())
+
+    async def _status(self, _: web.Request) -> web.Response:
+        mine, now, process = self._orders, self._orders.clock.now(), self._process
+        decided = await (await mine.ledger.reader()).decisions()
+        daemon = status_json.Daemon(
+            mine.seen.fleet.markets if mine.seen is not None else {},
+            mine.seen.alerts if mine.seen is not None else (),
+            process.late() if process is not None else (),
+            process.refused if process is not None else (),
+            frozenset(each.name for each in mine.config.markets if not each.may_spend),
+            has_looked=mine.seen is not None,
+        )
+        known, notices, rules = mine.ledger.recollection(now), mine.notices(), mine.rules
+        return web.json_response(status_json.shown(rules.workloads, known, decided, now, notices, rules.caps, daemon))
 
     async def _billing(self, _: web.Request) -> web.Response:
         mine = self._orders

@@ -85,6 +85,10 @@ UNSEEN = {
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
     "ledger verify": {"findings[]", "inconsistencies[]"},
     "check": {"warnings[]"},
+    # A market with spend = false has one: tests/daemon/test_status.py.
+    "status": {"notes[].about", "notes[].code", "notes[].sentence"},
+    # A key that only a start reads has one: tests/daemon/test_status.py.
+    "reload": {"notes[].about", "notes[].code", "notes[].sentence"},
     # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.
     "explain": {
         "last[].options[].name",
@@ -134,13 +138,18 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         await market.weather("stale_list")
         await market.weather("server_error_after", route="PUT /asks")
         configured(place, market, 2)
-        await daemon.reload()
+        assert (await sample("reload", "reload")).code == 0
         await until(lambda: _count(market, 2), "a second rent")
+        await sample("status", "status")
+        with (place / "agent.toml").open("a") as file:
+            file.write("oops = 1\n")
+        assert (await sample("reload", "reload")).code == 2
         assert await daemon.stop() == 0
         configured(place, market, 3)
         for name, verb in VERBS.items():
             assert (await sample(name, *verb)).code == 0, verb
         await sample("logs", "logs", "train/0")
+        assert (await sample("status", "status")).code == 1, "the daemon does not run"
         assert (await sample("doctor", "doctor")).code == 1, "the daemon does not run"
         await market.weather("throttle_text", route="DELETE /instances")
         assert (await sample("kill", "kill", "--no-wait")).code == 1
@@ -162,7 +171,7 @@ def leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_verb_is_documented() -> None:
-    assert SECTIONS.keys() == {*VERBS, "doctor", "kill", "logs", "simulate"}
+    assert SECTIONS.keys() == {*VERBS, "doctor", "kill", "logs", "reload", "simulate", "status"}
 
 
 async def test_the_page_and_the_programs_agree(tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from agent.cli.shared import ask, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from agent.config.settings import Config
     from agent.decide.operators.notices import Notice
-    from agent.domain.record.event import Event
+    from agent.ledger.memory import Recollection
     from agent.ledger.reader import Reader
 
 
@@ -42,25 +42,23 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
 
     now = SystemClock().now()
     known, decided = await reader.recollection(now), await reader.decisions()
-    last = await reader.events(None, None, None, [], 1)
     notices = [
-        *_without_daemon(last, is_open=bool(known.leases)),
+        *await without_daemon(reader, known),
         *oversight.after_kill(oversight.remaining(known, now), now),
         *bill_drift.notices(await bill_check.last(reader, now)),
     ]
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 
 
-def _without_daemon(last: "Sequence[Event]", *, is_open: bool) -> "Iterator[Notice]":
-    """Yield that no daemon runs, and why the last one ended if that is its last event."""
+async def without_daemon(reader: "Reader", known: "Recollection") -> "list[Notice]":
+    """Return that no daemon runs, and why the last one ended if that is its last event."""
     from agent.decide.operators.notices import Notice
 
-    bills = "; open leases go on billing" if is_open else ""
+    bills = "; open leases go on billing" if known.leases else ""
     sentence = f"none runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
-    yield Notice("daemon", "not_running", sentence)
-    for event in last:
-        if event.kind == "daemon.refused":
-            yield Notice(event.market or "daemon", event.reason_code, event.reason)
+    ends = [event for event in await reader.events(None, None, None, [], 1) if event.kind == "daemon.refused"]
+    refused = [Notice(event.market or "daemon", event.reason_code, event.reason) for event in ends]
+    return [Notice("daemon", "not_running", sentence), *refused]
 
 
 def _print(shown: dict[str, Any]) -> None:

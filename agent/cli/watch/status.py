@@ -1,0 +1,86 @@
+"""`gpubid status`: one screen: is it well, what runs, what it costs against the caps."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from agent.cli.shared import ask, exits, session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.ledger.reader import Reader
+
+WINDOWS = {"per_hour": "an hour", "per_day": "today", "per_month": "this month", "total": "in all"}
+
+
+def status(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+    """Show whether all is well, what runs and what it costs against the caps. Exit code 1 if something is wrong."""
+    found = shown(config)
+    if as_json:
+        session.print_json(found)
+    else:
+        _print(found)
+    if not found["is_well"]:
+        raise typer.Exit(exits.FAILED)
+
+
+def shown(file: Path) -> dict[str, Any]:
+    """Return the state of the whole, or end with a sentence."""
+    return dict(ask.ask(file, "/status", _shown, first=True))
+
+
+async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
+    """Return the ledger's last state, where no daemon answers."""
+    from agent.act import bill_check
+    from agent.cli.watch import fleet
+    from agent.clock import SystemClock
+    from agent.decide.operators import bill_drift, oversight
+    from agent.web.reading import status_json
+
+    now = SystemClock().now()
+    known, decided = await reader.recollection(now), await reader.decisions()
+    notices = [
+        *await fleet.without_daemon(reader, known),
+        *oversight.after_kill(oversight.remaining(known, now), now),
+        *bill_drift.notices(await bill_check.last(reader, now)),
+    ]
+    return status_json.shown(config.workloads, known, decided, now, notices, config.limits)
+
+
+def _print(found: dict[str, Any]) -> None:
+    session.say("well" if found["is_well"] else f"not well: {len(found['troubles'])} thing(s) to look at")
+    for row in found["troubles"]:
+        session.say(f"  {row['about']}: {row['sentence']}")
+    for row in found["notes"]:
+        session.say(f"note: {row['about']}: {row['sentence']}")
+    for row in found["markets"]:
+        session.say(f"market {row['market']}: {_age(row)}")
+    session.say(f"{found['running']} of {found['wanted']} slot(s) run")
+    table = session.table("slot", "state", "host", "GPU", "$/h", "why", folded="why")
+    for row in found["slots"]:
+        gpu = f"{row['gpus']}x {row['gpu']}" if row["gpu"] else ""
+        host = f"{row['market']}/{row['host']}" if row["host"] else ""
+        session.add(table, row["slot"], row["state"], host, gpu, f"{row['dollars_per_hour']:.4f}", row["why"])
+    session.show(table)
+    if found["in_doubt"]:
+        session.say(f"{found['in_doubt']} order(s) in doubt or under way: `gpubid fleet` shows them")
+    _print_money(found)
+
+
+def _print_money(found: dict[str, Any]) -> None:
+    today, month = found["spent_today_dollars"], found["spent_month_dollars"]
+    session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${found['dollars_per_hour']:.4f} an hour")
+    for row in found["caps"]:
+        name = f"{row['scope']} {row['name']}" if row["name"] else "all"
+        part = f" ({row['used_dollars'] / row['cap_dollars']:.0%})" if row["cap_dollars"] else ""
+        used = f"${row['used_dollars']:.4f} committed of ${row['cap_dollars']:.2f}{part}"
+        session.say(f"cap {WINDOWS[row['window']]}, {name}: {used}")
+    for row in found["credit"]:
+        session.say(row["sentence"])
+
+
+def _age(row: dict[str, Any]) -> str:
+    if row["listed_seconds_ago"] is None:
+        return "not read yet"
+    return f"{'read' if row['is_fresh'] else 'not readable, last read'} {row['listed_seconds_ago']:.0f} s ago"

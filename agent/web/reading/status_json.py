@@ -1,0 +1,145 @@
+"""What `gpubid status` shows, as JSON: is it well, what runs, and what it costs against the caps."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from agent.decide.limits import committed_spend, limits
+from agent.decide.limits.committed_spend import Standing
+from agent.decide.limits.limits import Limits
+from agent.decide.operators import kill_hold
+from agent.decide.operators.notices import Notice, held_back
+from agent.decide.reconcile.facts import Alert
+from agent.domain.fleet import MarketView
+from agent.domain.record.budget import SUMS, Scope, Window
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Recollection
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.web.reading import views
+
+LASTING = frozenset({"not_sold", "credit_unknown"})
+"""Alerts of what a market does not offer: they last for as long as the market is used, and nothing is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """What only the daemon knows: its last look at each market, the alerts that stand, late jobs, a refused reload.
+
+    `reading_only` are the markets with `spend = false`.
+    """
+
+    markets: Mapping[str, MarketView]
+    alerts: Sequence[Alert] = ()
+    late: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    reading_only: frozenset[str] = frozenset()
+    has_looked: bool = True
+
+
+def shown(
+    workloads: Sequence[Workload],
+    known: Recollection,
+    decided: Sequence[RecordedDecision],
+    now: datetime,
+    notices: Iterable[Notice],
+    caps: Limits,
+    daemon: Daemon | None = None,
+) -> dict[str, Any]:
+    """Return the state of the whole; without a `daemon` it is the ledger's last state, and not well."""
+    fleet = views.fleet(workloads, known, decided, now, (), caps)
+    standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
+    notes, troubles = _sorted((*notices, *held_back(known.leases)), daemon)
+    troubles += _of_money(known, standing, caps, now)
+    slots = [_slot(row, known.leases) for row in fleet["slots"]]
+    return {
+        "now": now.isoformat(),
+        "is_well": not troubles,
+        "is_running": daemon is not None,
+        "troubles": [asdict(each) for each in troubles],
+        "notes": [asdict(each) for each in notes],
+        "markets": [_market(view, now) for _, view in sorted(daemon.markets.items())] if daemon else [],
+        "wanted": len(slots),
+        "running": sum(row["state"] == LeaseState.RUNNING.value for row in slots),
+        "slots": slots,
+        "in_doubt": len(fleet["in_doubt"]),
+        "dollars_per_hour": fleet["dollars_per_hour"],
+        "spent_today_dollars": fleet["spent_today_dollars"],
+        "spent_month_dollars": fleet["spent_month_dollars"],
+        "caps": [row for scope in caps.scopes() for row in _caps(scope, standing, caps)],
+        "credit": fleet["credit"],
+    }
+
+
+def _sorted(notices: Iterable[Notice], daemon: Daemon | None) -> tuple[list[Notice], list[Notice]]:
+    """Return what is only to be known, and what is wrong."""
+    notes: list[Notice] = []
+    troubles: list[Notice] = []
+    for each in notices:
+        is_meant = daemon is not None and each.code == "no_spend" and each.about in daemon.reading_only
+        (notes if is_meant else troubles).append(each)
+    if daemon is not None:
+        troubles += _of_daemon(daemon)
+        for alert in daemon.alerts:
+            notice = Notice(alert.key, alert.code, alert.sentence)
+            (notes if alert.code in LASTING else troubles).append(notice)
+    return notes, troubles
+
+
+def _of_daemon(daemon: Daemon) -> Iterator[Notice]:
+    if not daemon.has_looked:
+        yield Notice("daemon", "starting", "no cycle has ended yet: ask again in a few seconds")
+    for sentence in daemon.late:
+        yield Notice("daemon", "late", f"{sentence}: look at its log")
+    for problem in daemon.refused:
+        yield Notice("configuration", "refused", f"the last reload was refused: {problem}")
+
+
+def _of_money(known: Recollection, standing: Standing, caps: Limits, now: datetime) -> Iterator[Notice]:
+    if kill_hold.is_on(known.cooldowns, now):
+        yield Notice("daemon", "killed", "a kill is in force, nothing is rented: `gpubid kill --lift` ends it")
+    for scope in caps.scopes():
+        struck = limits.over_budget(standing, caps, scope)
+        if struck is not None:
+            yield Notice(str(scope), struck.limit, f"{struck.sentence}; raise it in [{scope.place}], or wait")
+
+
+def _market(view: MarketView, now: datetime) -> dict[str, Any]:
+    age = (now - view.listed_at).total_seconds() if view.listed_at is not None else None
+    return {"market": view.market, "is_fresh": view.is_fresh, "listed_seconds_ago": age}
+
+
+def _slot(row: Mapping[str, Any], leases: Iterable[Lease]) -> dict[str, Any]:
+    """Return one slot with the host of its lease, and what every lease of the slot bills together."""
+    mine = [held for held in leases if str(held.slot) == row["slot"] and not held.is_held]
+    last = next((held for held in mine if held.lease_id == row["lease"]), None)
+    return {
+        **row,
+        "market": last.market if last else None,
+        "host": last.host_id if last else None,
+        "gpu": last.gpu if last else None,
+        "gpus": last.gpus if last else None,
+        "dollars_per_hour": sum(held.billing_rate.dollars for held in mine),
+    }
+
+
+def _caps(scope: Scope, standing: Standing, caps: Limits) -> Iterator[dict[str, Any]]:
+    """Yield each cap of a scope with what is committed of it."""
+    part, hard = standing.of(scope), caps.hard(scope)
+    if hard.per_hour is not None:
+        yield _cap(scope, Window.HOUR, part.rate.dollars, hard.per_hour.dollars)
+    for window in SUMS:
+        amount = hard.amount(window)
+        if amount is not None:
+            yield _cap(scope, window, part.spent(window).dollars, amount.dollars)
+
+
+def _cap(scope: Scope, window: Window, used: float, cap: float) -> dict[str, Any]:
+    return {
+        "scope": scope.kind.value,
+        "name": scope.name,
+        "window": window.value,
+        "used_dollars": used,
+        "cap_dollars": cap,
+    }
