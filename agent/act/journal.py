@@ -40,7 +40,7 @@ UNPROVEN = "the market has not shown our label on this instance twice yet; gpubi
 
 
 class Journal:
-    """Carries decisions out, one durable intent each."""
+    """Carries out decisions, one durable intent each."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class Journal:
         self._new_id = new_id
         self._denial = denial
         self.looks: Mapping[str, turns.Look] = {}
-        """The last look at each lease, by its id, as the last cycle had it."""
+        """The last listing of each lease, by its id, from the last cycle."""
         self._naming = asyncio.Lock()
-        """Held from the look whether a reply names what had a lease to the lease that it opens."""
+        """Locked from the check whether a reply names an instance that had a lease, to the opening of the new lease."""
 
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         """Record, send and resolve one decision; return the intent as it ended.
@@ -100,20 +100,20 @@ class Journal:
 
     @property
     def clock(self) -> Clock:
-        """The clock by which intents are dated."""
+        """The clock that dates intents."""
         return self._clock
 
     def present(self, held: Lease) -> Lease:
-        """Return a lease as the ledger has it now, or as it was given where it is no open lease."""
+        """Return a lease as the ledger has it now, or unchanged if it is not open."""
         leases = self._ledger.recollection(self._clock.now()).leases
         return next((lease for lease in leases if lease.lease_id == held.lease_id), held)
 
     def reopens_at(self, intent: Intent) -> datetime | None:
-        """Return when the market takes the call of a throttled intent again, once; None where it did not say."""
+        """Return when the market accepts the call of a throttled intent again, once; None if it did not say."""
         return self._reopens.pop(intent.intent_id, None)
 
     async def keep_due(self, decision: Release) -> None:
-        """Write down that a lease is to be released although the market takes no such call now.
+        """Record that a lease is to be released although the market accepts no such call now.
 
         A ledger that cannot be written changes nothing: what is due is derived again in every cycle.
         """
@@ -253,12 +253,12 @@ class Journal:
         return replace(intent, state=IntentState.IN_DOUBT)
 
     async def _has_leased(self, market: str, instance_id: str) -> bool:
-        """Return whether an instance that a rent names had a lease already: then it is not what was rented now."""
+        """Return whether the instance in a rent's reply had a lease already: then it is not the one rented now."""
         known = await (await self._ledger.reader()).leases(instances={instance_id})
         return any(held.market == market for held in known)
 
     async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
-        """Make the one request of `intent`; return (instance id, whether it took effect at once)."""
+        """Send the one request of `intent`; return (instance id, whether it took effect at once)."""
         market = self._markets[intent.market]
         if isinstance(decision, Rent):
             if work is None:
@@ -306,7 +306,7 @@ class Journal:
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
 
     def _ends(self, decision: Decision, now: datetime) -> Sequence[meter.Turn]:
-        """Return how the billing of what is ended now turned since it was metered last."""
+        """Return how the billing of a lease that ends now changed since it was metered last."""
         if not isinstance(decision, Pause | Release):
             return ()
         held = decision.lease

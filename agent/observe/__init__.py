@@ -1,1 +1,1 @@
-"""Ask the markets, and make one value of what they and the ledger say."""
+"""Asks the markets, and makes one value of their answers and the ledger's."""

@@ -1,4 +1,4 @@
-"""An order to end something does not wait for a slow market: it cuts the reading of the cycle short.
+"""An order to end something does not wait for a slow market: it interrupts the reading of the cycle.
 
 Invariants:
 1. Only reading is cut short; a write that has begun is resolved or left in doubt as ever.
@@ -14,19 +14,19 @@ class Hurried(Exception):
 
 
 class Hurry:
-    """Runs a cycle's reading, step by step, until somebody is in a hurry."""
+    """Runs a cycle's reading step by step until an order interrupts it."""
 
     def __init__(self) -> None:
-        """Nobody is in a hurry yet."""
+        """Begin without an order."""
         self._is_due = False
         self._patience: asyncio.Timeout | None = None
 
     def begin(self) -> None:
-        """Forget an earlier hurry: a new cycle begins."""
+        """Forget an earlier order: a new cycle begins."""
         self._is_due = False
 
     def now(self) -> None:
-        """End the reading of the cycle that runs."""
+        """Interrupt the reading of the present cycle."""
         self._is_due = True
         if self._patience is not None:
             self._patience.reschedule(asyncio.get_running_loop().time())

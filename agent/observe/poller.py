@@ -1,4 +1,4 @@
-"""One market's poller: a complete listing each cycle, a closer look when something is amiss, offers when asked.
+"""One market's poller: a complete listing each cycle, requests by id when something is wrong, offers when asked.
 
 Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
@@ -28,28 +28,28 @@ from agent.observe.prober import Prober
 log = structlog.get_logger("gpubid.poller")
 
 ACCOUNT_EVERY = 300.0
-"""Seconds between looks at credit, account id and the market's clock when nothing is amiss."""
+"""Seconds between readings of credit, account id and the market's clock when nothing is wrong."""
 ACCOUNT_KEPT = 900.0
 """Seconds for which credit, account id and clock are believed while the market refuses to show the account."""
 OFFERS_KEPT = timedelta(minutes=2)
-"""Offers go stale in seconds; older ones are not decided on."""
+"""Offers go stale in seconds; older ones are not used."""
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
-"""Reads of the record of events that may fail in a row: a market must not stay dark for its inbox alone."""
+"""Failed readings of the event record in a row that are tolerated: the market must stay usable without its inbox."""
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
-"""Seconds between small searches without a need: for the price history, and to see whether something is better."""
+"""Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
 SURVEY_OF_DEAR_EVERY = 900.0
 """Seconds between such searches for a workload that pays for on-demand: at most 1,152 rows a day for each."""
 LOOKS_AT_ONCE = 16
-"""Instances asked for by id in one cycle to see their labels: after an upgrade every lease has to be seen once."""
+"""Instances asked for by id in one cycle to see their labels: after an upgrade every lease needs one request."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 
 
 class Poller:
-    """Asks one market, and keeps what it said."""
+    """Asks one market, and keeps its answers."""
 
     def __init__(
         self, market: port.Market, clock: SteadyClock, no_spend_because: str, is_ours: Callable[[str], str]
@@ -70,7 +70,7 @@ class Poller:
         self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
-        """Set by who puts the program together, where something may be asked of instances themselves."""
+        """Set by the composition root, if instances themselves can be probed."""
 
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
@@ -106,7 +106,7 @@ class Poller:
         return self.view
 
     async def sight(self, targets: Sequence[Target]) -> MarketView:
-        """Probe what is worth it; return the view with what was seen."""
+        """Probe the instances that need it; return the view with the results."""
         if self.prober is not None:
             sightings = await self.prober.look(targets)
             if sightings != self.view.sightings:
@@ -125,7 +125,7 @@ class Poller:
         return self.view
 
     async def recall(self, since: datetime) -> MarketView:
-        """Read the market's own record of events since `since`: nobody looked for a while."""
+        """Read the market's own record of events since `since`: there was no listing for a while."""
         self._events_since = since
         try:
             await self._read_record()
@@ -134,7 +134,7 @@ class Poller:
         return self.view
 
     async def look_at(self, instance_ids: Iterable[str]) -> MarketView:
-        """Ask for instances by their own ids, to see whose label each carries; what cannot be read shows nothing."""
+        """Ask for instances by their ids, to see their labels; a failed request shows nothing."""
         for instance_id in sorted(instance_ids)[:LOOKS_AT_ONCE]:
             try:
                 row = await self.market.instance(instance_id)
@@ -146,7 +146,7 @@ class Poller:
         return self.view
 
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()) -> MarketView:
-        """Search for offers where there is a choice to make, and now and then for the price history.
+        """Search for offers if there is a choice to make, and sometimes for the price history.
 
         Workloads named in `dear` pay for on-demand: whether something cheaper is on offer is looked up more often.
         """
@@ -186,7 +186,7 @@ class Poller:
         )
 
     async def _look_at_account(self) -> None:
-        """Read the account; where the market says that it is asked too often, go on with what is known."""
+        """Read the account; if the market says that it is asked too often, use the last answer."""
         try:
             await self._read_account()
         except market_errors.Throttled as error:
@@ -200,11 +200,11 @@ class Poller:
         account = await self.market.account()
         why_not = self._is_ours(account.account_id)
         skew = self._clock.heed(self.market.name, await self._believed(account.market_time))
-        # A clock that is off is looked at again with every listing: one wrong Date must not stop paying for long.
+        # A wrong clock is read again with every listing: one wrong Date must not stop paying for long.
         self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
         self.view = replace(
             self.view,
-            # Another account's key would deny every instance of ours.
+            # A key of another account would deny every instance of ours.
             is_key_proven=not why_not,
             account_id=account.account_id,
             credit=account.credit,
@@ -213,7 +213,7 @@ class Poller:
         )
 
     async def _believed(self, told: datetime | None) -> datetime | None:
-        """Return the market's time, or None where it is off and a second answer does not agree with that."""
+        """Return the market's time, or None if it is far off and a second answer disagrees with it."""
         if told is None or abs(told - self._clock.wall()) <= CLOSE:
             return told
         asked_at = self._clock.monotonic()
@@ -242,7 +242,7 @@ class Poller:
         self.view = replace(self.view, events=tuple(events), rises=_rises(events), is_record_read=True)
 
     async def _read_rises(self) -> None:
-        """Read what hosts ask more, where anything is held; that it cannot be read makes no listing stale."""
+        """Read the rises that hosts ask for, if there are leases; a failure makes no listing stale."""
         if not self.view.instances:
             return
         try:
@@ -251,7 +251,7 @@ class Poller:
             log.warning("rises.unread", market=self.market.name, code=error.code)
 
     async def _probe(self, instance_id: str) -> None:
-        """Ask for one instance by its id: a listing may lie, two endpoints seldom lie alike."""
+        """Ask for one instance by its id: a listing may be wrong, and two endpoints are rarely wrong alike."""
         try:
             row = await self.market.instance(instance_id)
         except market_errors.NotFound:
@@ -266,7 +266,7 @@ class Poller:
         self.view = replace(
             self.view,
             instances=(*self.view.instances, row),
-            # What the listing said of a label stands: a look is the second answer, never both.
+            # The listing's label stays: the request by id is the second answer, and never counts as both.
             labels={**_labels((row,)), **self.view.labels} if instance_id in unlisted else self.view.labels,
             looked_up=self.view.looked_up | {instance_id},
             unlisted_ids=unlisted,

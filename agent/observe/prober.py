@@ -1,4 +1,4 @@
-"""Looks at running instances from outside: does a port answer, a page, what does the log say.
+"""Probes running instances from outside: whether a port or a page answers, and what the log says.
 
 Invariants:
 1. A cycle waits for probes at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
@@ -26,11 +26,11 @@ PATIENCE_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
 """A service that needs longer for one answer is not ready."""
 LOG_EVERY_SECONDS = 60.0
-"""Logs cost the market a file each time."""
+"""Each request for a log makes the market write a file."""
 LOG_LINES = 200
 MOST_AT_ONCE = 16
 MOST_TAILS = 64
-"""Logs that are kept to tell what was printed before a resume from what was after."""
+"""Logs that are kept to tell lines before a resume from lines after it."""
 MOST_ANSWER = 4096
 _OK = range(200, 300)
 
@@ -53,7 +53,7 @@ class Prober:
         self._tails: dict[str, tuple[datetime, tuple[str, ...], tuple[str, ...]]] = {}
 
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
-        """Begin what is due, wait a moment, and return the last of what was seen of these targets."""
+        """Start the due probes, wait a moment, and return the last results for these targets."""
         wanted = {target.instance_id: target for target in targets}
         for target in wanted.values():
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
@@ -134,7 +134,7 @@ class Prober:
         return self._may_be_local or _is_public(host.strip("[]"))
 
     def _of_this_run(self, target: Target, lines: tuple[str, ...]) -> Sequence[str]:
-        """Return the lines printed since this stretch of running began, as far as we have read the one before.
+        """Return the lines printed since this stretch of running began, as far as the log of the one before is known.
 
         A container made anew may print the very same lines again: past half of the time it has, all lines count.
         """
@@ -201,7 +201,7 @@ async def _fetched(host: str, number: int, path: str) -> bytes:
 
 
 def hours_of(body: bytes) -> float | None:
-    """Return the hours that a page tells, as a bare number or as {"hours": 1.5}; None where it tells none."""
+    """Return the hours on a page, as a bare number or as {"hours": 1.5}; None if it has none."""
     try:
         said = msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -213,7 +213,7 @@ def hours_of(body: bytes) -> float | None:
 
 
 def _told(target: Target, lines: tuple[str, ...]) -> float | None:
-    """Return the hours in the last line that tells any."""
+    """Return the hours in the last line with a number."""
     wanted = target.deadline
     if wanted is None or wanted.sign is not deadline.ProgressSign.LOG:
         return None

@@ -1,4 +1,4 @@
-"""After a restart or a dark stretch: each market's own record is read from the last listing known."""
+"""After a restart or a time without listings: reads each market's own record since the last listing."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from agent.domain.record.lease import Lease
 from agent.observe.poller import Poller
 
 DARK = timedelta(seconds=90)
-"""Two listings further apart than this leave a stretch that nobody saw."""
+"""Two listings further apart than this leave a time that nobody saw."""
 MOST = timedelta(days=7)
 """How far back the record is read: markets keep it for days."""
 

@@ -1,4 +1,4 @@
-"""Poll results and the ledger's recollection -> one Fleet."""
+"""Poll results and the ledger's memory -> one Fleet."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """The same instant on both clocks, when the program began and knew each workload, and what it saw of the market.
+    """One instant on both clocks, the start of the program and of each workload, and observations of the market.
 
     `typical` is how fast slices are, `capacity` whether workloads can have interruptible capacity.
     """
@@ -78,13 +78,13 @@ def fleet(
 
 
 def enriched(fleet: Fleet) -> Fleet:
-    """Return a fleet with what its offers and leases teach of the speed of slices and of capacity."""
+    """Return a fleet with what its offers and leases show of the speed of slices and of capacity."""
     seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
     return replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:
-    """Return spend by scope, with what a workload spent under its old name counted as its own."""
+    """Return spend by scope, with a workload's spend under its old name counted as its own."""
     found = dict(spend_of)
     for work in workloads:
         old, new = budget.of_workload(work.was), budget.of_workload(work.name)
@@ -94,7 +94,7 @@ def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> M
 
 
 def strangers(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:
-    """Return (instance ids, intent ids) that no open lease explains: their past is worth looking up.
+    """Return (instance ids, intent ids) that no open lease explains: their history must be read.
 
     Instances without our label are among them, since one that we rented once may carry another label now.
     """

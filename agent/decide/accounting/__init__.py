@@ -1,1 +1,1 @@
-"""What was spent and what it was worth: metering, paid time by phase, savings."""
+"""Spend and its use: metering, paid time by phase, savings."""

@@ -1,4 +1,4 @@
-"""Sums of spend with the waste shown: dollars per useful hour, per useful DLPerf-hour, and what came of the rest.
+"""Sums of spend with the waste: dollars per useful hour, per useful DLPerf-hour, and the use of the rest.
 
 Invariants:
 1. The groups of one report add up to its total, in micro-dollars and microseconds.
@@ -14,7 +14,7 @@ from agent.domain.record.account import HOUR, Line, Taken
 
 PHASES = ("loading", "restoring", "lost", "useful")
 NONE = "none"
-"""The cause under which everything is counted that no interruption took."""
+"""The cause for everything that no interruption took."""
 BEFORE = "before this ledger"
 
 KEYS: dict[str, Callable[[Line], str]] = {
@@ -48,26 +48,26 @@ class Sum:
 
     @property
     def amount(self) -> int:
-        """All of the money."""
+        """All money."""
         return self.gpu + self.disk + self.traffic
 
     @property
     def waste(self) -> int:
-        """Money that bought nothing: paid time that was not useful, and disks of what did not run."""
+        """Money that bought nothing: paid time that was not useful, and disks without a running container."""
         return self.paused_disk + sum(self.by_phase[name] for name in PHASES if name != "useful")
 
     @property
     def per_useful_hour(self) -> float | None:
-        """Dollars for a useful hour, everything counted; None without one."""
+        """Dollars for a useful hour, with everything; None without one."""
         return self.amount / MICROS / (self.useful / HOUR) if self.useful else None
 
     @property
     def per_useful_work(self) -> float | None:
-        """Dollars for a useful DLPerf-hour, everything counted; None where it was never measured."""
+        """Dollars for a useful DLPerf-hour, with everything; None if it was never measured."""
         return self.amount / MICROS / (self.work / HOUR) if self.work else None
 
     def plus(self, other: "Sum") -> "Sum":
-        """Return both together."""
+        """Return the sum of both."""
         return Sum(
             **{name: getattr(self, name) + getattr(other, name) for name in Sum.__dataclass_fields__ if name != _OWN},
             by_phase=Counter({name: self.by_phase[name] + other.by_phase[name] for name in PHASES}),
@@ -78,7 +78,7 @@ _OWN = "by_phase"
 
 
 def grouped(by: str, lines: Sequence[Line], taken: Iterable[Taken] = ()) -> dict[str, Sum]:
-    """Return sums by one of `KEYS`, or by cause: what interruptions of each cause took, and all the rest as none."""
+    """Return sums by one of `KEYS`, or by cause: what interruptions of each cause took, and the rest as none."""
     losses = list(taken)
     if by == "cause":
         return _by_cause(lines, losses)
@@ -116,7 +116,7 @@ def of_line(line: Line) -> Sum:
 
 
 def _shares(line: Line) -> Counter[str]:
-    """Return the GPU's money by phase; what rounding leaves goes to the last, so that the shares are the whole."""
+    """Return the GPU's money by phase; the rounding error goes to the last, so that the shares are the whole."""
     times = [getattr(line, name) for name in PHASES]
     if not line.paid:
         return Counter({"useful": line.gpu_spend.micros})

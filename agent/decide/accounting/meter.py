@@ -1,4 +1,4 @@
-"""What a lease has cost between two instants, from what the market showed of it: no bill of the vendor is read.
+"""The cost of a lease between two instants, from the market's listings; no bill of the vendor is read.
 
 Invariants:
 1. Charges are additive: metering a span in one piece or in many gives the same sum, but for rounding of half a
@@ -19,12 +19,12 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 
 _HOUR = timedelta(hours=1)
 Turn = tuple[datetime, Bills]
-"""At this instant the lease began to be billed so."""
+"""From this instant on the lease is billed in this way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one lease cost on one UTC day, and what came of the time that was paid."""
+    """The cost of one lease on one UTC day, and the use of its paid time."""
 
     lease_id: str
     day: date
@@ -35,7 +35,7 @@ class Charge:
     useful_seconds: float = 0.0
     phases: Phases | None = None
     weighed_hours: float = 0.0
-    """The running time, weighed by how often an ordinary stay of its age is lost."""
+    """The running time, weighted by how often an ordinary stay of its age is lost."""
 
 
 def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
@@ -72,7 +72,7 @@ def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple
 
 
 def first_stop(turns: Iterable[Turn], otherwise: datetime) -> datetime:
-    """Return when a lease first stopped being billed for its GPUs: the stretch that runs now ends there.
+    """Return when a lease's GPUs first stopped being billed: the present stretch of running ends there.
 
     What ran again after it, and was seen by nobody, is another stretch.
     """
@@ -89,14 +89,14 @@ def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
 
 
 def traffic(held: Lease, down_gb: float, up_gb: float, down_micros_per_gb: int, up_micros_per_gb: int) -> money.Usd:
-    """Return what the traffic since the last reading cost; a counter that went back counts nothing."""
+    """Return the cost of traffic since the last reading; a counter that went back counts nothing."""
     down = max(0.0, down_gb - held.traffic_down_gb) * down_micros_per_gb
     up = max(0.0, up_gb - held.traffic_up_gb) * up_micros_per_gb
     return money.Usd(round(down + up))
 
 
 def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: bool) -> float:
-    """Return how much of a stretch of running was useful: what follows the restore and reached the next checkpoint.
+    """Return how much of a stretch of running was useful: from the end of the restore to the last checkpoint.
 
     A stretch that was not lost is useful to its end; one that was is useful up to its last checkpoint.
     """
@@ -110,7 +110,7 @@ def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: b
 
 
 def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
-    """Return how much of the stretch that runs now was useful, if it ends at `until`.
+    """Return how much of the present stretch was useful, if it ends at `until`.
 
     Where the workload tells when it is ready, useful time begins then, and the restore is part of getting there.
     """
@@ -129,5 +129,5 @@ def stretch_end(held: Lease, at: datetime, work: Workload | None, *, is_lost: bo
 
 
 def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:
-    """Return what open leases have cost since their last accrual, at what they bill now."""
+    """Return the cost of open leases since their last accrual, at their present rates."""
     return money.total(held.billing_rate.over(max(0.0, (now - held.accrued_until).total_seconds())) for held in leases)

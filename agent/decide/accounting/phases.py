@@ -25,7 +25,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a workload says of its useful time."""
+    """A workload's own data about its useful time."""
 
     checkpoint: Checkpoint = Checkpoint()
     ready: Readiness = field(default_factory=Readiness)
@@ -33,7 +33,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of the container within a span: since when it runs, if it does; when it stopped; and how.
+    """The container within a span: since when it runs, if it does; when it stopped; and how.
 
     `is_lost` tells that nobody of ours asked for the stop: what no checkpoint kept is lost.
     """
@@ -44,7 +44,7 @@ class Ran:
 
 
 def promise(work: Workload | None) -> Promise:
-    """Return the promise of a workload; one that nobody knows promises what is usual."""
+    """Return the data of a workload; an unknown workload has the usual values."""
     return Promise() if work is None else Promise(work.checkpoint, work.ready)
 
 
@@ -100,7 +100,7 @@ class _Walk:
         self._run(start, end)
 
     def stop(self, at: datetime) -> None:
-        """End a stretch of running, and take back what it lost."""
+        """End a stretch of running, and move its lost part to lost."""
         begin, self._useful_from = self._useful_from, None
         did_run, self._runs = self._runs, False
         if not did_run or not self._ran.is_lost or begin is None or at <= begin:
@@ -121,7 +121,7 @@ class _Walk:
 
 
 def redeemed(held: Lease) -> tuple[Phases, ...]:
-    """Return what of the time counted so far was useful after all: it was ready before that was learned."""
+    """Return the counted time that was useful after all: the workload was ready before gpubid knew it."""
     if held.ready_since is None:
         return ()
     parts = meter.days(held.ready_since, held.accrued_until)

@@ -1,4 +1,4 @@
-"""What the same useful hours would have cost elsewhere: on demand on the same market at that time, or at a baseline.
+"""The cost of the same useful hours elsewhere: on demand on the same market at that time, or at a baseline.
 
 The price at a time is the cheapest ask of the same model and number of GPUs that the price history knew then, each
 host's last one within a day; where it knew none, the ask of the lease's own host. Only the GPUs of useful hours are
@@ -17,7 +17,7 @@ KNOWN_FOR = timedelta(hours=24)
 _HOUR = timedelta(hours=1)
 
 Price = Callable[[Line], float | None]
-"""Micro-dollars an hour of all GPUs of a line's lease, None where nobody knows."""
+"""Micro-dollars an hour of all GPUs of a line's lease, None if not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Saving:
     unknown: int = 0
 
     def plus(self, other: "Saving") -> "Saving":
-        """Return both together."""
+        """Return the sum of both."""
         return Saving(
             self.spent + other.spent,
             self.compared + other.compared,
@@ -44,7 +44,7 @@ class Saving:
 
     @property
     def ratio(self) -> float | None:
-        """The share that was saved; None without anything to compare."""
+        """The saved share; None without anything to compare."""
         return 1 - self.spent / self.compared if self.compared else None
 
 
@@ -57,7 +57,7 @@ def grouped(lines: Iterable[Line], key: Callable[[Line], str], price: Price) -> 
 
 
 def of_line(line: Line, price: float | None) -> Saving:
-    """Return one line against a price; what bought nothing useful counts as spent all the same."""
+    """Return one line against a price; spend without useful time counts too."""
     if price is None and line.useful:
         return Saving(unknown=line.useful)
     return Saving(line.amount.micros, round(line.useful * (price or 0.0) / HOUR), line.useful)
@@ -79,7 +79,7 @@ class History:
             self._known.setdefault(key, {}).update(_by_hour(sorted(mine, key=lambda one: one.at), now))
 
     def price(self, line: Line) -> float | None:
-        """Return the mean over the hours of a line's day in which its lease lived, or its own host's ask."""
+        """Return the mean over the hours of a line's day in which its lease was open, or its own host's ask."""
         known = self._known.get((line.market, line.gpu, line.gpus), {})
         found = [known[hour] for hour in _hours(line) if hour in known]
         if found:

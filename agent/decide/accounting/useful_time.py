@@ -1,4 +1,4 @@
-"""Useful time while it accrues: what of each running stretch a checkpoint has kept, so that a counter need not wait.
+"""Useful time while it accrues: the part of each running stretch that a checkpoint has kept, for a counter.
 
 A stretch that an interruption ends is worth what its charge says; one that we end is worth all of it.
 """
@@ -15,7 +15,7 @@ from agent.domain.work.workload import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of running as it was seen last, and the seconds of it that have been counted."""
+    """The last state of a stretch of running, and the seconds of it that were counted."""
 
     lease: Lease
     counted: float
@@ -26,7 +26,7 @@ Stretches = Mapping[str, Stretch]
 
 
 def running(fleet: Fleet) -> dict[str, Stretch]:
-    """Return the stretches that run now, each counted as far as a checkpoint has kept it."""
+    """Return the stretches that run now, each counted up to its last checkpoint."""
     return {
         held.lease_id: Stretch(held, _kept(fleet, held))
         for held in fleet.leases
@@ -54,7 +54,7 @@ def gained(before: Stretches, fleet: Fleet, charged: Mapping[str, float]) -> Ite
 
 
 def _kept(fleet: Fleet, held: Lease) -> float:
-    """Return the seconds that would be left of the stretch if it were lost now."""
+    """Return the seconds that would remain of the stretch if it were lost now."""
     return _seconds(fleet, held, is_lost=True)
 
 

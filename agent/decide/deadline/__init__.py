@@ -1,1 +1,1 @@
-"""Work that must be done by a time: how far it is, how capacity comes and goes, when to buy on demand."""
+"""Work with a deadline: its progress, how capacity comes and goes, when to rent on demand."""

@@ -1,4 +1,4 @@
-"""What looking at the market teaches of interruptible capacity: seen at every look, remembered, forgotten slowly.
+"""What searches show of interruptible capacity: observed at every look, remembered, and slowly forgotten.
 
 A loss of our own lease counts as capacity lost, also where other hosts have some: it costs a start all the same.
 
@@ -26,11 +26,11 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Requirements, Workload
 
 UNWATCHED = timedelta(hours=2)
-"""Without a look for so long what happened in between is not known: surveys come once an hour."""
+"""After this long without a look the time between is not known: surveys come once an hour."""
 SAME_EVERY = timedelta(minutes=2)
-"""A look that says what the one before said is kept once in so long: each is a row written."""
+"""A look without a change is stored once in this time: each is a row in the ledger."""
 MOST_POOLS = 256
-"""So many are remembered; of more, those seen longest ago are forgotten."""
+"""The most pools that are remembered; beyond it the longest unseen are forgotten."""
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
@@ -38,7 +38,7 @@ _NOTHING_TAKEN = match.Taken()
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return what is known of the capacity of each workload, by name, after this look; unchanged ones are the same."""
+    """Return the known capacity of each workload, by name, after this look; unchanged ones are the same objects."""
     sharing: dict[tuple[str, str], list[Workload]] = {}
     for work in fleet.workloads:
         sharing.setdefault(place(fleet, work), []).append(work)
@@ -58,7 +58,7 @@ def place(fleet: Fleet, work: Workload) -> tuple[str, str]:
 
 
 def pool_of(work: Workload) -> str:
-    """Return the pool that a workload asks for: models, GPUs, the most it may cost, a digest of what else it asks."""
+    """Return the pool of a workload's requests: models, GPUs, the most it may cost, a digest of the rest."""
     return _pool(work.requirements, work.max_price)
 
 
@@ -72,27 +72,27 @@ def _pool(asked: Requirements, most: UsdPerHour) -> str:
 
 
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return what the ledger kept of the pool of each workload, by name."""
+    """Return the ledger's record of each workload's pool, by name."""
     by_place = {(each.market, each.pool): each for each in kept}
     found = ((work.name, by_place.get(place(fleet, work))) for work in fleet.workloads)
     return {name: each for name, each in found if each is not None}
 
 
 def news(before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> tuple[Capacity, ...]:
-    """Return what a look changed, each pool once."""
+    """Return the changes of a look, each pool once."""
     changed = {(each.market, each.pool): each for name, each in after.items() if before.get(name) is not each}
     return tuple(changed.values())
 
 
 def surplus(kept: Iterable[Capacity], more: Iterable[Capacity]) -> tuple[Capacity, ...]:
-    """Return the pools to forget when more become known: those seen longest ago, beyond `MOST_POOLS`."""
+    """Return the pools to forget when more become known: the longest unseen, beyond `MOST_POOLS`."""
     by_place = {(each.market, each.pool): each for each in (*kept, *more)}
     newest = sorted(by_place.values(), key=lambda each: (each.seen_at, each.market, each.pool), reverse=True)
     return tuple(newest[MOST_POOLS:])
 
 
 def learned(known: Capacity | None) -> hazards.Learned:
-    """Return what a strategy is told of a workload's capacity: the shipped hazards, and what was seen."""
+    """Return a strategy's view of a workload's capacity: the shipped hazards, and the evidence."""
     shipped = hazards.SHIPPED
     if known is None or not _is_of(known, shipped):
         return hazards.Learned(shipped)
@@ -101,7 +101,7 @@ def learned(known: Capacity | None) -> hazards.Learned:
 
 @functools.lru_cache(8)
 def version(used: hazards.Hazards) -> str:
-    """Return what names the models that evidence is of."""
+    """Return the digest of the models of the evidence."""
     return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
 
 
@@ -135,7 +135,7 @@ def _first(now: datetime, price: UsdPerHour | None) -> Capacity:
 
 
 def _resumed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
-    """Return what is known after a stretch that nobody watched."""
+    """Return the knowledge after a time that nobody watched."""
     shipped = hazards.SHIPPED
     evidence = _belief(known, shipped).evidence * 0.5 ** ((now - known.seen_at) / _HOUR / shipped.half_life)
     begun = replace(_first(now, price), is_there=is_there, evidence=tuple(evidence.tolist()))
@@ -177,7 +177,7 @@ def _counted(known: Capacity, now: datetime, *, has_ended: bool) -> Capacity:
 
 
 def _sized(values: Sequence[float], bins: int) -> list[float]:
-    """Return the counts; those of other bins are begun anew."""
+    """Return the counts; counts of other bins begin again from zero."""
     return list(values) if len(values) == bins else [0.0] * bins
 
 
@@ -186,7 +186,7 @@ def _was_lost(fleet: Fleet, work: Workload, known: Capacity) -> bool:
 
 
 def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
-    """Return what an hour of interruptible capacity costs, held or to be had; None where there is none."""
+    """Return the hourly cost of interruptible capacity, of a lease or an offer; None if there is none."""
     mine = (held for place in work.places for held in fleet.leases_of(place))
     held = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]
     return min(held) if held else min(_floors(fleet, work), default=None)

@@ -1,10 +1,11 @@
-"""What looks teach of each market apart, for work with a deadline that may be done on several: one belief a market.
+"""What searches show of each market by itself, for a deadline job that may use several: one belief per market.
 
-Kept beside what is known of all its markets together (`watching`), as shares of regimes instead of models of a pool.
+Kept beside the knowledge of all its markets together (`availability`), as shares of regimes instead of models of a
+pool.
 
 Invariants:
 1. It depends on what was seen and when, not on how often: looks that say the same count by the hours between.
-2. A stretch that nobody watched turns regimes and tells nothing of the spell that stands after it.
+2. A time without a look lets regimes turn, and says nothing about the spell after it.
 """
 
 import functools
@@ -27,14 +28,14 @@ _FIRST_AGE = regimes.FIRST_AGE * _HOUR
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a strategy is told of one market: the belief, and what an hour cost when there last was any."""
+    """A strategy's view of one market: the belief, and the hourly cost when capacity was last seen."""
 
     belief: regimes.Belief
     price: UsdPerHour | None
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return what is known of each market of each workload, by "name@market", after this look."""
+    """Return the knowledge of each market of each workload, by "name@market", after this look."""
     found: dict[str, Capacity] = {}
     for work in fleet.workloads:
         for market in markets(fleet, work):
@@ -46,19 +47,19 @@ def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
 
 
 def markets(fleet: Fleet, work: Workload) -> tuple[str, ...]:
-    """Return the markets that are watched apart: those of work with a deadline that may use several."""
+    """Return the markets that are watched by themselves: those of deadline jobs that may use several."""
     usable = tuple(sorted(name for name in fleet.markets if work.may_use(name)))
     return usable if work.deadline is not None and len(usable) > 1 else ()
 
 
 def known(fleet: Fleet, work: Workload) -> dict[str, Known]:
-    """Return what a strategy is told, by market; markets that were never looked at are left out."""
+    """Return a strategy's view by market; markets without a look are left out."""
     kept = {market: fleet.capacity.get(_key(work, market)) for market in markets(fleet, work)}
     return {market: Known(belief(each), each.price) for market, each in kept.items() if each is not None}
 
 
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return what the ledger kept of each market of each workload, by "name@market"."""
+    """Return the ledger's record of each market of each workload, by "name@market"."""
     by_place = {(each.market, each.pool): each for each in kept}
     places = ((work, market) for work in fleet.workloads for market in markets(fleet, work))
     found = ((_key(work, market), by_place.get((market, _pool(work)))) for work, market in places)
@@ -67,7 +68,7 @@ def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
 
 @functools.lru_cache(4)
 def version(used: regimes.Regimes) -> str:
-    """Return what names the regimes that shares are of."""
+    """Return the digest of the regimes of the shares."""
     return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
 
 
@@ -139,12 +140,12 @@ def _first(fleet: Fleet, work: Workload, market: str, price: UsdPerHour | None) 
 
 
 def is_of(kept: Capacity) -> bool:
-    """Return whether what was kept are shares of the regimes in use."""
+    """Return whether the record has shares of the present regimes."""
     return kept.version == version(regimes.SHIPPED) and len(kept.evidence) == regimes.SHIPPED.count
 
 
 def belief(kept: Capacity) -> regimes.Belief:
-    """Return what is believed of a market as it was last looked at."""
+    """Return the belief about a market at its last look."""
     used = regimes.SHIPPED
     age = (kept.seen_at - kept.since) / _HOUR
     if not is_of(kept):

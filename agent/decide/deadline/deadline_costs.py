@@ -1,4 +1,4 @@
-"""What finishing in time is expected to cost, in dollars, by what is held next: the horizon of a live job."""
+"""The expected dollars of finishing in time, by what the slot runs next, for a live job."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Option
 
 ASSUMED_RATIO = 0.6
-"""Interruptible over on-demand while neither was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an hour
+"""Interruptible over on-demand price before either was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an hour
 (public scrape of 2026-01-21)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The whole of a job on the GPU that on-demand would be rented on: hours from first sight to deadline, and work."""
+    """A whole job on the GPU that on-demand would rent: hours from first sight to deadline, and work."""
 
     span: float
     work: float
@@ -24,18 +24,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a slot runs, whether interruptible capacity is there, and for how long what stands has been so, in hours."""
+    """A slot's state: what it runs, whether interruptible capacity is there, and the age of that state in hours."""
 
     tenure: Tenure | None
     is_up: bool
     age: float | None
     loading: float = 0.0
-    """What a start of interruptible capacity takes, in hours."""
+    """Hours that a start of interruptible capacity takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars an hour on demand, and of interruptible capacity where any is known."""
+    """Dollars an hour on demand, and of interruptible capacity if known."""
 
     on_demand: UsdPerHour
     interruptible: UsdPerHour | None
@@ -43,19 +43,19 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What to hold until the next look, and what each choice is expected to cost until the work is done."""
+    """What to run until the next look, and the expected cost of each choice until the work is done."""
 
     choice: Tenure | None
     options: tuple[Option, ...]
 
     @property
     def sentence(self) -> str:
-        """Return the costs in words."""
+        """Return a sentence about the costs."""
         return "expected to finish for " + ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
 
 
 def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> Foresight:
-    """Return what to hold next and why.
+    """Return what to run next and why.
 
     The reserve of the outlook is the time to the next look: whatever waits, waits for so long.
     """
@@ -82,7 +82,7 @@ def _ratio(prices: Prices) -> float:
 
 
 def _belief(held: Held, learned: hazards.Learned) -> hazards.Belief:
-    """Return what was learned; where nothing was, or what is seen now is new, the age is what the slot shows."""
+    """Return the learned belief; without one, or if the present state is new, use the slot's own age."""
     known = learned.belief
     if known is not None and known.is_up is held.is_up:
         return known

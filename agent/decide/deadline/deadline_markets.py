@@ -1,4 +1,4 @@
-"""Work with a deadline on several markets: what `wander` chooses for the slot of a view, in leases and offers."""
+"""Deadline jobs on several markets: the choice of `multi_pool_policy` for the slot of a view, in leases and offers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 @dataclass(frozen=True, slots=True)
 class Faring:
-    """What to hold next: the tenure, its candidate where there is one, the market, and what each choice costs."""
+    """What to run next: the tenure, its candidate if there is one, the market, and the cost of each choice."""
 
     tenure: Tenure | None
     market: str
@@ -32,7 +32,7 @@ class Faring:
 
     @property
     def sentence(self) -> str:
-        """Return the costs and the slack in words."""
+        """Return a sentence about the costs and the slack."""
         told = ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
         expected = f"expected to finish for {told}; " if told else ""
         return f"{expected}{self.outlook.todo:.2f} h of work left, slack {self.outlook.slack:.2f} h"
@@ -46,7 +46,7 @@ def fare(
     asks: Sequence[Candidate],
     weighing: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED,
 ) -> Faring | None:
-    """Return what to hold next; None where this is not work with a deadline on several markets, or nothing is asked.
+    """Return what to run next; None unless this is a deadline job on several markets with a choice.
 
     `bids` are all that there are, the best first: a market may stand behind any number of another's hosts.
     """
@@ -61,7 +61,7 @@ def fare(
     rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
-    # What is let go to wait leaves its checkpoint where it ran: carrying that elsewhere costs what it cost before.
+    # A lease that is released to wait leaves its checkpoint there; carrying it elsewhere costs the same as before.
     last = slot.lease.market if slot.lease is not None else slot.left
     where = names.index(last) if last in names else -1
     at = _standing(view, task, outlook, held, where, names)
@@ -85,7 +85,7 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
 
 
 def holds(slot: SlotView, made: Faring) -> bool:
-    """Return whether a slot already runs what was chosen."""
+    """Return whether a slot already runs the choice."""
     held = slot.lease
     if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
         return False
@@ -93,7 +93,7 @@ def holds(slot: SlotView, made: Faring) -> bool:
 
 
 def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: Lease | None) -> float:
-    """Return $/h on demand: of what runs so, as the offer of its own host is gone while it does; else of the offer."""
+    """Return $/h on demand: a lease's own rate, since its host's offer is gone while it runs; else the offer's."""
     runs = held is not None and held.tenure is Tenure.ON_DEMAND
     return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
 
@@ -141,7 +141,7 @@ def _pool(
 
 
 def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
-    """Return the dollars of carrying the checkpoint from market to market, by what traffic costs on their offers."""
+    """Return the dollars of carrying the checkpoint between markets, from the traffic prices of their offers."""
     size = view.workload.checkpoint.size_gb / 1e6
     up = np.array([each.offer.traffic_up_micros_per_gb if each is not None else 0 for each in best], dtype=np.float64)
     down = np.array([each.offer.traffic_down_micros_per_gb if each is not None else 0 for each in best])
@@ -160,7 +160,7 @@ def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[s
 
 
 def told(proposal: Proposal, made: Faring) -> Proposal:
-    """Return a proposal that also says what each choice is expected to cost."""
+    """Return a proposal that also has the expected cost of each choice."""
     why = proposal.reason
     reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
     return replace(proposal, reason=reason)

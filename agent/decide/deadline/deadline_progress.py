@@ -1,4 +1,4 @@
-"""What is left of a workload's deadline, and how fast what runs does it: told and measured, never guessed."""
+"""The rest of a workload's deadline job, and the speed of its leases: reported and measured, never guessed."""
 
 import statistics
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ PRIOR_HOURS = 0.5
 LEAST_SPEED = 0.01
 START_QUANTILE = 0.95
 FEWEST_STARTS = 5
-"""Fewer starts say nothing of their slowest."""
+"""With fewer starts the slowest is not known."""
 _HOUR = timedelta(hours=1)
 
 
@@ -55,13 +55,13 @@ class Task:
 
     @property
     def line(self) -> float:
-        """The share of the time from first sight to the deadline that has passed: what Uniform Progress wants done."""
+        """The share of the time from first sight to deadline that has passed: Uniform Progress wants this much done."""
         if self.since is None or self.deadline.by <= self.since:
             return 1.0
         return min(max((self.now - self.since) / (self.deadline.by - self.since), 0.0), 1.0)
 
     def speed(self, gpu: GpuModel, dlperf: float) -> float:
-        """Return hours of work that one hour on a GPU does: the DLPerf ratio, until it is measured."""
+        """Return hours of work in one hour on a GPU: the DLPerf ratio, until it is measured."""
         prior = self._prior(gpu, dlperf)
         known = self.measured.get(gpu)
         if known is None:
@@ -80,12 +80,12 @@ class Task:
         return self.speed(held.gpu, held.dlperf)
 
     def rate(self, held: Lease, speed: float) -> UsdPerHour:
-        """Return what the GPUs of a lease cost for the work that an hour at `speed` does."""
+        """Return the cost of a lease's GPUs per hour of work at `speed`."""
         return held.gpu_rate.scaled(speed / self.of_lease(held))
 
 
 def of(fleet: Fleet, work: Workload) -> Task | None:
-    """Return the task of a workload, or None where it has no deadline."""
+    """Return the task of a workload, or None without a deadline."""
     if work.deadline is None:
         return None
     told = progress_facts.known(fleet, work)
@@ -110,18 +110,18 @@ def slow_start(starts: Iterable[Start]) -> float:
 
 
 def restart_hours(work: Workload, task: Task, speed: float) -> float:
-    """Return the hours that an interruption costs at most: work done again, and the restore."""
+    """Return the most hours that an interruption costs: repeated work, and the restore."""
     if task.deadline.restart is not None:
         return task.deadline.restart / _HOUR
     checkpoint = work.checkpoint
-    # What lies on the disk of a lost host, or nowhere, is all done again.
+    # Work on the disk of a lost host, or without a checkpoint, is all done again.
     is_kept = checkpoint.place is CheckpointPlace.REMOTE
     again = task.done / speed
     return (min(checkpoint.interval / _HOUR, again) if is_kept else again) + checkpoint.restore / _HOUR
 
 
 def typical(known: Mapping[tuple[GpuModel, int], float], fleet: Fleet) -> dict[tuple[GpuModel, int], float]:
-    """Return the median DLPerf of a slice by model and GPUs, with what the present offers say on top."""
+    """Return the median DLPerf of a slice by model and GPUs, updated by the present offers."""
     rows: dict[tuple[GpuModel, int], list[float]] = {}
     for view in fleet.markets.values():
         for offer in view.offers:
@@ -131,7 +131,7 @@ def typical(known: Mapping[tuple[GpuModel, int], float], fleet: Fleet) -> dict[t
 
 
 def fastest(known: Mapping[tuple[GpuModel, int], float], work: Workload) -> float:
-    """Return the DLPerf of the fastest slice among the models that a workload names, 0 where it names no two."""
+    """Return the DLPerf of the fastest slice among a workload's models, or 0 if it names fewer than two."""
     wants = work.requirements
     seen = [known.get((model, wants.gpus), 0.0) for model in wants.gpu_models]
     return max(seen) if len(seen) > 1 else 0.0

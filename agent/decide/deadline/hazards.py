@@ -1,4 +1,4 @@
-"""How interruptible capacity of one pool comes and goes: chances that fall with age, and what a pool's own past says.
+"""How interruptible capacity of one pool comes and goes: chances that fall with age, and the pool's own evidence.
 
 Both losing capacity and getting it back follow a hazard by age: heavy-tailed, so by bins of age rather than at one
 rate. Pools differ: a few models scale both hazards, and each is believed in as far as what was seen is likely under it.
@@ -54,7 +54,7 @@ class Hazards:
 
     @cached_property
     def shape(self) -> tuple[tuple[float, float], ...]:
-        """Ages in hours, and how many times its mean over a day's stay the hazard of loss is from there on."""
+        """Ages in hours, and the hazard of loss from each on, as a multiple of its mean over a day's stay."""
         ends = [*self.edges[1:], _DAY]
         lasting, hours = 1.0, 0.0
         for rate, begin, end in zip(self.losses, self.edges, ends, strict=True):
@@ -72,7 +72,7 @@ class Hazards:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What is known of a pool now: whether capacity is there, for how many hours, and the evidence for each model.
+    """The state of a pool now: whether capacity is there, for how many hours, and the evidence for each model.
 
     `evidence` (models,) are log-likelihoods of what was seen, discounted.
     """
@@ -91,7 +91,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a strategy is told of interruptible capacity: hazards, what was seen by them, and its last known price."""
+    """A strategy's view of interruptible capacity: hazards, evidence, and the last known price."""
 
     hazards: Hazards
     belief: Belief | None = None
@@ -99,12 +99,12 @@ class Learned:
 
 
 def first(hazards: Hazards, *, is_up: bool, age: float) -> Belief:
-    """Return the belief at the first look, when capacity is thought to have been so for `age` hours."""
+    """Return the belief at the first look, with the assumption that capacity was so for `age` hours."""
     return Belief(is_up, age, np.zeros(len(hazards.factors)))
 
 
 def observe(hazards: Hazards, belief: Belief, *, is_up: bool, hours: float) -> Belief:
-    """Return the belief after `hours` at whose end capacity was seen to be there or not."""
+    """Return the belief after `hours` at whose end capacity was there or not."""
     rates = hazards.loss_rates if belief.is_up else hazards.return_rates
     expected = rates[hazards.bin(belief.age)] * hours
     has_changed = is_up is not belief.is_up
@@ -131,11 +131,11 @@ SHIPPED = Hazards(
 2027). A cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
 
 UNSEEN = Learned(SHIPPED)
-"""What is known before anything was seen."""
+"""The belief before any evidence."""
 
 FIRST_AGE_HOURS = 1.0
-"""How long capacity is thought to have been as it is first found: nobody saw it begin."""
+"""Assumed age of capacity when it is first found: nobody saw it begin."""
 
 _DAY = 24.0
 _ROUNDING = 1e-9
-"""Ages are sums of spans: one that should be the edge of a bin is in the bin that begins there."""
+"""Ages are sums of spans: an age that should be the edge of a bin belongs to the bin that begins there."""

@@ -1,4 +1,4 @@
-"""The finite-horizon programme behind `wander`: what finishing a job over one or two tiers of pools costs at least.
+"""The finite-horizon dynamic programme behind `multi_pool_policy`: the least cost of finishing over one or two tiers.
 
 States are the regime and age of each tier's capacity, what is held and where the checkpoint lies, and the slack: time
 left less work left. Holding something that works keeps the slack; waiting costs it a stage, a start its overhead.
@@ -21,16 +21,16 @@ from agent.decide.deadline.regimes import DOWN, MOST, STATES, UP, Array, Regimes
 LATE = 20.0
 SPARE = 2
 MOST_BYTES = 200_000_000
-"""Of tables kept at once; one has up to some 100 MB, and a daemon has 1 GB for everything."""
+"""Bytes of tables kept at once; one table has up to some 100 MB, and a daemon has 1 GB for everything."""
 KEPT_HOURS = 2.0
-"""Of the last hours every stage is kept, of those before one an hour: in between costs run straight."""
+"""Keep every stage of the last hours, then one per hour. Costs between stages are interpolated linearly."""
 _EXACT = 1e-9
 Values = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Pools that stand for each other: $/h, how likely another of them has capacity when one is lost, how many."""
+    """Pools that can replace each other: $/h, the chance that another has capacity when one is lost, how many."""
 
     price: float
     spare: float
@@ -39,7 +39,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Voyage:
-    """What a table is for: `overhead`, `stage`, `look`, `left`, `slack` in hours.
+    """The key of a table: `overhead`, `stage`, `look`, `left`, `slack` in hours.
 
     `egress[i][j]` is in dollars from tier i to j; `ask` in $/h; `look` is the time between two observations, in which
     a hazard strikes once at most; `grain` is how many levels of slack a stage has.
@@ -58,15 +58,15 @@ class Voyage:
 
     @property
     def has_egress(self) -> bool:
-        """Whether it matters where the checkpoint lies."""
+        """Whether the place of the checkpoint matters."""
         return any(map(any, self.egress))
 
 
 class Chain:
-    """Chances of one tier's state (regime * 4 + age) after a stage: held by us or not."""
+    """Chances of one tier's state (regime * 4 + age) after a stage: with a lease of ours or without."""
 
     def __init__(self, voyage: Voyage, tier: Tier) -> None:
-        """Build `free` (states, states), and what `keeps` a held pool and `loses` it, adding up to one a row."""
+        """Build `free` (states, states), and the chances that a lease stays or is lost, which add up to one a row."""
         regimes, stage = voyage.regimes, voyage.stage
         aged = -math.expm1(-stage / regimes.young_hours)
         shape = (regimes.count, STATES, STATES)
@@ -98,7 +98,7 @@ def _with_turns(chances: Array, turns: Array) -> Values:
 
 
 class Table:
-    """Cost to go by stages left, what is held and where, the state of each tier, and slack.
+    """Cost to go by stages left, the lease and its place, the state of each tier, and slack.
 
     `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). Held counts nothing
     by location, then on-demand by location, then each tier; there is one location where no move costs anything.
@@ -129,11 +129,11 @@ class Table:
 
     @property
     def size(self) -> int:
-        """How many bytes its values take."""
+        """Return the bytes of its values."""
         return sum(each.nbytes for each in self.values.values())
 
     def around(self, stages: float) -> tuple[int, int, float]:
-        """Return the stages to go before and after so many that are kept, and how far it is to the second.
+        """Return the kept stages before and after a number of stages, and the distance to the second.
 
         Of both, what comes after their first stage is kept.
         """
@@ -144,14 +144,14 @@ class Table:
         return low + 1, high + 1, min(max(part, 0.0), 1.0)
 
     def expect(self, values: Values, spared: int | None = None) -> Values:
-        """Return the expectation over what the tiers will be after a stage, all but the one spared."""
+        """Return the expectation over the tiers' states after a stage, all but the spared one."""
         for tier, chain in enumerate(self.chains):
             if tier != spared:
                 values = _apply(values, chain.free, tier - len(self.chains) - 1)
         return values
 
     def hours(self, stage: int, slack: Array) -> Array:
-        """Return how many hours of the stage are worked at most: what is done is not paid on."""
+        """Return the most hours of the stage that are worked: finished work costs no more."""
         return np.clip(stage * self.voyage.stage - slack, 0.0, self.voyage.stage)
 
     def _stage(self, stage: int, after: Values) -> Values:
@@ -186,7 +186,7 @@ class Table:
         return made
 
     def _held(self, after: Values, tier: int) -> Values:
-        """Return the expectation while a tier is held, without what the stage costs."""
+        """Return the expectation with a lease in a tier, without the cost of the stage."""
         chain, axis = self.chains[tier], tier - len(self.chains) - 1
         kept = _apply(after[2 * self.locations + tier], chain.keeps, axis)
         lost = _apply(after[self.places[tier]], chain.loses, axis)
@@ -194,7 +194,7 @@ class Table:
 
     @property
     def _late(self) -> float:
-        """What one level of slack below the lowest costs."""
+        """The cost of one level of slack below the lowest."""
         return LATE * self.voyage.ask * self.step
 
     def _started(self, values: Values) -> Values:
@@ -213,7 +213,7 @@ class Table:
         return tuple(self.chains[each].is_up if each == tier else slice(None) for each in range(len(self.chains)))
 
     def at(self, values: Array, slack: float) -> float:
-        """Return the value at a slack between two levels; beyond the highest it is taken as the highest."""
+        """Return the value at a slack between two levels; beyond the highest level it is that level's."""
         level = min(slack / self.step + self.below, len(values) - 1 - 1e-3)
         if level < 0:
             return float(values[0]) - level * self._late
@@ -222,7 +222,7 @@ class Table:
 
 
 def _less(values: Values, levels: int, late: float) -> Values:
-    """Return values at so many levels less slack."""
+    """Return values at this many levels less of slack."""
     if levels == 0:
         return values
     moved = np.empty_like(values)
@@ -240,7 +240,7 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
 
 
 def table(voyage: Voyage) -> Table:
-    """Return the table of a voyage; equal ones share one while it is kept."""
+    """Return the table of a key; equal keys share one table while it is kept."""
     return _shelf.get(voyage)
 
 

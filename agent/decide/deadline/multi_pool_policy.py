@@ -1,12 +1,12 @@
-"""Where to run work with a deadline when several pools could have it: one to hold, on-demand, or nothing for now.
+"""Where to run a deadline job that may use several pools: on one pool, on demand, or nowhere for now.
 
-Pools between which a checkpoint moves for nothing, at nearly one price, are one place. A finite-horizon programme
-(`voyage`) over the regimes of two tiers, the place of the checkpoint and all others, says what each choice is expected
-to cost to the end, moves and their egress included; before there is a checkpoint every place is tried as its own.
+Pools are one place if a checkpoint moves between them for free and their prices are nearly equal. A finite-horizon
+programme (`multi_pool_dp`) over the regimes of two tiers, the place of the checkpoint and all others, gives the
+expected cost of each choice to the end, with moves and egress. Without a checkpoint every place is tried as its place.
 
 Invariants:
-1. From any standing in which on-demand can still be in time, no choice gives that up, whatever capacity does.
-2. The choice depends on the standing and the pools alone.
+1. While on-demand can still be in time, no choice gives that up, whatever capacity does.
+2. The choice depends on the job's state and the pools alone.
 """
 
 import math
@@ -24,9 +24,9 @@ FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
 and by which factor prices must differ for a table of their own. Fine steps of time where no move costs anything; where
 moves cost, tables are larger and many, and a few cents an hour pay a move."""
 SPARE_STEP, SPARE_STEPS = 0.3, 3
-"""Tables are made for so many chances that another pool of a tier has capacity when the held one is lost."""
+"""Tables are made for this many chances that another pool of a tier has capacity when the lease is lost."""
 SPARE_HOURS, SPARE_HOURS_AWAY = 4.0, 2.0
-"""Such a loss is looked for no later than this, and then where the tier has nothing now."""
+"""Such a loss is assumed no later than this, and then from a tier without capacity now."""
 LEAST_LOSSES = 1e-3
 LEAST_RATE = 0.1
 """A move's egress is spread over ten hours at most."""
@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """A pool at one look: $/h when interruptible, what is believed of it, dollars of moving the checkpoint there."""
+    """A pool at one look: its interruptible $/h, the belief about it, dollars of moving the checkpoint there."""
 
     price: float
     belief: regimes.Belief
@@ -44,7 +44,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a job stands, in hours: left until the deadline, work left, what runs and in which pool.
+    """The state of a job, in hours: time until the deadline, work left, what runs and in which pool.
 
     Pools are indices, -1 for none; `where` is that of the checkpoint; `warming` is what the start of what runs has yet
     to spend, `gap` the time until the next look; `span` and `room` are the hours allowed and the slack
@@ -65,7 +65,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What may be tuned.
+    """The tunable numbers.
 
     Waiting must gain `wait_gain` hours of on-demand: where it gains nothing, work done is done. A pool belongs to a
     place when it is dearer than its cheapest by `near_price` of that at most. From now on a regime is reckoned to
@@ -82,7 +82,7 @@ SHIPPED = Numbers()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to run until the next look; `costs` is what finishing is expected to cost by (tenure, pool), in dollars."""
+    """What to run until the next look; `costs` is the expected cost of finishing by (tenure, pool), in dollars."""
 
     tenure: Tenure | None
     pool: int
@@ -91,14 +91,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Tier:
-    """Some pools, and the one that stands for them now."""
+    """A group of pools, and the one that represents them now."""
 
     pools: tuple[int, ...]
     best: int
 
 
 def must(at: Standing) -> tuple[Tenure, int] | None:
-    """Return what must run now for the deadline's sake, or None where there is a choice; the pool of on-demand is -1.
+    """Return what the deadline forces to run now, or None if there is a choice; the pool of on-demand is -1.
 
     Where another start and a fall-back after it no longer fit, only what runs may go on; where the start of a fall-back
     just fits, only what is warmed up may (the last resort of Uniform Progress, NSDI 2024).
@@ -141,7 +141,7 @@ def choose(
 
 
 def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_price) -> list[tuple[int, ...]]:
-    """Return the pools by place: free to move between both ways, none dearer than the cheapest by more than `near`."""
+    """Return the pools by place: moves within are free both ways, and prices differ by at most `near`."""
     found: list[tuple[int, ...]] = []
     for pool in sorted(range(len(prices)), key=lambda each: prices[each]):
         alike = (
@@ -160,7 +160,7 @@ def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_pr
 def _ways(
     at: Standing, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
 ) -> list[tuple[_Tier, ...]]:
-    """Return the tiers to reckon with: here and elsewhere, for each place that may become here."""
+    """Return the tiers of the calculation: here and elsewhere, for each place that may become here."""
     if len(found) == 1 and len(pools) > 1:  # all alike: the best of them, and the others
         best = _stand_in(at, found[0], pools, ask, known).best
         found = [(best,), tuple(pool for pool in found[0] if pool != best)]
@@ -176,7 +176,7 @@ def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tup
 
 
 def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
-    """Return a tier: what is held stands for it, else the best pool to start in, else the likeliest to return."""
+    """Return a tier: a pool with a lease represents it, else the best one to start in, else the likeliest to return."""
     if at.tenure is Tenure.INTERRUPTIBLE and at.pool in group:
         return _Tier(group, at.pool)
 

@@ -1,4 +1,4 @@
-"""The options a job has on one market: a bid by each strategy, and on demand; what is not known is said."""
+"""The options of a job on one market: a bid by each strategy, and on demand; unknown figures are named."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import CheckpointPlace
 
 REACTION_HOURS = 1.0 / 60
-"""From an interruption to the order that mends it: a poll and a second look. Assumed."""
+"""From an interruption to the next order: a poll and a second look. Assumed."""
 
 RESUME_HOURS = 1.2
 """From a stop to the same lease running again: the time by which half had, between the recorded 38 % within 45 minutes
@@ -24,7 +24,7 @@ HOURS_A_MONTH = 720.0
 
 @dataclass(frozen=True, slots=True)
 class Bidder:
-    """A strategy as far as it is estimated: it bids over the floor by up to `headroom`; None never bids.
+    """A strategy in an estimate: it bids over the floor by up to `headroom`; None never bids.
 
     `is_known` says that this is nearly all there is to it.
     """
@@ -36,7 +36,7 @@ class Bidder:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A market and what is known of it: equally likely prices of all GPUs together, and our own record of its hosts.
+    """A market in an estimate: equally likely prices of all GPUs together, and our own record of its hosts.
 
     `hazard` stands instead of the record. `storage` is dollars per gigabyte and month, `per_gb` per gigabyte fetched.
     `reliability` and `inet_down` are what its hosts have at least, `down` hours from an interruption to running again.
@@ -78,7 +78,7 @@ class _Way:
 
 
 def weigh(job: Job, place: Place, bidders: Sequence[Bidder]) -> list[Estimate | Missing]:
-    """Return what a job would cost on one market, by each strategy."""
+    """Return the cost of a job on one market, by each strategy."""
     return [_on_demand(job, place, one) if one.headroom is None else _bid(job, place, one) for one in bidders]
 
 
@@ -92,7 +92,7 @@ def _on_demand(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
 
 
 def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
-    """Return the cheapest of the bids the strategy may open with, as the strategy itself would choose."""
+    """Return the cheapest opening bid of the strategy, as the strategy itself would choose it."""
     name = f"{place.market}, {bidder.name}"
     if not place.floors:
         return Missing(name, f"no floor is known: {place.floors_from}")
@@ -156,7 +156,7 @@ def _host(place: Place) -> float:
 
 
 def _told(place: Place, way: _Way) -> str:
-    """Say how often interruptions are expected, and where that is from."""
+    """Return a note on the expected rate of interruptions, and its source."""
     told = f"{way.hazard.mean:.3f} interruptions per running hour, {way.hazard.host:.3f} of them the host's own"
     if way.tenure is Tenure.ON_DEMAND:
         watched = place.record.running_seconds / 3600

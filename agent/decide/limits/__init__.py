@@ -1,1 +1,1 @@
-"""What may never be exceeded: committed spend, hard caps, alerts before them, credit, risk."""
+"""Limits: committed spend, hard caps, alerts before them, credit, risk."""

@@ -1,4 +1,4 @@
-"""Thresholds that were crossed: each is told once, a window's until the window ends, also over a restart."""
+"""Crossed thresholds of budgets: each is reported once, until its window ends, also after a restart."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,12 +12,12 @@ from agent.domain.record.budget import SUMS, Kind, Scope, Thresholds, Window
 from agent.domain.record.cooldown import Cooldown
 
 CROSSED = "crossed"
-"""The scope of the rests that remember what was told; they keep nothing from anybody."""
+"""The scope of the marks that remember which were reported; they hold nothing back."""
 _FOR_GOOD = timedelta(days=3650)
 
 
 def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
-    """Yield every threshold of money that is crossed and was not told yet, and every rate that is above its own."""
+    """Yield every threshold of money that is crossed and not reported yet, and every rate above its own."""
     told = {rest.key for rest in fleet.cooldowns if rest.scope == CROSSED and rest.until > fleet.now}
     for scope in caps.scopes():
         part = standing.of(scope)
@@ -30,7 +30,7 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
 
 
 def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple[str, str, str, str], float]]:
-    """Yield what share of each threshold is used, by (scope, name, window, level)."""
+    """Yield the used share of each threshold, by (scope, name, window, level)."""
     for scope in caps.scopes():
         part = standing.of(scope)
         for level, thresholds in (("soft", caps.told(scope)), ("hard", caps.hard(scope))):

@@ -1,4 +1,4 @@
-"""What is committed already, of everything and of each market and workload: what leases and doubt may cost.
+"""Committed spend of everything and of each market and workload: what leases and doubts may cost.
 
 Invariants:
 1. Doubt counts as spend: an open paying intent counts with its whole rate since it was sent.
@@ -22,7 +22,7 @@ from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is committed: per hour, today, this month, how many instances, and altogether since the ledger began.
+    """Committed spend: per hour, today, this month, number of instances, and in total since the ledger began.
 
     `pledged` is traffic that is under way or about to be. `parts` are the same figures of each market and workload
     that has any.
@@ -37,17 +37,17 @@ class Standing:
     parts: Mapping[Scope, "Standing"] = field(default_factory=dict)
 
     def of(self, scope: Scope) -> "Standing":
-        """Return the part of a scope; one that has committed nothing has none."""
+        """Return the part of a scope; a scope without commitments has none."""
         return self if scope == EVERYTHING else self.parts.get(scope, NOTHING)
 
     def spent(self, window: Window) -> Usd:
-        """Return what was spent in a window that sums."""
+        """Return the spend in a summing window."""
         if window is Window.DAY:
             return self.today
         return self.month if window is Window.MONTH else self.total
 
     def after(self, decision: Decision, pledge: Usd = money.ZERO) -> "Standing":
-        """Return what will be committed once `decision` is carried out; `pledge` is traffic it brings about."""
+        """Return the committed spend after `decision`; `pledge` is the traffic that it causes."""
         rate, instances = _difference(decision)
         if not rate.micros and not instances and not pledge.micros:
             return self
@@ -55,7 +55,7 @@ class Standing:
         return replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
 
     def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "Standing":
-        """Return this with so much more committed."""
+        """Return this with the additional commitment."""
         return replace(self, rate=self.rate + rate, instances=self.instances + instances, pledged=self.pledged + pledge)
 
 
@@ -64,7 +64,7 @@ NOTHING = Standing(money.FREE, money.ZERO, money.ZERO, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """What one lease or doubt adds."""
+    """The commitment of one lease or doubt."""
 
     scopes: tuple[Scope, ...]
     rate: UsdPerHour
@@ -74,7 +74,7 @@ class _Item:
 
 
 def standing(fleet: Fleet) -> Standing:
-    """Return what the fleet has committed, leases and doubt together."""
+    """Return the committed spend of the fleet, with leases and doubts."""
     pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
     return reckon(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
 
@@ -87,7 +87,7 @@ def reckon(
     now: datetime,
     pledges: Mapping[str, Usd] | None = None,
 ) -> Standing:
-    """Return what is committed at `now` from leases, open intents and what the ledger counted."""
+    """Return the committed spend at `now` from leases, open intents and the ledger's counts."""
     held = {lease.lease_id: lease for lease in leases if lease.is_open}
     doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
     items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in held.values()]
@@ -101,7 +101,7 @@ def reckon(
 
 
 def scopes_of(decision: Decision) -> tuple[Scope, ...]:
-    """Return the market and the workload a decision is about; none for a hold."""
+    """Return the market and the workload of a decision; none for a hold."""
     if isinstance(decision, Rent):
         return budget.of_market(decision.offer.market), budget.of_workload(decision.slot.workload)
     return _scopes(decision.lease) if isinstance(decision, Rebid | Resume | Pause) else ()
@@ -129,7 +129,7 @@ def _of_lease(held: Lease, now: datetime, pledged: Usd) -> _Item:
 
 
 def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
-    """Return what a doubted order may cost beyond what its lease is committed to already."""
+    """Return what a doubted order may cost beyond its lease's commitment."""
     seconds = max(0.0, (now - (intent.sent_at or intent.recorded_at)).total_seconds())
     if held is None:
         rate = intent.rate if not intent.lease_id else money.FREE
@@ -140,7 +140,7 @@ def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
 
 
 def _pledge(fleet: Fleet, held: Lease) -> Usd:
-    """Return what is still to come in of a start: the image and the checkpoint, at the market's price per gigabyte."""
+    """Return the traffic that a start still needs: the image and the checkpoint, at the market's price per gigabyte."""
     view, work = fleet.markets.get(held.market), fleet.workload(held.slot.workload)
     row = view.instance(held.instance_id) if view is not None else None
     if row is None or work is None or held.has_run:

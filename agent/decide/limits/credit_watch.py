@@ -1,4 +1,4 @@
-"""How long credit lasts at the present rate, and whether it drains faster than our leases explain.
+"""How long credit lasts at the present rate, and whether it falls faster than our leases explain.
 
 Invariants:
 1. An unknown credit is unknown: nothing is forecast from it, and a floor over it is said to be beyond keeping.
@@ -20,19 +20,19 @@ from agent.domain.record import budget
 from agent.domain.record.lease import Lease
 
 SHORT = timedelta(days=1)
-"""Credit that lasts less is told: a card can be charged within a day."""
+"""Warn if credit lasts less than this: a card can be charged within a day."""
 MARK_KEPT = timedelta(days=1)
 LEAST_DRAIN = money.usd("0.25")
-"""A drain below this is no news: accounts are rounded, and traffic is billed late."""
+"""A fall below this is ignored: accounts are rounded, and traffic is billed late."""
 LAG_SECONDS = 3600.0
-"""Markets take what is owed in lumps; one hour of our own rate is no drain."""
+"""Markets charge in lumps, so one hour of our own rate is ignored too."""
 LEAST_SHARE = 0.10
-"""Nor is a tenth of what we count ourselves."""
+"""So is a tenth of our own count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a market's account can still spend, what our leases cost there now, and what is to be kept."""
+    """A market account's credit, the present rate of our leases there, and the credit to keep."""
 
     market: str
     credit: Usd | None
@@ -41,14 +41,14 @@ class Outlook:
 
     @property
     def lasts(self) -> timedelta | None:
-        """How long credit lasts at this rate; None while nothing is billed or credit is unknown."""
+        """How long credit lasts at this rate; None while nothing bills or credit is unknown."""
         if self.credit is None or self.rate.micros <= 0:
             return None
         hours = max(self.credit.micros, 0) / self.rate.micros
         return timedelta(hours=min(hours, 24.0 * 36500))
 
     def sentence(self) -> str:
-        """Return it as a person reads it."""
+        """Return a sentence for a person."""
         if self.credit is None:
             kept = "" if self.floor is None else f", so the {self.floor} that should stay there cannot be kept"
             return f"the credit of {self.market} is unknown{kept}"
@@ -70,7 +70,7 @@ def outlooks(fleet: Fleet, caps: limits.Limits) -> tuple[Outlook, ...]:
 
 
 def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:
-    """Yield that credit lasts less than a day, or that a floor cannot be kept because the market tells no credit."""
+    """Yield an alert if credit lasts less than a day, or a floor cannot work because the market reports no credit."""
     for each in outlooks(fleet, caps):
         if each.credit is None and each.floor is not None:
             yield Alert("credit_unknown", each.market, f"{each.sentence()}; watch it at the market itself")
@@ -80,7 +80,7 @@ def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A market's credit, and what we had counted as spent there, at an instant; `last` is the credit seen last."""
+    """A market's credit, and our counted spend there, at an instant; `last` is the newest credit."""
 
     at: datetime
     credit: Usd

@@ -1,4 +1,4 @@
-"""Rule 12: what a hard cap ends, healthy or not: pause first, least important first, release by priority after.
+"""Rule 12: what a hard cap ends, healthy or not: first pauses, the lowest priority first, then releases.
 
 Invariants:
 1. Over a cap of a day, a month or altogether everything that runs or may start in its scope is paused, and so is a
@@ -22,14 +22,14 @@ from agent.domain.work.decision import Pause, Reason, Release
 
 
 def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
-    """Yield what the caps end, in the order in which it goes; a lease may be named for more than one reason."""
+    """Yield what the caps end, in order; a lease may be named for more than one reason."""
     paused: set[str] = set()
     for scope, spent in _spent(fleet, standing, caps):
         for order in _of_budget(fleet, scope, spent):
             if isinstance(order, Pause):
                 paused.add(order.lease.lease_id)
             yield order
-    # The narrowest first: what a workload's own rate pauses is no burden on the fleet's any more.
+    # The narrowest cap first: a lease that a workload's own cap pauses no longer counts against the fleet's.
     for scope in reversed(caps.scopes()):
         cap = caps.hard(scope).per_hour
         if cap is not None:
@@ -61,7 +61,7 @@ def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pau
 
 
 def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]) -> Iterator[Pause]:
-    """Pause until what open leases may cost an hour is within the cap; doubt only forbids what would pay more."""
+    """Pause until the possible hourly cost of open leases is within the cap; a doubt only forbids paying more."""
     rate = money.total_rate(
         lease.disk_rate if lease.lease_id in paused else lease.committed_rate
         for lease in fleet.leases
@@ -94,7 +94,7 @@ def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
 
 
 def _priority(fleet: Fleet, lease: Lease) -> float:
-    """Return how much a lease matters; one that no workload asks for, or that waits for a person, matters least."""
+    """Return the priority of a lease; one without a workload, or one that waits for a person, has the lowest."""
     work = fleet.workload(lease.slot.workload)
     return float("-inf") if work is None or lease.is_held else float(work.priority)
 

@@ -1,4 +1,4 @@
-"""Vetoes that outrank strategies: a view too old, the wrong clock, price, rate, budget, count; each gives its reason.
+"""Vetoes that outrank strategies: stale view, wrong clock, price, rate, budget, count; each gives its reason.
 
 Invariants:
 1. A limit only ever strikes what may raise spend; release and pause always pass.
@@ -22,12 +22,12 @@ from agent.domain.work.workload import Workload
 __all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
 
 MOST_SKEW_SECONDS = 60.0
-"""A wall clock further off the market's own misplaces budget days and evidence."""
+"""A wall clock further off the market's own puts spend and evidence on wrong days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may never be exceeded, whatever a strategy proposes; None means no limit of that kind.
+    """Limits that no strategy may exceed; None means no limit of that kind.
 
     `soft` are the thresholds of everything at which a person is told. `budgets` are those of single markets and
     workloads. `reserve` is how far ahead money is set aside: what is rented, raised or started must fit every budget
@@ -47,37 +47,37 @@ class Limits:
     min_credit_of: Mapping[str, Usd] = field(default_factory=dict)
 
     def scopes(self) -> tuple[Scope, ...]:
-        """Return every scope that has a budget: everything first, then markets, then workloads, by name."""
+        """Return every scope with a budget: everything first, then markets, then workloads, by name."""
         named = sorted(self.budgets, key=lambda scope: (scope.kind.value, scope.name))
         return EVERYTHING, *named
 
     def hard(self, scope: Scope) -> Thresholds:
-        """Return what stops a scope."""
+        """Return the hard thresholds of a scope."""
         if scope == EVERYTHING:
             return Thresholds(self.per_hour, self.per_day, self.per_month, self.total)
         return self.budgets.get(scope, Budget()).hard
 
     def told(self, scope: Scope) -> Thresholds:
-        """Return what a person is told of."""
+        """Return the warning thresholds of a scope."""
         if scope == EVERYTHING:
             return self.soft
         return self.budgets.get(scope, Budget()).soft
 
     def credit_floor(self, market: str) -> Usd | None:
-        """Return what the account of a market keeps, None where no floor is set."""
+        """Return the credit that a market's account must keep, None without a floor."""
         return self.min_credit_of.get(market, self.min_credit)
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """Why a decision may not be carried out now."""
+    """The reason why a decision may not be carried out now."""
 
     limit: str
     sentence: str
 
 
 def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHING) -> Strike | None:
-    """Return the budget of a scope that is used up, if any: then what runs of it is paused too."""
+    """Return the used-up budget of a scope, if any: then its running leases are paused too."""
     part, hard = now_standing.of(scope), limits.hard(scope)
     for window in SUMS:
         cap, spent = hard.amount(window), part.spent(window)
@@ -88,7 +88,7 @@ def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHIN
 
 
 def under_credit_floor(view: MarketView, limits: Limits) -> Strike | None:
-    """Return that a market's account is at its floor, if it is: others may share it, and an empty one stops all."""
+    """Return a strike if a market's account is at its floor: others may share it, and an empty account stops all."""
     floor = limits.credit_floor(view.market)
     if floor is None or view.credit is None or view.credit > floor:
         return None
@@ -98,7 +98,7 @@ def under_credit_floor(view: MarketView, limits: Limits) -> Strike | None:
 
 
 def _whose(scope: Scope, window: Window) -> str:
-    """Return the subject of a sentence about what was spent."""
+    """Return the subject of a sentence about spend."""
     span = {Window.DAY: "today's", Window.MONTH: "this month's"}.get(window, "the whole")
     return f"{span} committed spend" + (f" of {scope}" if scope.name else "")
 
@@ -124,7 +124,7 @@ def strike(
 
 
 def pledged(decision: Rent, work: Workload | None) -> Usd:
-    """Return what a rent brings in at once: the image and the checkpoint, at the offer's price per gigabyte."""
+    """Return the immediate cost of a rent: the image and the checkpoint, at the offer's price per gigabyte."""
     if work is None:
         return money.ZERO
     return Usd(round((work.image_gb + work.checkpoint.size_gb) * decision.offer.traffic_down_micros_per_gb))
@@ -186,7 +186,7 @@ def _of_count(before: Standing, after: Standing, limits: Limits) -> Strike | Non
 def _of_reserve(
     fleet: Fleet, view: MarketView | None, after: Standing, limits: Limits, scopes: Iterable[Scope]
 ) -> Strike | None:
-    """Return the budget that could not pay for everything committed until the reserve's horizon, if any."""
+    """Return the budget that could not pay for all commitments until the reserve's horizon, if any."""
     for scope in scopes:
         part, hard = after.of(scope), limits.hard(scope)
         for window in SUMS:
@@ -198,7 +198,7 @@ def _of_reserve(
 
 
 def ahead(part: Standing, window: Window, fleet: Fleet, limits: Limits) -> Usd:
-    """Return what the committed may cost within the reserve's horizon and the window, traffic under way included."""
+    """Return the possible cost of commitments within the reserve's horizon and the window, with traffic under way."""
     end = budget.end(window, fleet.now)
     left = limits.reserve if end is None else min(limits.reserve, end - fleet.now)
     return part.rate.over(left.total_seconds()) + part.pledged

@@ -1,4 +1,4 @@
-"""Where a budget and a deadline collide: said before it happens, while a cap can still be raised.
+"""A deadline that a budget endangers: reported early, while a cap can still be raised.
 
 The cap always wins. What is looked at is the worst case: that no interruptible capacity comes any more and the rest of
 the work is done on demand from now on.
@@ -23,14 +23,14 @@ from agent.domain.work.workload import Workload
 
 CODE = "deadline_at_risk"
 START_HOURS = 20 / 60
-"""What a start on demand is reckoned to take while too few are known. Assumed."""
+"""Assumed hours of an on-demand start while too few are known."""
 _HOUR = timedelta(hours=1)
 Risks = Mapping[str, tuple[Alert, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """Finishing on demand from now: hours it takes, hours there are, dollars an hour, disk included, and where."""
+    """Finishing on demand from now: hours it takes, hours left, dollars an hour with disk, and where."""
 
     hours: float
     left: float
@@ -39,7 +39,7 @@ class Worst:
 
 
 def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
-    """Return what endangers each deadline; what was found before stands while no on-demand price is known."""
+    """Return the risk of each deadline; an earlier finding stays while no on-demand price is known."""
     found: dict[str, tuple[Alert, ...]] = {}
     for work in fleet.workloads:
         task = tasks.of(fleet, work)
@@ -129,7 +129,7 @@ def _cost(worst: Worst) -> money.Usd:
 
 
 def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spent: money.Usd, window: Window) -> float:
-    """Return the hours until then that a cap pays for; one of a day or month is full again with each."""
+    """Return the hours until then that a cap pays for; a day's or month's cap is full again with each window."""
     hours, at, room = 0.0, now, max((cap - spent).dollars, 0.0)
     while at < until:
         end = min(budget.end(window, at) or until, until)

@@ -1,1 +1,1 @@
-"""What is done with a lease that is held: re-bid, resume, move, fall back, return, and what must end."""
+"""What to do with a lease: rebid, resume, move, fall back, return, and end."""

@@ -1,4 +1,4 @@
-"""Break before make: a move that must be made, where the budget forbids two leases at once, begins with the release.
+"""Break before make: a necessary move begins with the release if the budget forbids two leases at once.
 
 Invariants:
 1. Only a lease that is lost soon anyway, or that a new file tells to leave, is released before another one runs.
@@ -19,13 +19,13 @@ from agent.domain.work.decision import Decision, Hold, Reason, Release, Rent
 from agent.domain.work.workload import Workload
 
 LAST_MINUTES = timedelta(minutes=10)
-"""A lease whose host leaves the market is held on to until so long before: what runs is worth more than what may."""
+"""How long before its host leaves the market a lease is kept: a running lease is worth more than a possible one."""
 
 
 def instead(
     struck: Decision, wanted: Proposal, rent: Decision, work: Workload, fleet: Fleet, caps: limits.Limits
 ) -> Decision:
-    """Return the release that makes room for a rent that a limit struck, or what was decided."""
+    """Return the release that makes room for a rent that a limit forbade, or the decision itself."""
     if not isinstance(struck, Hold) or not struck.reason.limit or not isinstance(rent, Rent):
         return struck
     pair = fleet.leases_of(wanted.slot)

@@ -1,4 +1,4 @@
-"""How often a workload should make a checkpoint, from the hazard of its own lease.
+"""The interval of a workload's checkpoints, from the hazard of its own lease.
 
 What is lost and what is spent on writing are least, over a stay, at Daly's interval for the mean rate of losses; as the
 hazard of interruptible capacity falls with age, so that of an age is Young's for the hazard at that age: shorter while
@@ -20,11 +20,11 @@ SECONDS = "GPUBID_CHECKPOINT_SECONDS"
 BY_AGE = "GPUBID_CHECKPOINT_BY_AGE"
 MOST_HOURS = 24.0
 RELIABILITY = 0.95
-"""Of a host whose offer is not seen any more. Assumed."""
+"""For a host whose offer is not seen any more. Assumed."""
 
 
 def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
-    """Return how often to write at so many losses an hour; None where nothing is kept, or how long it takes unknown."""
+    """Return the intervals at a rate of losses; None if nothing is kept, or the time of a checkpoint is unknown."""
     takes = work.checkpoint.takes
     if takes is None or not takes or hazard <= 0 or work.checkpoint.place is CheckpointPlace.NONE:
         return None
@@ -33,7 +33,7 @@ def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
 
 
 def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
-    """Return how often what runs on a lease should write."""
+    """Return the intervals of a lease."""
     record = host_record.pooled(fleet.hosts, fleet.now).get(held.host)
     view = fleet.markets.get(held.market)
     offers = view.offers_on(held.host_id) if view is not None else ()
@@ -45,7 +45,7 @@ def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
 
 
 def environment(given: Advice | None) -> tuple[tuple[str, str], ...]:
-    """Return what a container is told: seconds, and "AGE:SECONDS" for each age in seconds from which on they hold."""
+    """Return the container's variables: seconds, and "AGE:SECONDS" for each age in seconds."""
     if given is None:
         return ()
     by_age = " ".join(f"{age}:{interval}" for age, interval in given.by_age)

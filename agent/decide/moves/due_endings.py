@@ -1,4 +1,4 @@
-"""What ends whatever a strategy thinks: the unfinished and the failed, what a person stopped, what a hard cap ends.
+"""Endings that no strategy decides: unfinished and failed leases, a person's orders, and hard caps.
 
 Invariants:
 1. One order a lease; nothing is ordered of a lease that is not proven ours (rule 18).
@@ -17,7 +17,7 @@ from agent.domain.work.decision import Pause, Release
 
 
 def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
-    """Return all that is due, one order a lease, in the order in which it goes."""
+    """Return all due endings, one order a lease, in their order."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
         if may_go(order):
@@ -31,7 +31,7 @@ def may_go(order: Pause | Release) -> bool:
 
 
 def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
-    """Return what goes on although nothing else may be written: a person's kill and release, a hard cap's pauses."""
+    """Return the orders that go although nothing else may be written: a person's kill and release, a cap's pauses."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
         is_due = _is_of_person(order) or (isinstance(order, Pause) and _is_of_cap(order))
@@ -60,5 +60,5 @@ def _is_of_cap(order: Pause | Release) -> bool:
 
 
 def _code(order: Pause | Release) -> str:
-    """Return why a lease ends: of a release that is sent again, why it was sent first."""
+    """Return why a lease ends; a repeated release has the reason of the first."""
     return order.lease.end_reason if order.reason.code == slots.RELEASE_AGAIN else order.reason.code

@@ -1,4 +1,4 @@
-"""After an interruption: resume, raise the bid, wait, or move; each way priced in dollars over one horizon.
+"""After an interruption: resume, raise the bid, wait, or move; each way is priced in dollars over one horizon.
 
 A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful: a share of
 the workload's own `max_price`, the most that the operator would pay for an hour. The choice is made again each cycle.
@@ -27,33 +27,33 @@ from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
-"""How far ways are compared. Longer favours moves; recorded boxes that came back did so within 93 minutes."""
+"""The horizon of the comparison. Longer favours moves; recorded instances that came back did so within 93 minutes."""
 
 MOST_RUNS = 24
-"""On so many leases a day a slot runs at most, hosts that are gone for good aside: more is ping-pong, and each pays for
+"""The most leases of a slot in a day, without hosts that are gone for good: more is ping-pong, and each pays for
 an image. The last is on demand, which nobody takes away. Half as many left whole afternoons empty in bidding wars."""
 LEAVE_BEFORE = timedelta(hours=1)
-"""A running lease is moved so long before its host leaves the market: time for several slow image pulls."""
+"""How long before its host leaves the market a running lease is moved: time for several slow image pulls."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
-"""Boxes paused after running: 9 of 48 came back, all within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes);
+"""Instances paused after running: 9 of 48 came back, within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes);
 read as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
 LATE_RESUME_PER_HOUR = 0.05
-"""After that none did while watched; an assumed trickle keeps waiting from being priced as never."""
+"""After that none came back while watched; an assumed small rate keeps waiting from being priced as hopeless."""
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
-"""Boxes outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
+"""Outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
 TROUBLE_HOURS = 10 / 60
-"""How long a further interruption idles a slot: seeing it, choosing, and loading elsewhere. Assumed."""
+"""How long a further interruption idles a slot: detection, choice, and loading elsewhere. Assumed."""
 RAISE_SUCCESS = 0.8
-"""Chance that a bid above the known price gets the GPU back; assumed: a queued box was seen not to move at +26 %."""
+"""Chance that a bid above the known price gets the GPU back; assumed: a queued one was seen not to move at +26 %."""
 FALLBACK_MBPS = 200.0
-"""How fast the image is reckoned to load elsewhere when a raise has failed."""
+"""Assumed load rate of the image elsewhere after a raise that failed."""
 RAISE_PATIENCE = timedelta(minutes=2)
 """How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
 minute are usual."""
 COOL_OFF = timedelta(minutes=10)
-"""A container that ended, or a stop by somebody else's hand, is not started again sooner."""
+"""A container that ended, or that somebody else stopped, is not started again sooner."""
 
 _HOUR = timedelta(hours=1)
 
@@ -70,7 +70,7 @@ NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a strategy tunes of a recovery: see its own Params."""
+    """Numbers of a recovery that a strategy tunes: see its own Params."""
 
     ceiling: UsdPerHour
     raise_headroom: float
@@ -78,9 +78,9 @@ class Numbers:
     may_move: bool
     may_raise: bool
     worth: UsdPerHour
-    """What an hour of the slot's work is worth: doing without it for an hour costs so much."""
+    """The price of an hour of the slot's work: an hour without it costs this much."""
     fastest: float = 0.0
-    """DLPerf by which hours are worth what they do; 0 counts an hour on the lost lease's card as a whole one."""
+    """DLPerf that an hour is compared with; 0 counts an hour on the lost lease's GPU as a whole one."""
     rivals: Rivals = ASSUMED
     """The law by which a higher bid is lost less often."""
 
@@ -115,7 +115,7 @@ def recover(
 
 
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
-    """Return that what a person or the work itself ended is left so for a while; None where it may be started again."""
+    """Return a hold while a person or the work itself ended it recently; None once it may start again."""
     held = slot.lease
     if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
         return None
@@ -149,7 +149,7 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it
 
 
 def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: datetime) -> tuple[Option, Proposal]:
-    """The way of not spending more: wait for the market to give it back, or start what we or others stopped."""
+    """The way without more spend: wait for the market to give it back, or start what we or others stopped."""
     idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
@@ -162,12 +162,12 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
 
 
 def _is_stopped_pod(held: Lease) -> bool:
-    """Return whether it waits in a pool for a start; one whose host is silent was not stopped and goes on."""
+    """Return whether it waits in a pool for a start; a silent host was not stopped and goes on."""
     return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
 
 
 def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:
-    """The way of paying nothing: a disk that nothing needs any more bills on for a resumption that hardly comes.
+    """The way that pays nothing: release a disk that bills for a resumption that is unlikely.
 
     The slot is reckoned idle over the whole horizon, although an offer may come: what is let go must be worth it alone.
     """
@@ -181,7 +181,7 @@ def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> li
 
 
 def _why_it_stays(held: Lease, work: Workload) -> str:
-    """Say that rule 11 forbids to leave a lease, and what would allow it; nothing where it may be left."""
+    """Return why rule 11 forbids leaving a lease, and what would allow it; nothing if it may be left."""
     if may_leave(held, work):
         return ""
     return (
@@ -191,7 +191,7 @@ def _why_it_stays(held: Lease, work: Workload) -> str:
 
 
 def _idle_hours(held: Lease, down_for: timedelta) -> float:
-    """Return the hours of the horizon that a paused lease is expected to wait until the market gives it back."""
+    """Return the hours of the horizon that a paused lease waits until the market gives it back, as expected."""
     if held.interrupted_by in NO_RETURN:
         return HORIZON_HOURS
     if not held.has_run:
@@ -202,7 +202,7 @@ def _idle_hours(held: Lease, down_for: timedelta) -> float:
 
 
 def _raised_hours(held: Lease, work: Workload) -> float:
-    """Return the hours of the horizon that a lease whose bid was just raised is expected to be idle.
+    """Return the hours of the horizon that a lease whose bid was just raised is idle, as expected.
 
     A raise that fails is given up after `RAISE_PATIENCE`, and the workload moves where its disk may be left.
     """
@@ -271,7 +271,7 @@ def _move(
 
 
 def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
-    """Return the move of a slot to `best`; before a lost lease is left, whatever could start it again is cancelled."""
+    """Return the move of a slot to `best`; first whatever could start the lost lease again is cancelled."""
     held = slot.lease
     may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
     if held is None or not may_start or held.paused_by_us or held.interrupted_by is Cause.HOST_OFFLINE:
@@ -282,7 +282,7 @@ def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
 
 
 def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
-    """Return whether a slot may leave its lease for `best`: its disk may be given up, and it has moves left today."""
+    """Return whether a slot may leave its lease for `best`: its disk may be lost, and it has moves left today."""
     held = slot.lease
     return held is None or (may_leave(held, work) and _has_moves_left(slot, held, best))
 
@@ -319,7 +319,7 @@ def may_leave(held: Lease, work: Workload) -> bool:
 
 
 def _lost_work_dollars(held: Lease, work: Workload) -> float:
-    """Return what doing the work on a left disk again would cost: all since it was opened, at its rate."""
+    """Return the cost of repeating the work on a left disk: all since it was opened, at its rate."""
     if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
         return 0.0
     hours = (held.state_since - held.opened_at) / timedelta(hours=1)
@@ -363,7 +363,7 @@ def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
         Term("speed", speed, ""),
         Term("interruptions", losses, ""),
     )
-    # Waiting is not priced by what follows it: nothing is said there of how long it would hold.
+    # Waiting is not priced by what follows it: its terms say nothing about how long it would last.
     holds = (Term("chance to hold it", math.exp(-hazard * left), ""),) if hazard else ()
     return Option(name, dollars, terms + holds)
 

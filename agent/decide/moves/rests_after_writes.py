@@ -12,9 +12,9 @@ from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, R
 from agent.domain.work.workload import Slot, Workload
 
 SLOT_REST = timedelta(seconds=60)
-"""After a rent a slot does not rent again sooner: whatever is wrong, it costs at most one instance a minute."""
+"""After a rent a slot does not rent again sooner: whatever goes wrong costs at most one instance a minute."""
 REFUSED_OFFER_REST = timedelta(minutes=10)
-"""After a refusal that says nothing of the offer itself."""
+"""After a refusal that says nothing about the offer itself."""
 
 TOO_LOW = "bid_too_low"
 RESTS = {
@@ -22,18 +22,18 @@ RESTS = {
     TOO_LOW: (cooldowns.UNDERBID, "a bid that was too low"),
 }
 CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
-"""Refusals of a start that another try in a moment meets again."""
+"""Refusals of a start that an immediate second attempt would meet again."""
 FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
-"""Codes of releases after which the host is one start that failed the poorer."""
+"""Codes of releases that count as a failed start of the host."""
 
 
 def after_rent(slot: Slot, now: datetime) -> Cooldown:
-    """Return the rest of a slot that has just rented."""
+    """Return the cooldown of a slot that has just rented."""
     return Cooldown("slot", str(slot), now + SLOT_REST, "a rent a moment ago")
 
 
 def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], now: datetime) -> tuple[Cooldown, ...]:
-    """Return what rests after the market refused a write.
+    """Return the cooldowns after a refusal of the market.
 
     An offer whose bids are refused again and again rests ever longer: its quote is stale.
     """
@@ -56,11 +56,11 @@ def _of_offer(offer: str, reason: str, known: Iterable[Cooldown], now: datetime)
 
 
 def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
-    """Return what rests after a release: a host that we left or that could not start is not rented again at once."""
+    """Return the cooldowns after a release: a host that we left or that could not start is not rented again at once."""
     held, code = decision.lease, decision.reason.code
     found: list[Cooldown] = []
     if code == "start_overdue":
-        # A start that took too long is one more against the workload's budget; the others are counted when seen.
+        # A start that took too long counts against the workload; other failed starts are counted when seen.
         key = f"{held.slot.workload}@{held.lease_id}"
         found.append(Cooldown(workload_end.FAILED_START, key, now + workload_end.FAILED_STARTS_KEPT, code))
     if code in FAILED_STARTS:
@@ -74,14 +74,14 @@ def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
 
 
 def after_start(decision: Resume, now: datetime) -> Cooldown:
-    """Return the mark of a start that the market confirmed: it may have been queued, or come to nothing."""
+    """Return the mark of a start that the market confirmed: it may be queued, or may have failed."""
     return Cooldown(
         cooldowns.STARTED, decision.lease.lease_id, now + cooldowns.STARTED_KEPT, "a start without effect yet"
     )
 
 
 def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
-    """Return a decision, or what takes the place of a start that was confirmed before and shows no effect.
+    """Return a decision, or a replacement for a start that was confirmed before and shows no effect.
 
     The market's queue keeps such a start. Our own pause cancels it: after that a start is a new one.
     """

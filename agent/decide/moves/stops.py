@@ -1,4 +1,4 @@
-"""What has to end now, by what the ledger alone knows: after a kill, by a person's word, over a hard cap."""
+"""Endings that the ledger alone decides: after a kill, by a person's order, over a hard cap."""
 
 from agent.decide import slots
 from agent.decide.limits import hard_caps, limits
@@ -11,7 +11,7 @@ from agent.domain.work.decision import Pause, Reason, Release
 
 
 def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
-    """Return one order for each lease that must end whatever the market lists now; no listing has to be fresh."""
+    """Return one order for each lease that must end whatever the market lists; no fresh listing is needed."""
     found: dict[str, Pause | Release] = {}
     cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
     unfinished = tuple(

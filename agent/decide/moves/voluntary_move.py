@@ -1,4 +1,4 @@
-"""Leaving a healthy lease for a cheaper offer: never forced, so it must pay for itself and leave moves for losses."""
+"""Voluntary moves: leave a healthy lease for a cheaper offer only if the saving covers the move and moves remain."""
 
 from datetime import timedelta
 
@@ -12,15 +12,15 @@ from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import Workload
 
 RETURN_HOURS = 6.0
-"""How far an on-demand lease and a cheaper offer are compared: about a lease's life in the calibrated market."""
+"""Horizon of the comparison with a cheaper offer: about a lease's life in the calibrated market."""
 
 MOST_RETURNS = 7
-"""From so many on, an on-demand lease is left for no bid: what is left of the day's moves is for interruptions, and for
+"""From this many on, an on-demand lease is left for no bid: the day's other moves are for interruptions, and for
 a cheaper ask, which needs no way back."""
 MOST_LEAVES = 7
-"""From so many on, a healthy interruptible lease is not left for a cheaper offer."""
+"""From this many on, a healthy interruptible lease is not left for a cheaper offer."""
 MOVE_WORTH_HOURS = 0.03
-"""What a move that is not needed costs beside its own price, in hours at the workload's worth: a move less for the day,
+"""The cost of a voluntary move besides its own price, in hours at the workload's price: one move less for the day,
 and the chance that the new host turns out worse. Chosen in rehearsals."""
 
 _HOUR = timedelta(hours=1)
@@ -36,7 +36,7 @@ def go_back(
     *,
     is_by_speed: bool = False,
 ) -> Proposal | None:
-    """Return the way from a healthy lease to a cheaper offer, or None when staying is as good.
+    """Return the way from a healthy lease to a cheaper offer, or None if staying is as good.
 
     The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
     checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
@@ -73,7 +73,7 @@ def _is_bid(best: Candidate) -> bool:
 
 
 def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    """Return whether the day's moves allow one that nothing forces, to another place or at least another tenure."""
+    """Return whether the day's moves allow a voluntary one, to another place or at least another tenure."""
     if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
         return False
     if held.tenure is Tenure.INTERRUPTIBLE:
@@ -82,7 +82,7 @@ def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
 
 
 def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
-    """Return dollars per useful hour of staying: of a bid, less what its losses are expected to undo."""
+    """Return dollars per useful hour of staying; for a bid, with its expected losses."""
     rate = (held.gpu_rate + held.disk_rate).dollars
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return rate

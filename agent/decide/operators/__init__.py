@@ -1,1 +1,1 @@
-"""What a person ordered and is told: holds, a kill, a reload, notices, what nobody accounts for."""
+"""Orders of a person, and notices for him: holds, a kill, a reload, and costs that nobody accounts for."""

@@ -1,1 +1,1 @@
-"""What an offer is worth: does it match, what does a useful hour on it cost, what is bid for it."""
+"""The value of an offer: does it match, what does a useful hour cost there, and what to bid."""

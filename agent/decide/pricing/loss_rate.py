@@ -20,7 +20,7 @@ from agent.domain.market.host import HostRecord
 KAPPA = 0.8
 S_HOURS = 0.5
 """The shape of public traces (kappa 0.6 to 1.1, s 0.3 to 0.5 h). On AWS availability of 2022 and 2023 and on H100s of
-2025, kappa 0.6 to 1.0 and s 0.3 to 1.0 h changed the cost of `warm`'s choices by less than two per cent."""
+2025, kappa 0.6 to 1.0 and s 0.3 to 1.0 h changed the cost of `capacity_choice` by less than two per cent."""
 WEIGHT = 1.0
 """How many losses' worth of hours of its own a place needs to count as much as what is known of all."""
 OUTLOOK_HOURS = 4.0

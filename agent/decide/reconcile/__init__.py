@@ -1,1 +1,1 @@
-"""Listings against leases and intents: what happened, with cause and evidence."""
+"""Listings against leases and intents: facts with cause and evidence."""

@@ -4,7 +4,7 @@ Invariants:
 1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
    cool-off.
 2. What fails on several hosts at once is not their fault: the workload is held, no host is blamed.
-3. Marks are rests in the ledger, under the scopes of `words` where a person may lift them; they cost nothing.
+3. Marks are rests in the ledger, under the scopes of `operator_holds` where a person may lift them; they cost nothing.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,1 +1,1 @@
-"""Services that must stay up: how many slots are kept warm, and on which capacity."""
+"""Services that must stay warm: how many slots, and on which capacity."""

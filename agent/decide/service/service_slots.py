@@ -1,4 +1,4 @@
-"""A service's slots kept warm: the view as places of `warm`, and what its choice asks of each slot.
+"""A service's slots kept warm: the view as places of `capacity_choice`, and what its choice means for each slot.
 
 Invariants:
 1. What runs and is part of the choice is left alone.
@@ -20,7 +20,7 @@ from agent.domain.work import usefulness
 from agent.domain.work.decision import Option, Reason
 
 LOOK_AT = 12
-"""So many offers beside what is held are weighed; `warm` looks at the best of them."""
+"""Offers that are weighed besides the leases; `capacity_choice` looks at the best of them."""
 _HOUR = timedelta(hours=1)
 
 
@@ -48,7 +48,7 @@ class _Spot:
 
 @dataclass(slots=True)
 class Keeping:
-    """What `warm` chose for a view, less what stands already: `spots` to be rented yet, and how many `on_demand`.
+    """The choice for a view, less the slots that it has: `spots` to be rented yet, and how many `on_demand`.
 
     `lacking` slots are to be held beyond those that are, `surplus` are held beyond those that are to be; `running` is
     how many of the choice are of use.
