@@ -8,6 +8,8 @@ from typing import Any
 from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
 from agent.decide.pricing import cooldowns, host_record, match, ranking, useful_hour
+from agent.decide.pricing import funnel as funnels
+from agent.decide.pricing.funnel import Funnel
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -36,6 +38,8 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
     offers: int
+    funnel: Funnel | None = None
+    """What each requirement leaves of a sample of the markets' offers; None before any was asked for."""
     advised: tuple[tuple[str, str, Advice], ...] = ()
     """How often to make a checkpoint: (slot, host, advice) of what runs and of what is to be rented."""
 
@@ -55,6 +59,7 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
         refused=_refused(book, work, fleet, taken),
         offers=len(book.offers),
+        funnel=funnels.of(fleet, work, taken),
         advised=tuple(_advised(fleet, made, work)),
     )
 
@@ -139,6 +144,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "workload": explained.workload,
         "offers_seen": explained.offers,
         "decisions": [as_json(decision) for decision in explained.decisions],
+        "funnel": _funnel(explained.funnel),
         "candidates": [_candidate(candidate) for candidate in explained.candidates],
         "refused": [
             _offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused
@@ -153,6 +159,24 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
             }
             for slot, host, given in explained.advised
         ],
+    }
+
+
+def _funnel(found: Funnel | None) -> dict[str, Any]:
+    relaxed = None if found is None else found.relaxed
+    cheapest = None if found is None else found.cheapest
+    steps = () if found is None else found.steps
+    return {
+        "sampled_at": None if found is None else found.sampled_at.isoformat(),
+        "age_seconds": None if found is None else found.age.total_seconds(),
+        "rows": 0 if found is None else found.rows,
+        "steps": [{"code": step.code, "wanted": step.wanted, "left": step.left} for step in steps],
+        "fits": 0 if found is None else found.fits,
+        "cheapest_dollars_per_hour": None if cheapest is None else cheapest.dollars,
+        "loosen_key": None if relaxed is None else relaxed.key,
+        "loosen_fits": None if relaxed is None else relaxed.fits,
+        "loosen_dollars_per_hour": None if relaxed is None else relaxed.cheapest.dollars,
+        "sentence": "" if found is None else found.sentence,
     }
 
 

@@ -18,7 +18,7 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.limits import limits
 from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
 from agent.decide.operators import operator_holds, reload
-from agent.decide.pricing import cooldowns, host_record, match, ranking, rival_bids, spread
+from agent.decide.pricing import cooldowns, funnel, host_record, match, ranking, rival_bids, spread
 from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money
@@ -27,8 +27,11 @@ from agent.domain.market.host import HostKey, HostRecord, decayed
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.work import usefulness
-from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.work.workload import Slot, Workload
+
+NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
+"""The codes of a hold for which no offer was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,19 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     for seen in views:
-        yield proposals.get(
-            seen.slot, Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        )
+        nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
+        yield _counted(proposals.get(seen.slot, nothing), fleet, work, ground)
+
+
+def _counted(proposal: Proposal, fleet: Fleet, work: Workload, ground: Ground) -> Proposal:
+    """Say of a slot for which nothing fits what each requirement leaves of what the markets have."""
+    if proposal.kind is not None or proposal.reason.code not in NOTHING_FITS:
+        return proposal
+    found = funnel.of(fleet, work, match.Taken(ground.used_hosts, ground.cooling))
+    if found is None or found.fits:
+        return proposal
+    sentence = f"{proposal.reason.sentence}: {found.sentence}"
+    return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
 
 
 def _renewed(seen: SlotView, work: Workload) -> SlotView:

@@ -31,17 +31,17 @@ class MarketView:
     """The view of one market.
 
     `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
-    `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by instance
-    id. `listings` counts complete listings since the start. `absent_ids` are instances that it declared non-existent
-    by its own code in this cycle; `is_key_proven` tells whether the key answered in it too, and
+    `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by
+    instance id. `listings` counts complete listings since the start. `absent_ids` are instances that it declared
+    non-existent by its own code in this cycle; `is_key_proven` tells whether the key answered in it too, and
     `is_record_read` whether the market's record of events was read. `offers` are rows not older than the snapshot
-    allows. `clock_skew_seconds` is the market's clock less ours. `rises` are price increases that hosts have asked for.
-    `trouble` is what kept its last reading from being one. `no_spend_because` says why nothing may be paid for there,
-    and is empty when it may. `sightings` are what probes last saw, by instance id. `looks` are the labels (None: not
-    one of ours) that looks by a single id showed in this cycle, by instance id, and `looked_rows` all that those looks
-    showed. `not_sold` are the tenures that the account cannot rent there now, each with the reason. `looked_up` are
-    instances that were asked for by their id in this cycle, and shown; `unlisted_ids` are those of them that the
-    listing lacks.
+    allows; `sample` is what the last wide question brought, at `sampled_at`. `clock_skew_seconds` is the market's
+    clock less ours. `rises` are price increases that hosts have asked for. `trouble` is what kept its last reading
+    from being one. `no_spend_because` says why nothing may be paid for there, and is empty when it may. `sightings`
+    are what probes last saw, by instance id. `looks` are the labels (None: not one of ours) that looks by a single
+    id showed in this cycle, by instance id, and `looked_rows` all that those looks showed. `not_sold` are the
+    tenures that the account cannot rent there now, each with the reason. `looked_up` are instances that were asked
+    for by their id in this cycle, and shown; `unlisted_ids` are those of them that the listing lacks.
     """
 
     market: str
@@ -62,6 +62,8 @@ class MarketView:
     events: tuple[MarketEvent, ...] = ()
     rises: tuple[MarketEvent, ...] = ()
     offers: tuple[Offer, ...] = ()
+    sample: tuple[Offer, ...] = ()
+    sampled_at: datetime | None = None
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
     looks: Mapping[str, Label | None] = field(default_factory=dict)
     looked_rows: Mapping[str, Instance] = field(default_factory=dict)

@@ -37,7 +37,8 @@ class OfferQuery:
     """A question for offers; narrow by design, since rows are rationed.
 
     `disk_gb` is priced into nothing but checked against the host's space. `host_ids` and `offer_ids` narrow to those.
-    `max_rows` bounds what one search may return.
+    `max_rows` bounds what one search may return; an answer to `is_sample` is
+    one search that tells floors and asks alike. So many rows of a day's ration as `spared_rows` have to be left.
     """
 
     requirements: Requirements
@@ -48,6 +49,8 @@ class OfferQuery:
     host_ids: tuple[str, ...] = ()
     offer_ids: tuple[str, ...] = ()
     max_rows: int = 32
+    is_sample: bool = False
+    spared_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_REFUSED = 20
+_MINUTE = 60.0
 
 
 def explain(
@@ -78,6 +79,8 @@ def _print_now(one: dict[str, Any]) -> None:
     from agent.decide import explain as explaining
 
     session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
+    if one["funnel"]["sampled_at"]:
+        session.say(f"  {_why_not(one['funnel'])}")
     for made in one["decisions"]:
         session.say(f"  now: {explaining.told(made)}")
         if len(made["options"]) > 1:
@@ -94,6 +97,19 @@ def _print_now(one: dict[str, Any]) -> None:
         session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
     if len(one["refused"]) > MOST_REFUSED:
         session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+
+
+def _why_not(found: dict[str, Any]) -> str:
+    """Return what each requirement leaves of a sample, its age, and which requirement to drop."""
+    told = f"asked {_age(found['age_seconds'])} ago, a sample: {found['sentence']}"
+    if found["loosen_key"] is None or found["fits"]:
+        return told
+    price = f"${found['loosen_dollars_per_hour']:.4f}/h"
+    return f"{told}; without {found['loosen_key']} {found['loosen_fits']} would fit, from {price}"
+
+
+def _age(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < _MINUTE else f"{seconds / _MINUTE:.0f} min"
 
 
 def _decided(row: dict[str, Any]) -> str:

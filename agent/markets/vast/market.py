@@ -60,8 +60,9 @@ class VastMarket:
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit; a sample, so absence proves nothing."""
         await self._learn_names(query)
-        if Tenure.INTERRUPTIBLE not in query.tenures:
-            return await self._search(query, Tenure.ON_DEMAND, self._rows.grant(query.max_rows))
+        if query.is_sample or Tenure.INTERRUPTIBLE not in query.tenures:
+            rows = self._rows.grant(query.max_rows, least=1 + query.spared_rows)
+            return await self._search(query, Tenure.ON_DEMAND, rows)
         # Both searches together stay within today's remaining rows.
         rows = self._rows.grant(2 * query.max_rows, least=2) // 2
         found = await self._search(query, Tenure.INTERRUPTIBLE, rows)

@@ -120,7 +120,7 @@ def test_tables_of_many_jobs_are_kept_while_there_is_room_and_those_used_last_th
     kept = sized_cache.Shelf[tuple[single_pool_dp.Setting, hazards.Hazards], single_pool_policy.Horizon](
         lambda key: single_pool_policy.Horizon(*key), single_pool_policy.MOST_BYTES
     )
-    monkeypatch.setattr(single_pool_policy, "_shelf", kept)
+    monkeypatch.setattr(single_pool_policy, "tables", kept)
     settings = [replace(HOURLY, ratio=place / 100) for place in range(40)]
     first = [single_pool_policy.of(each, HALF) for each in settings]
     assert [single_pool_policy.of(each, HALF) for each in settings] == first, "each is built once"

@@ -1,0 +1,186 @@
+"""Why nothing fits: of a sample of a market's offers, how many each requirement of a workload leaves.
+
+Invariants:
+1. Each offer falls out at one step: the first requirement that it fails in the order of `match.refusal`, or the price.
+2. The counts are of a sample: no more than what one wide question brought.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide.pricing import match
+from agent.domain.fleet import Fleet
+from agent.domain.market.offer import Offer
+from agent.domain.money import UsdPerHour
+from agent.domain.work.workload import Requirements, Workload
+
+PRICE = "price"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One requirement that some offers fail."""
+
+    code: str
+    """The code of `match.refusal`, or `price`."""
+    wanted: str
+    """What is wanted, in words that follow a count."""
+    left: int
+    """How many offers pass this requirement and all before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """What the sample would offer if one requirement alone were dropped."""
+
+    code: str
+    key: str
+    """The key of the configuration that holds the requirement."""
+    fits: int
+    cheapest: UsdPerHour
+    """The lowest price among those, disk included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """What a workload's requirements leave of the samples of its markets."""
+
+    sampled_at: datetime
+    """When the oldest of the samples was asked for."""
+    age: timedelta
+    """How long ago that was."""
+    rows: int
+    steps: tuple[Step, ...]
+    fits: int
+    cheapest: UsdPerHour | None
+    """The lowest price, disk included, of what meets every requirement but the price; None where nothing does."""
+    relaxed: Relaxed | None
+    """The one requirement whose drop alone leaves the most; None where no single one helps."""
+
+    @property
+    def sentence(self) -> str:
+        """The funnel in one sentence."""
+        counts = ", ".join(f"{step.left} {step.wanted}" for step in self.steps)
+        told = f"of {self.rows} offers sampled at {self.sampled_at:%H:%M} UTC, {counts or f'all {self.fits} fit'}"
+        return told if self.cheapest is None else f"{told}; the cheapest that fits otherwise costs {self.cheapest}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """How one requirement is told, which key holds it, and a workload without it."""
+
+    key: str
+    words: Callable[[Workload], str]
+    without: Callable[[Workload], Workload] | None = None
+
+
+def _dropped(**changes: object) -> Callable[[Workload], Workload]:
+    def without(work: Workload) -> Workload:
+        """Return the workload without the requirement."""
+        return replace(work, requirements=replace(work.requirements, **changes))  # type: ignore[arg-type]
+
+    return without
+
+
+def _wants(work: Workload) -> Requirements:
+    return work.requirements
+
+
+_WANTED: Mapping[str, _Wanted] = {
+    "not_rentable": _Wanted("", lambda _: "can be rented"),
+    "gpus": _Wanted("gpus", lambda work: f"with {_wants(work).gpus} GPU{'s' if _wants(work).gpus > 1 else ''}"),
+    "gpu": _Wanted("gpu", lambda work: " or ".join(_wants(work).gpu_models), _dropped(gpu_models=())),
+    "vram": _Wanted(
+        "min_vram_gb",
+        lambda work: f"with {(_wants(work).min_vram_mb or 0) / 1024:g} GB of VRAM",
+        _dropped(min_vram_mb=None),
+    ),
+    "verified": _Wanted("verified", lambda _: "verified", _dropped(verified_only=False)),
+    "reliability": _Wanted(
+        "min_reliability", lambda work: f"of reliability {_wants(work).min_reliability}", _dropped(min_reliability=None)
+    ),
+    "inet_down": _Wanted(
+        "min_inet_down",
+        lambda work: f"with {_wants(work).min_inet_down_mbps or 0:g} Mb/s down",
+        _dropped(min_inet_down_mbps=None),
+    ),
+    "disk": _Wanted(
+        "disk_gb", lambda work: f"with {work.disk_gb:g} GB of disk", lambda work: replace(work, disk_gb=0.0)
+    ),
+    "region": _Wanted("regions", lambda work: f"in {' or '.join(_wants(work).regions)}", _dropped(regions=())),
+    "ends_soon": _Wanted("min_end_ahead", lambda work: f"that stay another {_wants(work).min_end_ahead}"),
+    "host_held": _Wanted("", lambda _: "on hosts that hold no lease of ours"),
+    "cooldown": _Wanted("", lambda _: "that do not rest"),
+    PRICE: _Wanted("max_price", lambda work: f"at {work.max_price} or less"),
+}
+
+
+def of(fleet: Fleet, work: Workload, taken: match.Taken) -> Funnel | None:
+    """Return what the requirements of a workload leave of the last samples of its markets; None where there is none."""
+    views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
+    if not views:
+        return None
+    rows = [row for view in views for row in view.sample]
+    failed = Counter(_failed(row, work, fleet.now, taken) for row in rows)
+    prices = [_price(row, work) for row in rows if match.refusal(row, work, fleet.now, taken) is None]
+    sampled_at = min(view.sampled_at for view in views if view.sampled_at is not None)
+    return Funnel(
+        sampled_at=sampled_at,
+        age=fleet.now - sampled_at,
+        rows=len(rows),
+        steps=_steps(failed, len(rows), work),
+        fits=failed[""],
+        cheapest=min((price for price in prices if price is not None), default=None),
+        relaxed=_relaxed(rows, failed, work, fleet.now, taken),
+    )
+
+
+def _failed(row: Offer, work: Workload, now: datetime, taken: match.Taken) -> str:
+    """Return the code of the first requirement that an offer fails, or an empty text."""
+    why = match.refusal(row, work, now, taken)
+    if why is not None:
+        return why.code
+    price = _price(row, work)
+    return "" if price is not None and price <= work.max_price else PRICE
+
+
+def _price(row: Offer, work: Workload) -> UsdPerHour | None:
+    """Return the least that an offer may cost an hour, by bid or on demand, disk included."""
+    known = [rate for rate in (row.floor, row.ask) if rate is not None]
+    return min(known) + row.disk_rate(work.disk_gb) if known else None
+
+
+def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for code, wanted in _WANTED.items():
+        if failed.get(code):
+            rows -= failed[code]
+            steps.append(Step(code, wanted.words(work), rows))
+    return tuple(steps)
+
+
+def _relaxed(
+    rows: Iterable[Offer], failed: Mapping[str, int], work: Workload, now: datetime, taken: match.Taken
+) -> Relaxed | None:
+    """Return the requirement whose drop alone lets the most offers fit; of equals the one with the lowest price."""
+    kept = list(rows)
+    found = [
+        Relaxed(code, wanted.key, len(prices), min(prices))
+        for code, wanted in _WANTED.items()
+        if failed.get(code) and (prices := _prices_without(code, kept, work, now, taken))
+    ]
+    return max(found, key=lambda each: (each.fits, -each.cheapest.micros), default=None)
+
+
+def _prices_without(
+    code: str, rows: list[Offer], work: Workload, now: datetime, taken: match.Taken
+) -> list[UsdPerHour]:
+    without = _WANTED[code].without
+    if code != PRICE and without is None:
+        return []
+    relaxed = work if without is None else without(work)
+    fitting = (row for row in rows if match.refusal(row, relaxed, now, taken) is None)
+    prices = (price for row in fitting if (price := _price(row, work)) is not None)
+    return [price for price in prices if code == PRICE or price <= work.max_price]

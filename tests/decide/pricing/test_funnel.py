@@ -1,0 +1,108 @@
+"""What each requirement leaves of a sample of offers, and which one to drop."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide.pricing import funnel, match
+from agent.decide.pricing.funnel import Funnel
+from agent.domain.fleet import Fleet
+from agent.domain.market import gpu
+from agent.domain.market.offer import Offer
+from agent.domain.work.workload import Workload
+from tests.support import builders
+
+AT = builders.ago(minutes=12)
+WORK = builders.workload(
+    max_price=builders.per_hour("0.25"),
+    requirements=builders.requirements(min_reliability=0.95, min_inet_down_mbps=500.0),
+)
+CHANGES: list[dict[str, Any]] = [
+    {},
+    {"gpu": gpu.model("RTX 3090")},
+    {"gpus": 2},
+    {"reliability": 0.9},
+    {"inet_down_mbps": 100.0},
+    {"reliability": 0.9, "inet_down_mbps": 100.0},
+    {"floor": builders.per_hour("0.31")},
+    {"floor": None, "ask": None},
+    {"ends_at": builders.NOW + timedelta(minutes=5)},
+    {"is_verified": False},
+]
+
+
+def sampled(*rows: Offer, at: Any = AT) -> Fleet:
+    view = replace(builders.view(), sample=rows, sampled_at=at)
+    return builders.fleet(leases=(), markets={"vast": view})
+
+
+def made(*rows: Offer, work: Workload = WORK) -> Funnel:
+    found = funnel.of(sampled(*rows), work, match.Taken())
+    assert found is not None
+    return found
+
+
+def test_without_a_sample_there_is_nothing_to_tell() -> None:
+    assert funnel.of(sampled(at=None), WORK, match.Taken()) is None
+    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), match.Taken()) is None
+
+
+def test_an_empty_sample_says_so() -> None:
+    found = made()
+    assert (found.rows, found.fits, found.steps, found.cheapest, found.relaxed) == (0, 0, (), None, None)
+
+
+def test_a_funnel_in_one_sentence() -> None:
+    others = [builders.offer(n, gpu=gpu.model("RTX 3090")) for n in range(3)]
+    slow = [builders.offer(n, inet_down_mbps=90.0) for n in range(10, 12)]
+    dear = [builders.offer(n, floor=builders.per_hour(f"0.3{n - 20}")) for n in range(20, 24)]
+    found = made(*others, *slow, *dear)
+    assert found.sentence == (
+        "of 9 offers sampled at 11:48 UTC, 6 RTX 4090, 4 with 500 Mb/s down, 0 at $0.2500/h or less; "
+        "the cheapest that fits otherwise costs $0.3042/h"
+    )
+    assert [(step.code, step.left) for step in found.steps] == [("gpu", 6), ("inet_down", 4), ("price", 0)]
+    assert found.relaxed is not None
+    assert (found.relaxed.key, found.relaxed.fits) == ("max_price", 4)
+    assert found.relaxed.cheapest == found.cheapest
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"inet_down_mbps": 90.0}, "min_inet_down"),
+        ({"reliability": 0.5}, "min_reliability"),
+        ({"gpu": gpu.model("RTX 3090")}, "gpu"),
+        ({"is_verified": False}, "verified"),
+        ({"disk_gb": 1.0}, "disk_gb"),
+    ],
+)
+def test_the_requirement_to_drop_is_named_by_its_key(changes: dict[str, Any], key: str) -> None:
+    found = made(builders.offer(1, **changes), builders.offer(2, floor=builders.per_hour("9"), ask=None, **changes))
+    assert found.relaxed is not None
+    assert (found.relaxed.key, found.relaxed.fits) == (key, 1)
+
+
+def test_what_fails_two_requirements_is_helped_by_neither() -> None:
+    assert made(builders.offer(1, reliability=0.5, inet_down_mbps=90.0)).relaxed is None
+
+
+@given(st.lists(st.sampled_from(CHANGES), max_size=30))
+def test_each_offer_falls_out_once_and_the_rest_fits(changes: list[dict[str, Any]]) -> None:
+    rows = [builders.offer(number, **each) for number, each in enumerate(changes)]
+    found = made(*rows)
+    lefts = [found.rows, *(step.left for step in found.steps)]
+    assert lefts == sorted(lefts, reverse=True)
+    assert lefts[-1] == found.fits == sum(not each for each in changes)
+    assert len(set(lefts)) == len(lefts)
+
+
+def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
+    row = builders.offer(1)
+    found = funnel.of(sampled(row), WORK, match.Taken(hosts={row.host}))
+    assert found is not None
+    assert [(step.code, step.left) for step in found.steps] == [("host_held", 0)]
