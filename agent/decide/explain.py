@@ -1,4 +1,4 @@
-"""A plan as sentences and as JSON: what was chosen, what was next best, and why the rest was refused."""
+"""A plan as sentences and as JSON: the choice, the next best ones, and why the rest was refused."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ NEXT_BEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An offer that was not considered, and the first requirement that it failed."""
+    """An offer that was refused, and the first requirement that it failed."""
 
     offer: Offer
     why: match.Refusal
@@ -31,7 +31,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What stood behind a workload's decisions: candidates best first, and what was refused."""
+    """The grounds of a workload's decisions: candidates best first, and refused offers."""
 
     workload: str
     decisions: tuple[Decision, ...]
@@ -41,7 +41,7 @@ class Explanation:
     funnel: Funnel | None = None
     """What each requirement leaves of a sample of the markets' offers; None before any was asked for."""
     advised: tuple[tuple[str, str, Advice], ...] = ()
-    """How often to make a checkpoint: (slot, host, advice) of what runs and of what is to be rented."""
+    """The interval of checkpoints: (slot, host, advice) of leases and of planned rents."""
 
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
@@ -83,7 +83,7 @@ def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
 
 
 def _both_ways(work: Workload) -> Pricing:
-    """Return the plain ways to hold an offer, at floor and at ask: the strategy's own bid stands in its decision."""
+    """Return the plain ways to hold an offer, at floor and at ask; the strategy's own bid is in its decision."""
 
     def ways(candidate: Offer) -> list[useful_hour.Way]:
         most = work.max_price - candidate.disk_rate(work.disk_gb)
@@ -112,7 +112,7 @@ def sentence(decision: Decision) -> str:
 
 
 def told(said: Mapping[str, Any]) -> str:
-    """Return what `as_json` made of a decision as one line for a person."""
+    """Return the result of `as_json` as one line for a person."""
     struck = f" (limit {said['limit']})" if said["limit"] else ""
     return f"{said['slot']}: {said['kind']}, {said['code']}{struck}: {said['sentence']}"
 

@@ -1,4 +1,4 @@
-"""Which workloads need to know the market now: only a slot without a running lease is a reason to spend search rows."""
+"""The workloads that need offers now: only a slot without a running lease is a reason to use search rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
 PRESSED_HOURS = 1.0
-"""With less slack than this, on-demand prices must be at hand when the last call comes: it spans reserve and start."""
+"""With less slack than this, on-demand prices must be known for the last call: it spans reserve and start."""
 PRESSED_EVERY = 120.0
-"""Seconds between searches then: as long as an offer is decided on."""
+"""Seconds between searches then: as long as an offer may be used."""
 DEAR_SHARE = 0.5
-"""A lease that costs this share of the worth, or more, is looked beyond more often. Chosen in rehearsals."""
+"""For a lease at or above this share of the slot's worth, better offers are searched more often. By rehearsals."""
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 
@@ -47,7 +47,7 @@ def needs(fleet: Fleet) -> tuple[Need, ...]:
 
 
 def dear(fleet: Fleet) -> frozenset[str]:
-    """Return the workloads that pay for on-demand, or much of their worth, now: a look more often may find cheaper."""
+    """Return the workloads that pay for on-demand, or much of their worth: more searches may find cheaper offers."""
     return frozenset(
         lease.slot.workload
         for lease in fleet.leases
@@ -75,7 +75,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
         is_served = any(not _is_down(lease) for lease in leases) and not may_move
         if is_served or fleet.paying_intent(place) is not None:
             continue
-        # Near the last call prices are asked for anew every few minutes, whatever was asked before.
+        # Near the last call prices are asked again every few minutes, whatever was asked before.
         key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
@@ -83,7 +83,7 @@ def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | No
 
 
 def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
-    """Return whether a deadline may soon force a slot on demand that is not there yet."""
+    """Return whether a deadline may soon force a slot to on-demand capacity that it does not have yet."""
     task = tasks.of(fleet, work)
     if task is None or task.todo <= 0 or any(lease.tenure is Tenure.ON_DEMAND and lease.is_live for lease in leases):
         return False
@@ -93,7 +93,7 @@ def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
 
 
 def _is_left(lease: Lease, work: Workload, now: datetime) -> bool:
-    """Return whether a lease is to be moved while it runs."""
+    """Return whether a lease will be moved while it runs."""
     return reload.moves(lease, work) or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, now))
 
 

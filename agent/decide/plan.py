@@ -36,7 +36,7 @@ NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Decisions in the order in which they are carried out; `tuned` names the strategy of each workload."""
+    """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload."""
 
     now: datetime
     decisions: tuple[Decision, ...]
@@ -46,7 +46,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all workloads of one plan share: arranged offers, hosts in use, what rests, and searches begun."""
+    """Shared by all workloads of one plan: arranged offers, hosts in use, cooldowns, and searches begun."""
 
     books: match.Library
     used_hosts: set[HostKey]
@@ -60,7 +60,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a decision is held against: the fleet, what may be spent, markets at fault, and what rests."""
+    """The checks of a decision: the fleet, committed spend, markets at fault, and cooldowns."""
 
     fleet: Fleet
     caps: limits.Limits
@@ -96,19 +96,19 @@ def plan(
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
-    """Return what stands of a proposal. Nothing else replaces a decision, and it is replaced in this order."""
-    # What was refused a moment ago, or was just left, is not asked for again.
+    """Return the decision about a proposal. Only these steps replace a decision, in this order."""
+    # A refusal of a moment ago, or a place that was just left, is not asked for again.
     wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
-    # A person's word stands above the strategy's.
+    # A person's hold outranks the strategy.
     wanted = _willed(wanted, bounds.cooling)
-    # Limits, the proof that an instance is ours, and what could not be rented again stand above both.
+    # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
     decision = _allowed(wanted, bounds, now_standing)
-    # Where old and new fit no budget together, the old one goes first.
+    # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
         rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.cooling)
         rent = _allowed(rent, bounds, now_standing.after(decision))
-        # To cancel a start for a move that may not be made would leave the slot with neither.
+        # Cancelling a start for a move that may not be made would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
     return decision
 
@@ -119,7 +119,7 @@ def _after(now_standing: limits.Standing, decision: Decision, work: Workload) ->
 
 
 def unpaid(fleet: Fleet, why: str) -> Fleet:
-    """Return a fleet whose markets may not be paid anything: its plan gives up nothing that would be rented again."""
+    """Return a fleet whose markets may not be paid anything: its plan releases nothing that would be rented again."""
     views = {name: replace(view, no_spend_because=view.no_spend_because or why) for name, view in fleet.markets.items()}
     return replace(fleet, markets=views)
 
@@ -189,14 +189,14 @@ def _counted(proposal: Proposal, fleet: Fleet, work: Workload, ground: Ground) -
 
 
 def _renewed(seen: SlotView, work: Workload) -> SlotView:
-    """Return a slot whose lease is of an older spec as one to be filled: the old one goes when the new one runs."""
+    """Return a slot with a lease of an older spec as one to fill: the old lease goes when the new one runs."""
     if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
         return seen
     return SlotView(seen.slot, None, left=seen.lease.market)
 
 
 def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
-    """Return a slot without a lease with when and where it was left, or when it was first asked for by this run."""
+    """Return a slot without a lease, with when and where it was left, or when this run first asked for it."""
     if seen.lease is not None:
         return seen
     asked_since = fleet.known_since.get(seen.slot.workload, fleet.started_at)
@@ -214,13 +214,13 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not workload_end.is_avoided(work, host, ground.cooling):
             yielded.add(host)
-            # What is yielded is taken before the next is asked for.
+            # A candidate is taken before the next one is asked for.
             owners[candidate.offer.owner] += 1
             yield candidate
 
 
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
-    """Return the candidates of its markets; the set of used hosts only grows, so what was found once stays in order."""
+    """Return the candidates of its markets; the set of used hosts only grows, so earlier results stay in order."""
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
@@ -260,7 +260,7 @@ def _of_lease(proposal: Proposal) -> Decision:
 
 
 def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
-    """Return a decision, or the hold that a person's standing word makes of it."""
+    """Return a decision, or the hold that a person's order makes of it."""
     word = operator_holds.forbidden(decision, cooling)
     if word is None or isinstance(decision, Hold):
         return decision
@@ -279,13 +279,13 @@ def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.Standing) 
 
 
 def _untouchable(decision: Decision) -> limits.Strike | None:
-    """Forbid to write to what is not proven ours, or shows another label now (rule 18)."""
+    """Forbid a write to an instance that is not proven ours, or shows another label now (rule 18)."""
     why = "" if isinstance(decision, Hold | Rent) else ownership.why_untouched(decision.lease)
     return limits.Strike("ownership", why) if why else None
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Forbid a strategy to leave a slot without use while nothing may be paid for: nothing could be rented again."""
+    """Forbid a strategy to empty a slot while nothing may be paid for: nothing could be rented again."""
     if not isinstance(decision, Release):
         return None
     given_up, place = decision.lease, decision.lease.slot

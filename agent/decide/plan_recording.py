@@ -1,4 +1,4 @@
-"""A frame: one call of plan() as bytes, everything it was given and what it answered, to be made again elsewhere.
+"""A frame: one call of plan() as bytes, with all its inputs and its answer, to be computed again elsewhere.
 
 Invariants:
 1. A frame that is read back is equal to the one that was written, to the microsecond and the micro-dollar.
@@ -21,7 +21,7 @@ from agent.domain.work.decision import Decision
 from agent.domain.work.workload import Workload
 
 MAGIC = b"gpubid recording 1\n"
-"""How a file of frames begins; after it come frames, each behind its length."""
+"""The beginning of a file of frames; each frame follows behind its length."""
 LENGTH_BYTES = 4
 SUFFIX = ".frames"
 
@@ -35,7 +35,7 @@ _VIEW = {name: hint for name, hint in typing.get_type_hints(MarketView).items() 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Which strategy a name stood for, and on which numbers it ran; `code` is where its class is found."""
+    """The strategy of a name, and its numbers; `code` is where its class is found."""
 
     name: str
     code: str
@@ -46,7 +46,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What one plan was made on and, in `answer`, what it was."""
+    """The inputs of one plan and, in `answer`, its result."""
 
     fleet: Fleet
     caps: Limits
@@ -68,14 +68,14 @@ def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: froze
 
 
 def code_of(strategy: object) -> str:
-    """Return where the class of a strategy is found, as module:Class."""
+    """Return the place of a strategy's class, as module:Class."""
     return f"{type(strategy).__module__}:{type(strategy).__qualname__}"
 
 
 def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
-    """Return what a plan answered, as bytes that are equal when and only when the answers are."""
+    """Return the answer of a plan as bytes that are equal if and only if the answers are."""
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.decode
-    # There and back: a whole number where a float belongs is an equal value, and other bytes.
+    # Encoded and decoded once: a whole number instead of a float is an equal value with other bytes.
     named = sorted(standing.parts.items(), key=lambda item: (item[0].kind.value, item[0].name))
     exact = [(type(each).__name__, decode(encode(each), type=type(each))) for each in decisions]
     return encode((exact, encode(replace(standing, parts=dict(named)))))
@@ -94,12 +94,12 @@ def parts(frame: Frame) -> Parts:
     for market, view in frame.fleet.markets.items():
         found |= {f"view.{market}.{name}": encode(getattr(view, name)) for name in _VIEW}
     found |= {name: encode(getattr(frame, name)) for name in ("caps", "numbers")}
-    # A set has no order of its own: equal sets are to be equal bytes.
+    # A set has no order of its own: equal sets must have equal bytes.
     return found | {"faulty": encode(sorted(frame.faulty)), "answer": frame.answer}
 
 
 def changed(before: Parts, after: Parts) -> bytes:
-    """Return what leads from one frame to the next."""
+    """Return the change from one frame to the next."""
     gone = sorted(before.keys() - after.keys())
     return msgspec.msgpack.encode((gone, {name: part for name, part in after.items() if before.get(name) != part}))
 
@@ -151,7 +151,7 @@ def _numbers(chosen: Tuned) -> Numbers:
 
 
 def tuned(numbers: Numbers, strategy: Strategy[Params]) -> Tuned:
-    """Return a strategy with the numbers it ran on.
+    """Return a strategy with its numbers.
 
     Raises:
         Unread: its numbers are of another release.
@@ -165,7 +165,7 @@ def tuned(numbers: Numbers, strategy: Strategy[Params]) -> Tuned:
 
 
 def _plain(value: object) -> object:
-    """Return a number as bytes can hold it: a span is its days, seconds and microseconds."""
+    """Return a number for bytes: a duration is its days, seconds and microseconds."""
     return {"days": value.days, "s": value.seconds, "us": value.microseconds} if isinstance(value, timedelta) else value
 
 
@@ -176,7 +176,7 @@ def _value(plain: object) -> object:
 
 
 def _bare(work: Workload) -> Workload:
-    """Return a workload without what may be private and no plan is made on."""
+    """Return a workload without private data on which no plan depends."""
     return replace(
         work, command="", onstart="", environment=(), env_from=(), image_login=None, ssh_keys=(), template=""
     )

@@ -1,4 +1,4 @@
-"""What a slot needs before any strategy is asked: finish moves, give up failed starts, wait for doubt to settle."""
+"""What a slot needs before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -19,22 +19,22 @@ from agent.domain.work.decision import Reason, Release
 from agent.domain.work.workload import Slot, Workload
 
 EVERYTHING = "fleet:all"
-"""The key of the rest that holds every slot, by an operator's word."""
+"""The key of the cooldown that holds every slot, by an operator's order."""
 RELEASE_AGAIN = "release_again"
-"""The code of a release that is sent again because the market has not confirmed the first."""
+"""The code of a repeated release, because the market has not confirmed the first."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
-"""How long a new lease that was lost after it ran is waited for; the old one does not run meanwhile. A guess."""
+"""How long a slot waits for a new lease that was lost after it ran, while the old one does not run. A guess."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
-"""What a host is expected to load at that advertises nothing."""
+"""The assumed load rate of a host that advertises none."""
 LEAST_MBPS = 20.0
-"""A host that advertises less is not waited for any longer."""
+"""A host that advertises less is waited for no longer than one with this."""
 LOADING_FACTOR = 5.0
-"""A start is given up after this many times the expected pull, plus the spare: real pulls have a long tail."""
+"""A start is ended after this many times the expected pull, plus the spare: real pulls have a long tail."""
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
-    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
+    """Yield the releases that no strategy decides: unfinished ones, failed starts, leases that were moved away from."""
     cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
@@ -52,7 +52,7 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
         return Reason(_failure_code(held), f"the instance is unusable: {held.end_reason or 'it did not start'}")
     view = fleet.markets.get(held.market)
     if view is None or not view.is_fresh:
-        # What it was doing when last seen is no reason to end what may run by now.
+        # Its last known state is no reason to end a lease that may run by now.
         return None
     work = fleet.workload(held.slot.workload)
     if work is not None and is_overdue(fleet, held, work):
@@ -80,7 +80,7 @@ def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason 
 
 
 def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
-    """A stopped lease that cannot start where it stands is given up, unless its disk may hold the only checkpoint."""
+    """A stopped lease that cannot start on its host is released, unless its disk may hold the only checkpoint."""
     work = fleet.workload(held.slot.workload)
     if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
         return None
@@ -108,7 +108,7 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
 
 
 def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Return whether the new lease of a move came to nothing: while it is waited for, the slot has no other way.
+    """Return whether the new lease of a move failed: while it is waited for, the slot has no other way.
 
     One that ran before it was lost may come back soon.
     """
@@ -200,12 +200,12 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
 
 
 def _has_choice(fleet: Fleet) -> bool:
-    """Return whether there are offers at all: only then is a healthy lease compared with anything."""
+    """Return whether there are offers at all: only then is a healthy lease compared with them."""
     return any(view.offers for view in fleet.markets.values())
 
 
 def _runs(place: Slot, cooling: Mapping[str, str]) -> int:
-    """Count the leases on which a slot began to run within the last day: each left a mark that rests for so long."""
+    """Count the leases on which a slot began to run within the last day: each left a mark that lasts a day."""
     prefix = f"{cooldowns.RAN}:{place}@"
     return sum(key.startswith(prefix) for key in cooling)
 

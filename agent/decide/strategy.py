@@ -1,4 +1,4 @@
-"""What a strategy sees and what it may return."""
+"""The view of a strategy, and its proposals."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _LONGEST_TEXT = 31
 
 
 def duration(text: object) -> timedelta:
-    """Return the span of "90s", "15m", "1h30m", "2d" or "never".
+    """Return the duration of "90s", "15m", "1h30m", "2d" or "never".
 
     Raises:
         ValueError: it is none of these.
@@ -65,7 +65,7 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot: its lease, the lease it is moving to where there is one, and why it is down when it is.
+    """One slot: its lease, the lease to which it moves, if any, and why it is down, if it is.
 
     `runs` is on how many leases it began to run within the last day. `empty_since` is when a slot without a lease was
     last left or first asked for, and `left` the market that it was left on, where it ever ran.
@@ -82,7 +82,7 @@ class SlotView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One workload, its slots, and what the market has for it.
+    """One workload, its slots, and the market's offers for it.
 
     `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
     `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
@@ -124,7 +124,7 @@ class Pricing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An offer that fits, the way to hold it, and what a useful hour on it costs."""
+    """An offer that fits, the way to hold it, and the cost of a useful hour on it."""
 
     offer: Offer
     way: useful_hour.Way
@@ -133,7 +133,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One move a strategy would make for a slot. Limits have the last word.
+    """One step that a strategy proposes for a slot. Limits have the last word.
 
     `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause that
     makes way for a move names the move's `candidate`: where that may not be rented the pause is not made either.
@@ -148,10 +148,10 @@ class Proposal:
 
 
 class Shortlist:
-    """A ranking of which only what is used is taken: a slot that looks and stays leaves the best to the next."""
+    """A ranking whose candidates are taken only when used: a slot that looks and stays leaves the best to the next."""
 
     def __init__(self, ranked: Iterator[Candidate]) -> None:
-        """Read from `ranked` when the best is first asked for."""
+        """Read from `ranked` when the best is first needed."""
         self._ranked = ranked
         self._best: list[Candidate | None] = []
 
@@ -163,7 +163,7 @@ class Shortlist:
         return self._best[0]
 
     def used(self, proposal: Proposal) -> Proposal:
-        """Return the proposal; the candidate it rents is taken, and the one after it is the best from here on."""
+        """Return the proposal; the candidate that it rents is taken, and the next one is then the best."""
         if proposal.candidate is not None and proposal.kind is IntentKind.RENT:
             self._best.clear()
         return proposal
@@ -178,13 +178,13 @@ class Strategy(Protocol[P_contra]):
     params: ClassVar[type[Params]]
 
     def propose(self, view: View, params: P_contra, /) -> Sequence[Proposal]:
-        """Return what to do for each slot of the view; a slot not named is held."""
+        """Return a proposal for each slot of the view; a slot without one is held."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A strategy with the numbers it runs on; `digest` names those numbers in the ledger."""
+    """A strategy with its numbers; `digest` names those numbers in the ledger."""
 
     name: str
     strategy: Strategy[Params]

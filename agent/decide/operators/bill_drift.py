@@ -1,4 +1,4 @@
-"""One market's UTC day: what the ledger reckoned, what the market charged, and whether a person should hear of it."""
+"""One market's UTC day: the ledger's count, the market's charges, and whether a person must be warned."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from agent.decide.operators.notices import Notice
 from agent.domain.money import ZERO, Usd
 
 MOST_DRIFT = 0.02
-"""A difference of more than this share is worth a person's look."""
+"""A difference above this share is worth a warning."""
 LEAST_DRIFT = Usd(10_000)
 """A cent is rounding, whatever its share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One market's UTC day: what we reckoned and what it charged."""
+    """One market's UTC day: our count and its charges."""
 
     market: str
     day: date
@@ -24,22 +24,22 @@ class Drift:
 
     @property
     def amount(self) -> Usd:
-        """By how much the market charged more than we reckoned."""
+        """By how much the market charged more than the ledger counted."""
         return self.charged - self.estimate
 
     @property
     def share(self) -> float:
-        """The difference as a share of the larger; 0 where nothing was spent."""
+        """The difference as a share of the larger; 0 without spend."""
         most = max(self.charged.micros, self.estimate.micros)
         return self.amount.micros / most if most else 0.0
 
     @property
     def is_wide(self) -> bool:
-        """Whether a person should hear of it."""
+        """Whether a person must be warned."""
         return abs(self.share) > MOST_DRIFT and abs(self.amount.micros) > LEAST_DRIFT.micros
 
     def sentence(self) -> str:
-        """Return what differs and where to look."""
+        """Return a sentence about the difference and where to look."""
         return (
             f"{self.market} charged {self.charged} for {self.day}, and the ledger counted {self.estimate}: "
             f"{self.share:+.1%}; compare its bill with `gpubid spend --by lease`"
@@ -59,7 +59,7 @@ def last(lines: Iterable[tuple[str, date, Usd, Usd | None]]) -> tuple[Drift, ...
 
 
 def notices(drifts: Iterable[Drift]) -> Iterator[Notice]:
-    """Yield a sentence for each market whose last compared day differs by more than a person should accept."""
+    """Yield a notice for each market whose last compared day differs by more than a person should accept."""
     for drift in drifts:
         if drift.is_wide:
             yield Notice(drift.market, "bill_drift", drift.sentence())

@@ -1,4 +1,4 @@
-"""What a person's stop of all spending still has to end: a kill holds until it is lifted, whatever turns up later."""
+"""The endings that a kill still demands: a kill holds until it is lifted, whatever appears later."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -10,16 +10,16 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
 
 EVERYTHING = ("fleet", "all")
-"""The rest under which nothing is rented, raised or started."""
+"""The scope of a kill: nothing is rented, raised or started."""
 KEEPS_DISKS = ("fleet", "disks")
-"""Stands beside it when the disks are to be kept: then what bills is paused, not released."""
+"""A mark beside it to keep the disks: leases are paused, not released."""
 
 FOR_GOOD = timedelta(days=3650)
-"""So long a kill is in force: until it is lifted."""
+"""How long a kill holds: until it is lifted."""
 
 
 def since(rest: Cooldown) -> datetime:
-    """Return when the kill behind a rest was given."""
+    """Return when the kill of a mark was given."""
     return rest.until - FOR_GOOD
 
 
@@ -32,12 +32,12 @@ def until(cooldowns: Iterable[Cooldown], now: datetime, *, keep_disks: bool) -> 
 
 
 def is_on(cooldowns: Iterable[Cooldown], now: datetime) -> bool:
-    """Return whether a kill of everything stands."""
+    """Return whether a kill of everything is in force."""
     return any((rest.scope, rest.key) == EVERYTHING and rest.until > now for rest in cooldowns)
 
 
 def orders(fleet: Fleet) -> Iterator[Release | Pause]:
-    """Yield what is left to stop: a rent that came out of doubt after the kill, a pause that the market refused."""
+    """Yield the leases left to end: a rent that came out of doubt after the kill, a pause that the market refused."""
     rests = {(rest.scope, rest.key): rest for rest in fleet.cooldowns if rest.until > fleet.now}
     halt = rests.get(EVERYTHING)
     if halt is None:

@@ -1,4 +1,4 @@
-"""What an operator must know of the whole fleet: why nothing is paid for, and what to do about it."""
+"""Notices about the whole fleet: why nothing is paid for, and what to do about it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Notice:
 
 
 def notices(views: Mapping[str, MarketView], stopped_because: str, *, is_writable: bool) -> tuple[Notice, ...]:
-    """Return what keeps the daemon from paying, the daemon's own state first."""
+    """Return the notices about why the daemon does not pay, its own state first."""
     return (*_of_daemon(stopped_because, is_writable=is_writable), *_of_markets(views.values(), stopped_because))
 
 

@@ -1,4 +1,4 @@
-"""What a person's standing words forbid and order: lock, drain, pause, done, kill, each until it is lifted.
+"""The holds of a person, and what they forbid and order: lock, drain, pause, done, kill, each until it is lifted.
 
 A word is a rest in the ledger: its scope is the verb, its key "KIND:NAME", its code who said it.
 
@@ -21,22 +21,22 @@ from agent.domain.work.workload import Slot
 
 LOCK, DRAIN, PAUSE, DONE, KILL = "lock", "drain", "pause", "done", "kill"
 HELD = cooldown.HELD
-"""The agent's own word about a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
+"""The agent's own hold of a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
 STANDING = (LOCK, DRAIN, PAUSE, DONE, KILL)
-"""The verbs that stand until they are lifted, and the scopes of their rests."""
+"""The verbs that hold until they are lifted, and the scopes of their marks."""
 PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done", KILL: "killed", HELD: "held"}
 LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume", KILL: "resume", HELD: "resume"}
 OFF_THE_MARKET = (KILL, LOCK, DRAIN, PAUSE)
-"""Words under which no offer of a host, an owner or a market is rented."""
+"""Holds under which no offer of a host, an owner or a market is rented."""
 
 
 def of_slot(place: Slot) -> tuple[str, ...]:
-    """Return the keys under which a word about a slot may stand."""
+    """Return the keys under which a slot may be held."""
     return f"workload:{place.workload}", f"slot:{place}"
 
 
 def of_lease(held: Lease) -> tuple[str, ...]:
-    """Return the keys under which a word about a lease may stand."""
+    """Return the keys under which a lease may be held."""
     return *of_slot(held.slot), f"lease:{held.lease_id}", *_of_place(held.host, held.owner)
 
 
@@ -45,7 +45,7 @@ def _of_place(host: HostKey, owner: OwnerKey) -> tuple[str, ...]:
 
 
 def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ...]) -> Reason | None:
-    """Return the first word of these verbs about these keys as a reason, or None."""
+    """Return the first hold of these verbs about these keys as a reason, or None."""
     for verb in verbs:
         for key in keys:
             who = cooling.get(f"{verb}:{key}")
@@ -58,14 +58,14 @@ def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ..
 
 
 def _way_on(key: str, name: str) -> str:
-    # A slot is held where a batch ended in a way that nobody knows; a workload, of either kind, where it only fails.
+    # A batch that ended in an unknown way holds its slot; repeated failures hold a workload of either kind.
     is_slot = key.startswith("slot:")
     end = f"`gpubid done {name}` if its work is done, " if is_slot else ""
     return f"look at it, then {end}`gpubid resume {name}` to go on"
 
 
 def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
-    """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
+    """Return why nothing is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
     keys = of_slot(place)
     held = fleet.leases_of(place)
     stopped = find(cooling, (DONE, KILL, HELD) if held else (DONE, KILL, HELD, LOCK, DRAIN), keys)
@@ -77,7 +77,7 @@ def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason 
 
 
 def _shut(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
-    """Return the word that shuts the last market which an empty slot may use: there is no offer to look for."""
+    """Return the hold of the last market that an empty slot may use: there is no offer to search for."""
     work = fleet.workload(place.workload)
     names = [name for name in fleet.markets if work is not None and work.may_use(name)]
     found = [find(cooling, OFF_THE_MARKET, (f"market:{name}",)) for name in names]
@@ -85,7 +85,7 @@ def _shut(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | Non
 
 
 def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause]:
-    """Yield what words still have to end: leases of a slot that is done, what runs although it is paused."""
+    """Yield the endings that holds demand: leases of a done slot, and running leases of a paused one."""
     if not any(key.startswith((f"{PAUSE}:", f"{DONE}:", f"{KILL}:", f"{HELD}:")) for key in cooling):
         return
     for held in fleet.leases:
@@ -96,18 +96,18 @@ def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause
             yield Release(held, done)
             continue
         paused = find(cooling, (PAUSE, HELD), of_lease(held))
-        # What is not listed is asked for when it is back.
+        # A lease that is not listed is ended when it is back.
         if paused is not None and not is_down(held) and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
 
 
 def is_down(held: Lease) -> bool:
-    """Return whether a lease bills its disk at most and will not start by itself."""
+    """Return whether a lease bills at most its disk and will not start by itself."""
     return held.state is LeaseState.PAUSED and (held.paused_by_us or held.tenure is not Tenure.INTERRUPTIBLE)
 
 
 def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
-    """Return the word that forbids a decision, or None."""
+    """Return the hold that forbids a decision, or None."""
     if isinstance(decision, Rent):
         offer = decision.offer
         keys = (*of_slot(decision.slot), *_of_place(offer.host, offer.owner))

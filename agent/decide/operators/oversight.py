@@ -1,4 +1,4 @@
-"""What bills and nobody accounts for: instances of ours without a lease, what a kill left on, a bill that differs.
+"""Costs that nobody accounts for: instances of ours without a lease, leftovers of a kill, a bill that differs.
 
 Invariants:
 1. All of it is derived again in every cycle from the listing and the ledger; nothing is told once and forgotten.
@@ -23,17 +23,17 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease
 
 LISTINGS = 3
-"""An instance of ours that so many complete listings in a row show without a lease is told to a person."""
+"""After this many complete listings in a row, an instance of ours without a lease is reported to a person."""
 KILL_PATIENCE = timedelta(minutes=5)
-"""A kill that has been in force for longer has nothing left to bill."""
+"""After this time a kill should have nothing left that bills."""
 MOST_NAMED = 5
-"""So many ids stand in a sentence; the rest is counted."""
+"""At most this many ids are in a sentence; the rest is counted."""
 _KILLS = frozenset({kill_hold.EVERYTHING[0], operator_holds.KILL})
 
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An instance with our label that is in no open lease and no doubt, and in how many listings in a row it was."""
+    """An instance with our label without an open lease or doubt, and the number of listings in a row that showed it."""
 
     market: str
     instance_id: str
@@ -43,7 +43,7 @@ class Unaccounted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What still bills, or may, under a kill that was given at `since`."""
+    """A lease or doubt that still bills, or may, under a kill that was given at `since`."""
 
     name: str
     rate: UsdPerHour
@@ -52,7 +52,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
-    """What one cycle found. `first` is the count of listings at which each unaccounted instance was seen first."""
+    """The findings of one cycle. `first` is the count of listings at which each unaccounted instance was first seen."""
 
     unaccounted: tuple[Unaccounted, ...] = ()
     remaining: tuple[Remaining, ...] = ()
@@ -60,20 +60,20 @@ class Oversight:
 
     @property
     def killed_at(self) -> datetime | None:
-        """When the oldest kill was given that something outlasts, or None."""
+        """The time of the oldest kill with a leftover, or None."""
         return min((each.since for each in self.remaining), default=None)
 
     def listings(self, market: str) -> int:
-        """Return in how many listings in a row a market has shown an instance that nothing accounts for."""
+        """Return in how many listings in a row a market has shown an unaccounted instance."""
         return max((each.listings for each in self.unaccounted if each.market == market), default=0)
 
     def count(self, market: str) -> int:
-        """Return how many such instances a market shows."""
+        """Return how many unaccounted instances a market shows."""
         return sum(each.market == market for each in self.unaccounted)
 
 
 class Known(Protocol):
-    """What the ledger knows; a fleet knows it too."""
+    """The ledger's knowledge; a fleet has it too."""
 
     @property
     def leases(self) -> tuple[Lease, ...]:
@@ -87,7 +87,7 @@ class Known(Protocol):
 
     @property
     def cooldowns(self) -> tuple[Cooldown, ...]:
-        """What rests, kills among it."""
+        """The cooldowns, with kills among them."""
         ...
 
 
@@ -112,7 +112,7 @@ def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: K
 def remaining(
     known: Known, now: datetime, rows: Mapping[tuple[str, str], Instance] | None = None
 ) -> Iterator[Remaining]:
-    """Yield what a kill was to end and has not: by the listing where it shows the instance, else by the ledger."""
+    """Yield the leftovers of a kill: by the listing if it shows the instance, else by the ledger."""
     rests = {(rest.scope, rest.key): rest for rest in known.cooldowns if rest.until > now and rest.scope in _KILLS}
     if not rests:
         return
@@ -133,7 +133,7 @@ def remaining(
 
 
 def notices(seen: Oversight, now: datetime) -> Iterator[Notice]:
-    """Yield a sentence for each market with instances that nothing accounts for, and one for what a kill left on."""
+    """Yield a notice for each market with unaccounted instances, and one for a kill's leftovers."""
     for market in sorted({each.market for each in seen.unaccounted}):
         late = [each for each in seen.unaccounted if each.market == market and each.listings >= LISTINGS]
         if late:
@@ -142,7 +142,7 @@ def notices(seen: Oversight, now: datetime) -> Iterator[Notice]:
 
 
 def after_kill(left: Iterable[Remaining], now: datetime) -> Iterator[Notice]:
-    """Yield one sentence for what still bills five minutes after the kill that was to end it."""
+    """Yield one notice about everything that still bills five minutes after its kill."""
     late = [each for each in left if now - each.since >= KILL_PATIENCE]
     if late:
         since = min(each.since for each in late)
@@ -155,7 +155,7 @@ def after_kill(left: Iterable[Remaining], now: datetime) -> Iterator[Notice]:
 
 
 def _unknown(fleet_id: str, view: MarketView, known: Known) -> Iterator[Instance]:
-    """Yield each listed instance of our label that no open lease and no open intent of this market accounts for."""
+    """Yield each listed instance with our label that no open lease and no open intent of this market explains."""
     leased = {lease.instance_id for lease in known.leases if lease.is_open and lease.market == view.market}
     open_intents = {intent.intent_id for intent in known.intents if intent.is_open and intent.market == view.market}
     seen = set(leased)

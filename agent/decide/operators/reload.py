@@ -1,4 +1,4 @@
-"""Rule 9: what new files would do to the leases that run; what would orphan or end one is refused, with the mend.
+"""Rule 9: the effect of new files on running leases; a file that would orphan or end one is refused, with the fix.
 
 Invariants:
 1. Nothing here acts: a refusal is a sentence with the command that would make the change legal.
@@ -24,7 +24,7 @@ from agent.domain.work.workload import OnChange, Slot, Workload
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What the new files say, as far as leases are concerned."""
+    """The new files, as far as they concern leases."""
 
     workloads: tuple[Workload, ...]
     markets: frozenset[str]
@@ -33,7 +33,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that new files would do. `key` is the place in the file; a refusal is not taken."""
+    """One effect of new files. `key` is the place in the file; a refusal keeps the old files."""
 
     key: str
     code: str
@@ -44,7 +44,7 @@ class Finding:
 def findings(
     after: After, leases: Iterable[Lease], standing: limits.Standing, before: limits.Limits | None
 ) -> tuple[Finding, ...]:
-    """Return what the files would do to what runs. `before` are the caps that hold now, None when nobody knows them."""
+    """Return the effects of the files on the leases. `before` are the caps in force, None if they are not known."""
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
     kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
     return (
@@ -55,7 +55,7 @@ def findings(
 
 
 def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
-    """Return what forbids a start on the files: a cap that is reached only pauses, a lease without a slot bills on."""
+    """Return what forbids a start with the files: a reached cap only pauses, a lease without a slot goes on billing."""
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
     return tuple(_orphans(after, [lease for lease in held if lease.state is not LeaseState.RELEASING]))
 
@@ -130,7 +130,7 @@ def _is_within(held: Lease, scope: Scope) -> bool:
 
 
 def _cheapest(after: After, kept: list[Lease]) -> str:
-    """Return the slot of the lease that matters least: lowest priority first, then the dearest."""
+    """Return the slot of the lease with the lowest priority, the most expensive first."""
     priority = {work.name: work.priority for work in after.workloads}
     chosen = sorted(kept, key=lambda held: (priority.get(held.slot.workload, 0), -held.committed_rate.micros))
     return str(chosen[0].slot) if chosen else "NAME"
@@ -148,7 +148,7 @@ def _changed(after: After, held: Lease) -> Finding:
 
 
 def _does(held: Lease, work: Workload) -> str:
-    """Say what becomes of a lease of an older spec, and what would make it another."""
+    """Return the fate of a lease of an older spec, and what would change it."""
     if moves(held, work):
         return "moves to a new one"
     if work.on_change is OnChange.MOVE and not may_leave(held, work):
@@ -167,7 +167,7 @@ def spec_digest(work: Workload) -> str:
 
 
 def moves(held: Lease, work: Workload) -> bool:
-    """Return whether a running lease of an older spec is to be left for a new one."""
+    """Return whether a running lease of an older spec is replaced by a new one."""
     if work.on_change is not OnChange.MOVE or held.state is not LeaseState.RUNNING:
         return False
     return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)
@@ -188,7 +188,7 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
 
 
 def renamed_words(rests: Iterable[Cooldown], workloads: Iterable[Workload]) -> Mapping[Cooldown, Cooldown]:
-    """Return standing words about a workload's old name with what they are under the new one."""
+    """Return the holds of a workload's old name with their new names."""
     new_names = _new_names(workloads)
     found = {}
     for rest in rests:
@@ -200,7 +200,7 @@ def renamed_words(rests: Iterable[Cooldown], workloads: Iterable[Workload]) -> M
 
 
 def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
-    """Return {old name: present name} of what was renamed, as long as no workload has the old name."""
+    """Return {old name: present name} of renamed workloads, as long as no workload has the old name."""
     known = list(workloads)
     names = {work.name for work in known}
     pairs = ((work.was, work.name) for work in known)
@@ -214,5 +214,5 @@ def present(
     now: datetime,
     spend_of: Mapping[Scope, Spend] | None = None,
 ) -> limits.Standing:
-    """Return what is committed at `now`, from what the ledger knows."""
+    """Return the committed spend at `now`, from the ledger's knowledge."""
     return standings.reckon(leases, intents, spend, spend_of or {}, now)

@@ -1,4 +1,4 @@
-"""A book: what the ledger would remember of one course of decisions, kept in memory where there is no ledger."""
+"""The ledger of a paper position or a lab run, in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from agent.domain.work.workload import Slot
 
 @dataclass(slots=True)
 class Book:
-    """Open leases, rests, records of hosts, losses, when slots were left and on which market, progress and starts."""
+    """Open leases, cooldowns, records of hosts, losses, when and on which market slots were left, progress, starts."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Book:
     starts: list[Start] = field(default_factory=list)
 
     def put(self, lease: Lease) -> None:
-        """Remember a lease; one that ended is forgotten. No label can be asked for here: what is put is ours."""
+        """Remember a lease; an ended one is forgotten. No label can be checked here: every lease is ours."""
         if lease.is_open:
             vouched = lease.vouched_at or lease.opened_at
             self.leases[lease.lease_id] = replace(lease, proven_at=vouched, vouched_at=vouched)
@@ -48,7 +48,7 @@ class Book:
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
     def rest(self, rest: Cooldown) -> None:
-        """Let something rest; a longer rest is never cut short."""
+        """Begin a cooldown; a longer one is never cut short."""
         known = self.cooldowns.get((rest.scope, rest.key))
         if known is None or known.until < rest.until:
             self.cooldowns[rest.scope, rest.key] = rest
@@ -59,7 +59,7 @@ class Book:
         self.hosts[held.host] = exposed(known, more, now)
 
     def learn(self, fact: Fact, now: datetime, image_gb: Mapping[str, float]) -> None:
-        """Remember what happened; `image_gb` is the image of each workload, by name."""
+        """Remember the facts; `image_gb` is the image of each workload, by name."""
         if isinstance(fact, Marked):
             self.rest(fact.rest)
         if not isinstance(fact, LeaseChanged):
@@ -89,7 +89,7 @@ class Book:
             self.expose(held, now, more)
 
     def hear(self, told: ProgressTold) -> None:
-        """Remember how far a workload is."""
+        """Remember the progress of a workload."""
         self.progress[told.after.workload] = told.after
         more = told.speed
         if more is not None:
@@ -98,11 +98,11 @@ class Book:
             self.speeds[more.workload, more.gpu] = Speed(more.workload, more.gpu, hours, running)
 
     def _teach(self, fact: LeaseChanged, now: datetime, image_gb: float) -> None:
-        """Add to the record of the host what it just did to us."""
+        """Add the latest event to the record of the host."""
         after, is_loss, is_start = fact.after, fact.kind == "lease.interrupted", fact.kind == "lease.running"
         if not is_loss and not is_start:
             return
-        # A start that was lost and came back says nothing of how fast the image came in.
+        # A start that was lost and came back says nothing about how fast the image was pulled.
         loaded_gb = image_gb if is_start and after.opened_at == fact.before.state_since else 0.0
         more = HostRecord(
             after.market,

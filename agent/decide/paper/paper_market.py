@@ -1,4 +1,4 @@
-"""Paper instances: what a position would have been worth on offers that were really seen, without renting anything.
+"""Paper instances: what a position would have been worth on offers that a search really saw, without renting.
 
 What would have happened is not known; these rules are the whole guess, and every figure made from them is called so:
 1. A rent on an offer that was seen, at a bid of its floor at least, loads at once, and runs after what starts of ours
@@ -35,17 +35,17 @@ RULES = (
     "offers are seen when the live strategy asked for them: one that needs one may wait longer than it would have",
     "budgets and credit do not bind it; an hour of a deadline's work is a useful hour",
 )
-"""What stands behind every figure made on paper, for people."""
+"""The assumptions behind every paper figure, for people."""
 
 RESUME = timedelta(seconds=60)
-"""From winning again to running where the image lies on the disk already. Assumed."""
+"""From winning again to running if the image is already on the disk. Assumed."""
 EVENTS_KEPT = timedelta(hours=6)
 HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One imaginary instance; `floor` is the last that was told of its slice, at `seen_at`."""
+    """One paper instance; `floor` is the last floor of its slice, seen at `seen_at`."""
 
     instance_id: str
     market: str
@@ -73,14 +73,14 @@ class Held:
 
 @dataclass(slots=True)
 class Paper:
-    """All imaginary instances of one course of decisions, by id, and what happened to them."""
+    """All paper instances of one course of decisions, by id, and their events."""
 
     held: dict[str, Held] = field(default_factory=dict)
     events: list[MarketEvent] = field(default_factory=list)
     rents: int = 0
 
     def see(self, fleet: Fleet) -> None:
-        """Let time pass up to a fleet as it was really seen: starts end, floors are compared with bids."""
+        """Advance to a fleet as it was really seen: starts end, floors are compared with bids."""
         for held in list(self.held.values()):
             view = fleet.markets.get(held.market)
             self.held[held.instance_id] = self._seen(held, view, fleet)
@@ -93,7 +93,7 @@ class Paper:
         return tuple(_row(held, bills_while_loading=bills) for held in self.held.values() if held.market == view.market)
 
     def rent(self, decision: Rent, work: Workload, fleet: Fleet) -> str | None:
-        """Return the id of a new instance; None where its bid is under the floor or the host is taken."""
+        """Return the id of a new instance; None if its bid is below the floor or the host is taken."""
         offer, bid = decision.offer, decision.bid
         is_taken = any(HostKey(held.market, held.host_id) == offer.host for held in self.held.values()) and not is_pool(
             offer.host_id
@@ -127,7 +127,7 @@ class Paper:
         return made.instance_id
 
     def adopt(self, lease: Lease, work: Workload, now: datetime) -> str:
-        """Return the id of an instance that begins as a real lease of ours stands."""
+        """Return the id of an instance that begins as a real lease of ours is now."""
         self.rents += 1
         runs = lease.state is LeaseState.RUNNING
         is_starting = lease.state is LeaseState.STARTING
@@ -158,11 +158,11 @@ class Paper:
         return made.instance_id
 
     def rebid(self, instance_id: str, bid: UsdPerHour, now: datetime) -> None:
-        """Change a bid; one that lost and now meets the last floor that was told wins."""
+        """Change a bid; an instance that lost and now meets the last floor wins."""
         self.held[instance_id] = _won(replace(self.held[instance_id], rate=bid), now)
 
     def resume(self, instance_id: str, now: datetime) -> bool:
-        """Start again; tell whether it starts now, as far as is known, or waits for its bid to win."""
+        """Start again; return whether it starts now, as far as is known, or waits for its bid to win."""
         self.held[instance_id] = _won(replace(self.held[instance_id], is_wanted=True), now)
         return self.held[instance_id].state in HOLDS
 
@@ -212,7 +212,7 @@ class Paper:
 
 
 def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: float) -> timedelta:
-    """Return how long a start takes: the median of our own on that market lately, else what the line needs."""
+    """Return how long a start takes: the median of our own recent ones on that market, else by the line's speed."""
     took = [start.seconds for start in fleet.starts if start.market == market]
     if took:
         return timedelta(seconds=statistics.median(took))
@@ -220,7 +220,7 @@ def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: flo
 
 
 def _won(held: Held, now: datetime) -> Held:
-    """Return a paused instance started again where nothing that was told keeps it down."""
+    """Return a paused instance, started again unless a known floor is above its bid."""
     is_met = held.tenure is not Tenure.INTERRUPTIBLE or (held.floor is not None and held.floor <= held.rate)
     return _started(held, now) if held.state is InstanceState.PAUSED and held.is_wanted and is_met else held
 
@@ -230,7 +230,7 @@ def _started(held: Held, now: datetime) -> Held:
 
 
 def _twin(held: Held, fleet: Fleet) -> Lease | None:
-    """Return the real lease that bids on the same host, if any: the floor told there is its bid."""
+    """Return the real lease that bids on the same host, if any: the floor there is its bid."""
     return next(
         (
             lease
@@ -245,7 +245,7 @@ def _twin(held: Held, fleet: Fleet) -> Lease | None:
 
 
 def _floor(held: Held, fleet: Fleet) -> UsdPerHour | None:
-    """Return the floor of its slice that was told since it was last compared, the lowest where several are told."""
+    """Return the floors of its slice since the last comparison, as their lowest."""
     view = fleet.markets.get(held.market)
     rows: Iterable[tuple[datetime, UsdPerHour]] = (
         (row.seen_at, row.floor)

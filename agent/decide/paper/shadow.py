@@ -36,7 +36,7 @@ from agent.domain.work.workload import Slot, Workload
 ROUNDS = 3
 """A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""
 KEPT = timedelta(days=1)
-"""How far a strategy may look back at its losses."""
+"""How far back a strategy sees its losses."""
 SHARED = frozenset(
     {
         "host",
@@ -49,12 +49,12 @@ SHARED = frozenset(
         "workload",
     }
 )
-"""Scopes of the rests that hold for a shadow too: what a person said, and what hosts and offers were found to be."""
+"""Scopes of cooldowns that hold for a shadow too: a person's, and those of bad hosts and offers."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a shadow's decisions have come to: money in micro-dollars, time in microseconds."""
+    """The figures of a shadow's decisions: money in micro-dollars, time in microseconds."""
 
     gpu: int = 0
     disk: int = 0
@@ -72,7 +72,7 @@ class Tally:
         return self.gpu + self.disk + self.traffic
 
     def add(self, charges: Iterable[Charge]) -> None:
-        """Count what a lease cost."""
+        """Count the cost of a lease."""
         for charge in charges:
             self.gpu += charge.gpu.micros
             self.disk += charge.disk.micros
@@ -85,7 +85,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Shadow:
-    """One strategy beside one workload since an instant; all that it remembers."""
+    """One strategy beside one workload since an instant, with all its memory."""
 
     workload: str
     strategy: str
@@ -95,16 +95,16 @@ class Shadow:
     memory: Memory = field(default_factory=Memory)
     tally: Tally = field(default_factory=Tally)
     done_before: float = 0.0
-    """Hours of a deadline's work that were done when it began."""
+    """Hours of a deadline job that were done when it began."""
     gists: dict[Slot, tuple[str, ...]] = field(default_factory=dict)
     listings: int = 0
     learns: bool = False
-    """Whether it judges hosts by what paper did there: where there is no fleet that really ran."""
+    """Whether it judges hosts by paper events: if no fleet really ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one look came to: every decision, and those that are news."""
+    """The result of one fleet: every decision, and the new ones."""
 
     decisions: tuple[Decision, ...]
     news: tuple[Decision, ...]
@@ -112,7 +112,7 @@ class Step:
 
 
 def begun(work: Workload, strategy: str, fleet: Fleet) -> Shadow:
-    """Return a shadow that begins where the live position stands: with copies of the open leases of its workload."""
+    """Return a shadow that begins with the live position: with copies of the workload's open leases."""
     told = fleet.progress.get(work.name)
     made = Shadow(work.name, strategy, fleet.now, done_before=told.hours if told is not None else 0.0)
     for place in work.places:
@@ -125,7 +125,7 @@ def begun(work: Workload, strategy: str, fleet: Fleet) -> Shadow:
 
 
 def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | None:
-    """Let a shadow see what was really seen, decide, and do that on paper; None where its workload is gone."""
+    """Let a shadow see a real fleet, decide, and act on paper; None if its workload is gone."""
     work = fleet.workload(shadow.workload)
     if work is None:
         return None
@@ -144,7 +144,7 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
 
 
 def _forget(shadow: Shadow, now: datetime) -> None:
-    """Drop what nobody looks back at; hosts and starts are those of the fleet, where one really ran."""
+    """Drop old memory; hosts and starts are those of the fleet, if one really ran."""
     book = shadow.book
     book.cooldowns = {key: rest for key, rest in book.cooldowns.items() if rest.until > now}
     book.losses = [loss for loss in book.losses if loss.at >= now - KEPT]
@@ -159,7 +159,7 @@ def packed(shadow: Shadow) -> bytes:
 
 
 def unpacked(kept: bytes) -> Shadow | None:
-    """Return the shadow of these bytes; None where another release wrote them."""
+    """Return the shadow of these bytes; None if another release wrote them."""
     try:
         return msgspec.msgpack.decode(kept, type=Shadow)
     except (msgspec.MsgspecError, ValueError, TypeError):
@@ -179,7 +179,7 @@ def _news(shadow: Shadow, made: Iterable[Decision]) -> Iterable[Decision]:
 
 
 def _gist(decision: Decision) -> tuple[str, ...]:
-    """Return what must differ for a decision to be news: figures in the sentence move every cycle."""
+    """Return what must differ for a decision to be new: figures in the sentence change every cycle."""
     what = [type(decision).__name__, decision.reason.code]
     if isinstance(decision, Rent):
         what += [decision.offer.host_id, str(decision.bid)]
@@ -189,7 +189,7 @@ def _gist(decision: Decision) -> tuple[str, ...]:
 
 
 def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
-    """Return the fleet as it would be: the same offers and words, with paper in the place of what is rented."""
+    """Return the fleet as it would be: the same offers and holds, with paper leases instead of real ones."""
     book = shadow.book
     shared = [rest for rest in fleet.cooldowns if rest.scope in SHARED]
     own = [rest for rest in book.cooldowns.values() if rest.until > fleet.now]
@@ -233,7 +233,7 @@ def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
 
 
 def _progress(shadow: Shadow, fleet: Fleet, work: Workload) -> dict[str, Progress]:
-    """Return how far the work would be: an hour of work for a useful hour, which is what a live one is counted by."""
+    """Return the progress of the work: an hour of work for a useful hour, as for a live lease."""
     if work.deadline is None:
         return {}
     told = fleet.progress.get(work.name)
@@ -246,7 +246,7 @@ def _learned(shadow: Shadow, fleet: Fleet, work: Workload) -> tuple[Fact, ...]:
     shadow.listings += 1
     found = reconcile.reconcile(_fleet(shadow, fleet, work), shadow.memory)
     if found.suspects:
-        # On paper nothing lies: the second look that a loss needs is this one again.
+        # Paper listings are never wrong: the second look at a loss is this one again.
         found = reconcile.reconcile(_fleet(shadow, fleet, work), found.memory)
     shadow.memory = found.memory
     for fact in found.facts:
@@ -277,7 +277,7 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
 
 
 def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: datetime) -> bool:
-    """Change an instance; tell whether a start begins at once."""
+    """Change an instance; return whether a start begins at once."""
     instance_id = decision.lease.instance_id
     if isinstance(decision, Resume):
         return paper.resume(instance_id, now)
@@ -312,7 +312,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
 
 
 def _copied(lease: Lease, instance_id: str, now: datetime) -> Lease:
-    """Return a real lease as paper: counted from now on, and by no label of ours."""
+    """Return a real lease as paper: counted from now on, and without a label of ours."""
     state = lease.state if lease.state in {LeaseState.RUNNING, LeaseState.STARTING} else LeaseState.PAUSED
     return replace(
         lease,

@@ -1,4 +1,4 @@
-"""Arithmetic that strategies share: opening bids, ceilings, and what a quoted floor may be worth.
+"""Arithmetic that strategies share: opening bids, ceilings, and the meaning of a quoted floor.
 
 Invariants:
 1. A bid is never above the ceiling and never at or above the known ask: there on-demand is the better buy.
@@ -12,25 +12,25 @@ from agent.domain.market import tenure
 from agent.domain.record import lease
 
 BID_PLACES = 4
-"""Markets keep a standing bid to four decimals of a dollar; a bid is rounded up to that."""
+"""Markets keep a bid to four decimals of a dollar; a bid is rounded up to that."""
 
 ECHO_TOLERANCE = money.per_hour("0.0006")
-"""The market echoes a bid rounded to three decimals: within half of the third, plus the fourth we round up to."""
+"""The market shows our bid as a floor rounded to three decimals: within half of the third, plus our rounding."""
 
 LEAST_STEP = money.per_hour("0.001")
-"""The smallest raise that can change anything: quotes carry three decimals."""
+"""The smallest raise with an effect: quotes have three decimals."""
 
 LEAST_GAP = 0.03
 """A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
 
 RUNGS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-"""Shares of headroom that are reckoned: fine where the price is, coarse where only rivals are."""
+"""Shares of headroom to try: close together near the floor, far apart where only rivals matter."""
 
 
 def ceiling(
     max_price: money.UsdPerHour, disk_rate: money.UsdPerHour, ask: money.UsdPerHour | None, share_of_ask: float
 ) -> money.UsdPerHour:
-    """Return the most the GPUs may be bid per hour: the workload's price less disk, and a share of the ask."""
+    """Return the highest hourly bid for the GPUs: the workload's price less disk, and a share of the ask."""
     most = max(money.FREE, max_price - disk_rate)
     if ask is None:
         return most
@@ -46,12 +46,12 @@ def opening(floor: money.UsdPerHour, headroom: float, most: money.UsdPerHour) ->
 
 
 def ladder(most: float) -> tuple[float, ...]:
-    """Return the shares of headroom worth reckoning, from none up to `most`."""
+    """Return the shares of headroom to try, from none up to `most`."""
     return tuple(sorted({0.0, *(share for share in RUNGS if share < most), most}))
 
 
 def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:
-    """Return the price that holds `held` down now, or None when nobody told it.
+    """Return the price that outbids the lease now, or None if it is not known.
 
     What the market reported of the winner counts first; a quoted floor counts only when it is no echo of our own bids.
     """
@@ -62,19 +62,19 @@ def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdP
 
 
 def is_echo(held: lease.Lease, quote: money.UsdPerHour) -> bool:
-    """Return whether a quoted floor of the slice that `held` holds is the market repeating our own bid."""
+    """Return whether a quoted floor of the lease's slice is our own bid, repeated by the market."""
     own = (held.gpu_rate, *held.recent_bids)
     return any(abs(quote.micros - bid.micros) <= ECHO_TOLERANCE.micros for bid in own)
 
 
 def rounded(rate: money.UsdPerHour) -> money.UsdPerHour:
-    """Return the rate rounded down to the places a market keeps: for bids that may be lower, never higher."""
+    """Return the rate rounded down to the market's decimals: for bids that may be lower, never higher."""
     step = 10 ** (6 - BID_PLACES)
     return money.UsdPerHour(rate.micros // step * step)
 
 
 def lowered(held: lease.Lease, headroom: float, step_share: float) -> money.UsdPerHour | None:
-    """Return a lower bid for a raised one, `step_share` of the way down to the host's own floor plus headroom, or None.
+    """Return a lower bid for a raised one, `step_share` of the distance to the host's own floor plus headroom, or None.
 
     That floor stands on the instance's record, which never echoes our bid.
     """

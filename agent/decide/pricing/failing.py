@@ -1,4 +1,4 @@
-"""How the end of a log looks when the work failed: exit codes are not told by every market, last words are.
+"""The end of a log after a failure: markets do not always report exit codes, but logs have last words.
 
 It is evidence for holding a batch, never for ending one: a line that merely looks so costs a person one look.
 """
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 LAST_LINES = 30
-"""A traceback of Python is seldom longer; what failed and was caught stands further up."""
+"""A traceback of Python is rarely longer; a failure that was caught is further up."""
 MOST_TOLD = 200
 _SIGNS = re.compile(
     r"^Traceback \(most recent call last\)|^\w*(?:Error|Exception)\b|CUDA out of memory|[Ss]egmentation fault"
@@ -17,6 +17,6 @@ _SIGNS = re.compile(
 
 
 def line(lines: Sequence[str]) -> str:
-    """Return the last line that tells of a failure among the last ones, or nothing."""
+    """Return the last line among the last ones that reports a failure, or nothing."""
     last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip())]
     return last[-1].strip()[:MOST_TOLD] if last else ""

@@ -15,7 +15,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """A rate per hour with a mean of shape / weight, `weight` in hours: what a record of losses leaves open."""
+    """A rate per hour with a mean of shape / weight, `weight` in hours: what a record of losses leaves uncertain."""
 
     shape: float
     weight: float

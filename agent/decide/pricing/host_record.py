@@ -1,4 +1,4 @@
-"""What our own record says of a host, pooled: a host borrows from its owner's other hosts, and all from the market.
+"""Our own record of a host, pooled: a host borrows from its owner's other hosts, and all hosts from the market.
 
 Theory: each host loses an interruptible lease at a rate of its own, drawn from a Gamma whose mean is the market's rate;
 losses are Poisson over the exposure, so the posterior mean is (mean x weight + losses) / (weight + hours). Stays that
@@ -18,12 +18,12 @@ from agent.domain.market import offer
 from agent.domain.market.host import HostKey, HostRecord, OwnerKey, decayed
 
 OWNER_WEIGHT = 0.25
-"""How much an hour on another host of the same owner counts. Assumed: owners run like hosts in like places."""
+"""The weight of an hour on another host of the same owner. Assumed: owners run like hosts in like places."""
 _OWNER = "owner:"
 
 
 def pooled(hosts: Mapping[HostKey, HostRecord], now: datetime) -> Mapping[HostKey, HostRecord]:
-    """Return what each host is judged by, and under `_of_owner` what a host of a known owner is judged by."""
+    """Return the record that judges each host, and under `_of_owner` the one for hosts of a known owner."""
     own = {key: decayed(record, now) for key, record in hosts.items()}
     owners: dict[OwnerKey, HostRecord] = {}
     for record in own.values():
@@ -40,18 +40,18 @@ def _of_owner(owner: OwnerKey) -> HostKey:
 
 
 def _with_owner(record: HostRecord, owners: Mapping[OwnerKey, HostRecord]) -> HostRecord:
-    """Return a host's record and its owner's; what it brought to its owner's itself is taken out again."""
+    """Return a host's record with its owner's; its own part of the owner's record is taken out again."""
     owner = owners.get(record.owner)
     return record if owner is None else record.plus(owner).plus(record, -OWNER_WEIGHT)
 
 
 def of_offer(hosts: Mapping[HostKey, HostRecord], candidate: offer.Offer) -> HostRecord | None:
-    """Return what an offer's host is judged by, from what `pooled` made, or None."""
+    """Return the record that judges an offer's host, from the result of `pooled`, or None."""
     return of_host(hosts, candidate.host, candidate.owner)
 
 
 def of_host(hosts: Mapping[HostKey, HostRecord], host: HostKey, owner: OwnerKey) -> HostRecord | None:
-    """Return what a host is judged by, from what `pooled` made: its own record, else its owner's, or None."""
+    """Return the record that judges a host, from the result of `pooled`: its own, else its owner's, or None."""
     return hosts.get(host) or hosts.get(_of_owner(owner))
 
 

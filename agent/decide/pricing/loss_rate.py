@@ -1,4 +1,4 @@
-"""How soon a place is expected to take what it holds: less and less as it holds it, by its own record and the others'.
+"""How often a place is expected to lose a lease: less and less with the lease's age, by its own and the common record.
 
 Theory: the chance of a loss in an hour of holding at age a is q kappa / (a + s), a Lomax lifetime: public spot traces
 fall like that. A place's q is Gamma around what all places together showed; losses are Poisson over the hours held,
@@ -22,13 +22,13 @@ S_HOURS = 0.5
 """The shape of public traces (kappa 0.6 to 1.1, s 0.3 to 0.5 h). On AWS availability of 2022 and 2023 and on H100s of
 2025, kappa 0.6 to 1.0 and s 0.3 to 1.0 h changed the cost of `capacity_choice` by less than two per cent."""
 WEIGHT = 1.0
-"""How many losses' worth of hours of its own a place needs to count as much as what is known of all."""
+"""The hours of how many losses a place needs before its own record weighs as much as the common one."""
 OUTLOOK_HOURS = 4.0
-"""Over so many hours it is judged whether a place is worth being in: what stays becomes safer."""
+"""The hours over which a place is judged: a lease that stays becomes safer."""
 
 
 def at_age(hours: float) -> float:
-    """Return the losses per hour to expect of an ordinary place that has been held for `hours`."""
+    """Return the expected losses per hour of an ordinary place with a lease of `hours`."""
     return KAPPA / (hours + S_HOURS)
 
 
@@ -38,12 +38,12 @@ def ahead(hours: float) -> float:
 
 
 def weighed(begin: float, end: float) -> float:
-    """Return the losses that an ordinary place is expected to make between two ages in hours: the integral."""
+    """Return the expected losses of an ordinary place between two ages in hours: the integral."""
     return KAPPA * math.log((end + S_HOURS) / (begin + S_HOURS))
 
 
 def ordinary(everything: HostRecord) -> float:
-    """Return q of a place of which nothing was seen, by the record of all places together.
+    """Return q of an unseen place, by the record of all places together.
 
     Before anything was seen it is the assumed rate of the market's losses, as that of the first hours of a stay.
     """
@@ -53,7 +53,7 @@ def ordinary(everything: HostRecord) -> float:
 
 
 def expected(record: HostRecord | None, mean: float, age: float) -> tuple[float, float]:
-    """Return of a place the losses per hour to expect now, and their mean over the next hours of holding on.
+    """Return the expected losses per hour of a place now, and their mean over the next hours of a lease.
 
     `mean` is the `ordinary` q, `age` for how many hours the place has been held.
     """

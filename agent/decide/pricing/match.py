@@ -1,4 +1,4 @@
-"""Which offers fit a workload; for the rest, which requirement failed.
+"""The offers that fit a workload; for the others, the first requirement that failed.
 
 Invariants:
 1. `refusal` names the first requirement that fails, in one fixed order, and None means that all hold.
@@ -21,12 +21,12 @@ from agent.domain.market import host, offer
 from agent.domain.work import workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
-"""What a workload that says nothing asks of a host's time on the market."""
+"""The required time before a host leaves the market, for a workload without a requirement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an offer does not fit: a machine code and a sentence."""
+    """Why an offer does not fit: a code for programs and a sentence."""
 
     code: str
     sentence: str
@@ -34,7 +34,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What may not be rented now: hosts that already hold a lease of ours, and what is cooling down (why, by key)."""
+    """Offers that may not be rented now: hosts with a lease of ours, and cooldowns (why, by key)."""
 
     hosts: Collection[host.HostKey] = frozenset()
     cooling: Mapping[str, str] | None = None
@@ -91,7 +91,7 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
-    """Return a test that tells of an offer what `refusal` would with nothing taken: it runs for thousands a plan."""
+    """Return a function that gives `refusal` with nothing taken: it runs for thousands of offers a plan."""
     wants = work.requirements
     gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
@@ -119,7 +119,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
 def cheapest(
     offers: Iterable[offer.Offer], work: workload.Workload, now: datetime
 ) -> tuple[money.UsdPerHour | None, money.UsdPerHour | None]:
-    """Return the lowest floor and the lowest on-demand price among the offers that fit; None where none tells it."""
+    """Return the lowest floor and the lowest on-demand price among the offers that fit; None without any."""
     fits = fitting(work, now)
     rows = [row for row in offers if fits(row)]
     floors = [row.floor for row in rows if row.floor is not None]
@@ -128,7 +128,7 @@ def cheapest(
 
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:
-    """Return whether nothing that is taken stands in the way of renting an offer: the rest of what `refusal` asks."""
+    """Return whether no taken host and no cooldown forbids an offer: the rest of `refusal`."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
     cooling = taken.cooling
@@ -146,7 +146,7 @@ def _is_in(region: str, wanted: tuple[str, ...]) -> bool:
 
 
 class Book:
-    """Offers at one instant, arranged so that the best for a workload are found without looking at all of them."""
+    """Offers at one instant, arranged so that the best for a workload are found without reading all of them."""
 
     def __init__(self, offers: Iterable[offer.Offer]) -> None:
         """Arrange `offers` by GPU model and count, each group by the lower bound of its cost."""
@@ -158,7 +158,7 @@ class Book:
             self._groups.setdefault((candidate.gpu, candidate.gpus), []).append((bound, place))
 
     def rising(self, wants: workload.Requirements) -> tuple[tuple[float, offer.Offer], ...]:
-        """Return (lower bound, offer) of the models and GPU count that are wanted, in rising order of the bound."""
+        """Return (lower bound, offer) of the wanted models and GPU count, by rising bound."""
         asked = frozenset[str](wants.gpu_models), wants.gpus
         if asked not in self._rising:
             models = asked[0] or {model for model, _ in self._groups}
@@ -168,7 +168,7 @@ class Book:
 
 
 def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tuple[offer.Offer, ...]]:
-    """Return the offers; a pool of a model that nobody measured has the median DLPerf of like cards elsewhere."""
+    """Return the offers; a pool of a model without a benchmark has the median DLPerf of like cards elsewhere."""
     lacking = {row.gpu for rows in offers.values() for row in rows if row.dlperf <= 0 and host.is_pool(row.host_id)}
     if not lacking:
         return offers
@@ -188,10 +188,10 @@ def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tup
 
 
 class Library:
-    """The offers of all markets at one instant: one book for each choice of markets that workloads make."""
+    """The offers of all markets at one instant: one book for each set of markets that workloads use."""
 
     def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
-        """Take the offers by market; books are arranged when they are first asked for."""
+        """Take the offers by market; a book is arranged when it is first needed."""
         self._offers = _measured(offers)
         self._books: dict[tuple[str, ...], Book] = {}
 

@@ -1,4 +1,4 @@
-"""Ways to hold an offer that strategies share: values, so that workloads that would pay alike share one search."""
+"""Ways to hold an offer that strategies share: values, so that workloads with equal ways share one search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from agent.domain.money import UsdPerHour
 
 
 def speed(dlperf: float, fastest: float) -> float:
-    """Return what share of an hour's work on the fastest card an hour on this one does; 1 where either is unknown."""
+    """Return an hour's work on this GPU as a share of the fastest one's; 1 if either is unknown."""
     return min(dlperf / fastest, 1.0) if dlperf > 0 and fastest > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """On demand at the listed price; an hour on a card slower than `fastest` is worth less in proportion, if given."""
+    """On demand at the listed price; an hour on a GPU slower than `fastest` counts in proportion, if given."""
 
     max_price: UsdPerHour
     disk_gb: float
     fastest: float = 0.0
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the ask where GPU and disk are within the price."""
+        """Return the ask if GPU and disk are within the price."""
         ask = candidate.ask
         most = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
         if ask is None or ask + candidate.disk_rate(self.disk_gb) > most:
@@ -47,7 +47,7 @@ class Bids:
     rivals: Rivals = ASSUMED
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the bids worth reckoning: which is cheapest depends on what an interruption costs there."""
+        """Return the bids to try: which is cheapest depends on the cost of an interruption there."""
         if candidate.floor is None:
             return ()
         disk = candidate.disk_rate(self.disk_gb)
@@ -68,7 +68,7 @@ class Bids:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Bids, and the ask too where `asks` is given."""
+    """Bids, and the ask too if `asks` is given."""
 
     bids: Bids
     asks: Asks | None = None

@@ -1,4 +1,4 @@
-"""Protections: when the same trouble comes again and again, what it is about rests for a while.
+"""Protections: after repeated trouble of one kind, its subject gets a cooldown.
 
 Each protection is a few words: which incidents it counts, of what they are counted, how far it looks back, how many it
 bears, and for how long it then lets that rest, under which scope of the ledger's rests. `gpubid fleet` shows the rest
@@ -26,7 +26,7 @@ OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that went wrong: `kind` is the event's name. What is not known of it is empty."""
+    """One trouble: `kind` is the event's name; unknown parts are empty."""
 
     at: datetime
     kind: str
@@ -39,7 +39,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A protection that has borne enough: what rests, and why as a sentence."""
+    """A protection that was triggered: its subject, and a sentence."""
 
     rest: Cooldown
     protection: str
@@ -48,12 +48,12 @@ class Trip:
 
 
 Grouping = Callable[[Incident], str]
-"""Of what an incident is counted: a key, empty where it is not of this protection."""
+"""The key under which an incident counts, or an empty text if this protection ignores it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """More than `bears` incidents (plus one for every lease that could suffer them too) within `lookback`: `rest`."""
+    """More than `bears` incidents (plus one for every lease at risk) within `lookback` start a cooldown of `rest`."""
 
     name: str
     counts: Grouping
@@ -66,7 +66,7 @@ class Protection:
     def tripped(
         self, incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
     ) -> Iterator[Trip]:
-        """Yield what must rest. `exposed` are leases by key that it may befall, `since` when each key last tripped."""
+        """Yield the new cooldowns. `exposed` are leases at risk by key, `since` the last trigger of each key."""
         found: dict[str, list[Incident]] = {}
         for incident in incidents:
             key = self.counts(incident)
@@ -108,23 +108,23 @@ def _of_owner(incident: Incident) -> str:
 
 
 ALL = (
-    # Three to five losses a day and lease are common; so many in an hour is a crowd that outbids whatever is rented.
+    # Three to five losses a day and lease are common; this many in an hour mean many rivals who outbid everything.
     Protection(STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"),
-    # Images that fail on so many hosts of one model seldom fail by chance: a driver, a registry, a bad batch.
+    # Images that fail on this many hosts of one model rarely fail by chance: a driver, a registry, a bad batch.
     Protection(
         STARTS, _failing, timedelta(hours=2), 3, timedelta(hours=1), "hosts that failed to start", is_by_host=True
     ),
-    # Each refusal costs a search; a listing that is so wrong is let catch up.
+    # Each refusal costs a search; after this many the listing needs time to become right.
     Protection(REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
-    # Hosts of one owner stand in one room and fall silent together.
+    # Hosts of one owner are in one room and become silent together.
     Protection(OWNER, _of_owner, timedelta(hours=6), 2, timedelta(hours=6), "hosts of one owner lost", is_by_host=True),
 )
-"""What is shipped. The numbers are judgements, not measurements; each says what it rests on."""
+"""The shipped protections. The numbers are judgements, not measurements; each names its grounds."""
 LOOKBACK = max(protection.lookback for protection in ALL)
 
 
 def is_barred(offer: Offer, tenure: Tenure, cooling: Mapping[str, str] | None) -> bool:
-    """Return whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
+    """Return whether a protection allows this way to rent an offer; cooldowns of owners are checked by the match."""
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)
@@ -136,6 +136,6 @@ def is_barred(offer: Offer, tenure: Tenure, cooling: Mapping[str, str] | None) -
 def tripped(
     incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
 ) -> tuple[Trip, ...]:
-    """Return what every protection lets rest now."""
+    """Return the cooldowns of all protections now."""
     known = tuple(incidents)
     return tuple(trip for each in ALL for trip in each.tripped(known, exposed, since, now))

@@ -1,4 +1,4 @@
-"""Offers that fit a workload, best first: a lazy search that stops looking once nothing left can be better."""
+"""Offers that fit a workload, best first: a lazy search that ends once no other offer can be better."""
 
 import heapq
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ def ranking(
 
 
 def question(work: workload.Workload, pricing: Pricing) -> Hashable:
-    """Return all that a ranking depends on but the market: workloads with equal questions get equal answers."""
+    """Return everything but the market on which a ranking depends: workloads with equal keys share one search."""
     return (
         work.markets,
         work.requirements,
@@ -56,10 +56,10 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
 
 
 class Replay:
-    """A lazy search that several workloads read, each from the best on; none looks for what another has found."""
+    """A lazy search that several workloads read, each from the best on; an offer is searched only once."""
 
     def __init__(self, search: Iterator[Candidate]) -> None:
-        """Read from `search` when nothing that was read before is left."""
+        """Read from `search` when earlier results are used up."""
         self._search = search
         self._found: list[Candidate] = []
 

@@ -1,4 +1,4 @@
-"""Rivals: how much dearer than the host's floor others bid who take our hosts, learned from the outbids that we saw.
+"""Rivals' bids over the host's floor, learned from the outbids that we saw.
 
 Theory: of the losses to the market some are to on-demand renters, whom no bid beats; the rest are to rivals, whose bids
 over the floor follow a law. Over the steps of `domain.outbids` the chance that a rival above one step is below the next
@@ -27,10 +27,10 @@ jump of 2.3 over bids of 1.2 times the floor (16 outbids, inbox of 2026-08-16), 
 hand."""
 
 DISPLACED_SHARE = 0.25
-"""Of the losses to the market at the floor, those to on-demand renters, before any was seen. Assumed."""
+"""Of the losses to the market at the floor, those to on-demand renters, before any observation. Assumed."""
 
 PRIOR_WEIGHT = 16.0
-"""Losses that the assumed law weighs: as many as its median rests on."""
+"""The weight of the assumed law in losses: as many as its median rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Rivals:
     above: tuple[float, ...]
 
     def losing_share(self, headroom: float) -> float:
-        """Return the share of losses to the market at no headroom that are still lost at this headroom.
+        """Return the share of losses to the market at no headroom that still happen at this headroom.
 
         What outranks every bid stays; of the rivals that bid, those above the headroom stay.
         """
         return self.displaced + (1.0 - self.displaced) * self.outbidding(headroom)
 
     def outbidding(self, headroom: float) -> float:
-        """Return the share of the rivals above the floor that are above a headroom; in a step as assumed."""
+        """Return the share of the rivals above the floor that are above a headroom; within a step as assumed."""
         step = max(bisect_right(STEPS, headroom) - 1, 0)
         mine, assumed = (*self.above, 0.0), (*_ASSUMED_ABOVE, 0.0)
         share = (mine[step] - mine[step + 1]) / (assumed[step] - assumed[step + 1])
@@ -60,9 +60,9 @@ class Rivals:
 
 
 def learned(record: HostRecord) -> Rivals:
-    """Return the law by what was seen of the hosts of a record, decayed as it counts."""
+    """Return the law from the record of some hosts, with its decayed counts."""
     above = _above(record.outbids)
-    # A bid of ours at a headroom was outbid that much more seldom than one at the floor would have been.
+    # A bid of ours at a headroom was outbid less often than one at the floor by this much.
     at_floor = sum(count / share for count, share in zip(record.outbids.ours, above, strict=True))
     losses = PRIOR_WEIGHT + record.displaced + at_floor
     return Rivals((PRIOR_WEIGHT * DISPLACED_SHARE + record.displaced) / losses, above)
@@ -88,4 +88,4 @@ _LOG_MEDIAN, _SPREAD = math.log(RIVAL_BID[0]), RIVAL_BID[1] * math.sqrt(2.0)
 _ASSUMED_ABOVE = tuple(_assumed(step) for step in STEPS)
 
 ASSUMED = learned(HostRecord("", ""))
-"""The law before anything was seen."""
+"""The law before any observation."""

@@ -1,4 +1,4 @@
-"""Spreading a workload over owners: who rents out several hosts may take them all away at once."""
+"""Spread of a workload over owners: an owner of several hosts may take them all away at once."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from agent.domain.work.workload import Workload
 
 
 def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
-    """Return how many leases of a workload stand on hosts of each owner; nothing where the workload does not ask."""
+    """Return how many leases of a workload are on hosts of each owner; nothing unless the workload asks for it."""
     if work.max_per_owner is None:
         return Counter()
     mine = {lease.lease_id: lease.owner for place in work.places for lease in fleet.leases_of(place)}
@@ -16,5 +16,5 @@ def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
 
 
 def is_crowded(work: Workload, owner: OwnerKey, held: Counter[OwnerKey]) -> bool:
-    """Return whether no more slots of the workload may go to an owner; an owner nobody knows counts as another."""
+    """Return whether an owner has the most slots of the workload; an unknown owner counts as another one."""
     return work.max_per_owner is not None and owner.is_known and held[owner] >= work.max_per_owner

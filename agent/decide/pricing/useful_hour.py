@@ -1,4 +1,4 @@
-"""The cost of a useful hour: price, storage, traffic, loading, and what an interruption is expected to lose.
+"""The cost of a useful hour: price, storage, traffic, loading, and the expected loss of an interruption.
 
 Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the horizon T: with survival S its expected
 length is L, the integral of S up to T, and it ends in a loss with probability q = 1 - S(T). Of L hours the restore and,
@@ -28,7 +28,7 @@ from agent.domain.work import workload
 from agent.domain.work.decision import Term
 
 HORIZON_HOURS = 24.0
-"""How far a stay is reckoned: a day. Shorter favours hosts that load fast over those that stay cheap."""
+"""The length of the calculated stay: a day. Shorter favours hosts that load fast over hosts that stay cheap."""
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between .1
@@ -55,7 +55,7 @@ CONTAINER_SECONDS = 30.0
 """From a pulled image to a running container. Assumed."""
 
 LEAST_DLPERF = 1e-6
-"""Stands for a host that was never benchmarked: it ranks last, and nothing is divided by zero."""
+"""For a host without a benchmark: it ranks last, and nothing is divided by zero."""
 _HOUR = timedelta(hours=1)
 _POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(16), strict=True))
 """Gauss-Legendre points and weights on [-1, 1]."""
@@ -74,7 +74,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Reckoning:
-    """What a stay costs and yields, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
+    """The cost and yield of a stay, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
 
     `hazard` is losses per hour of the stay.
     """
@@ -92,7 +92,7 @@ class Reckoning:
 
     @property
     def dollars(self) -> float:
-        """What the whole stay is expected to cost, idle time included at the workload's own worth."""
+        """The expected cost of the whole stay, with idle time at the workload's own price."""
         return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.idle_dollars
 
     @property
@@ -177,7 +177,7 @@ def market_hazard(losses: float, hours: float) -> float:
 
 
 def contested(record: HostRecord | None, market_loss_rate: float) -> Gamma:
-    """Return how often the market takes one host: the market's own rate, corrected by what happened there."""
+    """Return how often the market takes one host: the market's own rate, corrected by the host's record."""
     prior = market_loss_rate * CONTEST_PRIOR_HOURS
     if record is None:
         return Gamma(prior, CONTEST_PRIOR_HOURS)
@@ -213,7 +213,7 @@ def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | N
 def reckoner(
     candidate: offer.Offer, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
 ) -> Callable[[Way], Reckoning]:
-    """Return what a stay on `candidate` is expected to cost and yield, by the way in which it is held.
+    """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
     Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much. What
     all ways share is reckoned once.
@@ -221,7 +221,7 @@ def reckoner(
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
     tries = 1.0 / start_success(record)
-    # A checkpoint is fetched within the restore that the workload promises; a dataset nobody promised.
+    # The restore that the workload promises includes the checkpoint's download, but not a dataset's.
     loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
     checkpoint = work.checkpoint
     longest_restore = checkpoint.restore / _HOUR
@@ -231,13 +231,13 @@ def reckoner(
     dlperf = max(candidate.dlperf, LEAST_DLPERF)
 
     def reckoned(way: Way) -> Reckoning:
-        """Return what a stay held this way is expected to cost and yield."""
+        """Return the expected cost and yield of a stay held this way."""
         if way.tenure is tenure.Tenure.INTERRUPTIBLE:
             hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
         else:
             hours, loss = stay(own_hazard, HORIZON_HOURS)
         restore = min(longest_restore, 0.9 * hours)
-        # Never more than half of what could be useful: without checkpoints all of the stay is at stake.
+        # At most half of the possible useful time: without checkpoints the whole stay is at stake.
         lost = loss * min(unsaved, hours - restore) / 2
         return Reckoning(
             gpu_dollars=way.rate.micros / money.MICROS * hours,

@@ -1,4 +1,4 @@
-"""Leases that a complete listing lacks: missing, gone by the market's own word, or the market's fault.
+"""Leases that a complete listing lacks: missing, gone by the market's own word, or a fault of the market.
 
 Invariants (rule 4):
 1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
@@ -21,14 +21,14 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 GONE_AFTER = 120.0
 """Seconds between the two complete listings that must lack an instance."""
 FAULT_PATIENCE = 3600.0
-"""Several leases that vanished together are believed gone only after this long, each by the market's own denial."""
+"""Several leases that vanished together are believed gone only after this long, each denied by the market itself."""
 LISTED_NOWHERE = "it lists no such instance"
 
 
 def find(
     fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
 ) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
-    """Return the facts of leases that a fresh listing lacks, since when each is lacking, and if that is a fault."""
+    """Return the facts of leases that a fresh listing lacks, since when each is missing, and if that is a fault."""
     facts: list[Fact] = []
     absences: dict[str, Absence] = {}
     lacking = list(lacking)
@@ -37,7 +37,7 @@ def find(
     for lease in lacking:
         known = memory.absences.get(lease.lease_id)
         since = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault and _may_vanish(lease))
-        # It is kept until the ledger has it that the lease ended: a fact that could not be written is found again.
+        # It is kept until the ledger has the lease's end: a fact that could not be recorded is found again.
         absences[lease.lease_id] = since
         facts += _absence_facts(fleet, view, memory, lease, since, is_first=known is None)
     faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
@@ -58,19 +58,19 @@ def is_denied(view: MarketView, instance_id: str) -> bool:
 
 
 def release_in_doubt(fleet: Fleet, held: Lease) -> Intent | None:
-    """Return the release of a lease that was sent without an answer: then its absence is that release, done."""
+    """Return the lease's release without an answer: then the absence means that the release was done."""
     return next(
         (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == held.lease_id), None
     )
 
 
 def _may_vanish(held: Lease) -> bool:
-    """Return whether its absence tells of a fault: not where we asked for the end, nor where it never was seen."""
+    """Return whether the absence indicates a fault: not if we ordered the end, nor if it was never seen."""
     return held.is_proven and held.state is not LeaseState.RELEASING
 
 
 def _is_patience_over(fleet: Fleet, held: Lease, waited: float) -> bool:
-    """Return whether a market's fault has lasted long enough; the ledger remembers since when it is missing."""
+    """Return whether a market's fault has lasted long enough; the ledger has the time since when it is missing."""
     missing_for = fleet.now - held.state_since if held.state is LeaseState.MISSING else timedelta()
     return max(waited, missing_for.total_seconds()) >= FAULT_PATIENCE
 
@@ -89,7 +89,7 @@ def _absence_facts(
             # A restart forgets which listing lacked it first; the ledger does not.
             missed_at = min(missed_at, held.state_since)
         if release_in_doubt(fleet, held) is not None:
-            # Nobody knows when the market carried it out: an answer may take as long as the process was dead.
+            # It is not known when the market carried it out: an answer may take as long as the process was dead.
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
         if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
@@ -102,7 +102,7 @@ def _absence_facts(
 
 
 def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
-    """A reply named it and no listing ever had it: it may have been ours and ended, so it counts like one that did."""
+    """A reply named it and no listing ever had it: it may have been ours and ended, so it counts as if listed."""
     gone = _gone(fleet, view, held, between, fleet.now)
     return ownership.disowned(replace(held, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
 
@@ -110,7 +110,7 @@ def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[date
 def _gone(
     fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
 ) -> LeaseChanged:
-    """It is gone: it counts up to the listing that lacked it first, or as its market's record dates the end."""
+    """It is gone: it counts up to the first listing that lacked it, or to the end in its market's record."""
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
     ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)

@@ -1,4 +1,4 @@
-"""The rate that a lease is metered at: the listed one, but not below what was agreed (rule 21).
+"""The metered rate of a lease: the listed one, but not below the agreed one (rule 21).
 
 Agreed is the bid where the market charges the bid, and on demand the rate at the time of the rent. A listed rate below
 the agreed one, or more than `MOST_RISE` times it, is doubted: it is metered only after further listings and a look by
@@ -26,20 +26,20 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease
 
 MOST_RISE = 1.5
-"""A rate up to so many times the agreed one is metered as listed; a higher one is doubted."""
+"""A rate up to this multiple of the agreed one is metered as listed; a higher one is doubted."""
 QUICK_RISE = 3.0
-"""A rise of up to so many times needs the further listings alone: it is likely and cheap to believe."""
+"""A rise of up to this multiple needs only the further listings: it is likely and cheap to believe."""
 FURTHER_LISTINGS = 2
 """How many listings after the first must show a doubted rate."""
 PATIENCE = timedelta(minutes=15)
 """How long a fall, or a rise beyond `QUICK_RISE`, must be listed: markets have shown wrong prices for ten minutes."""
 TOLERANCE = 0.005
-"""A share of the agreed rate by which a listed one may be lower: markets round, and disk is taken off a sum."""
+"""Share of the agreed rate by which a listed one may be lower: markets round, and subtract the disk from a sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A lease and its row with the rate that is metered, and what a rise adds to time that was metered already."""
+    """A lease and its row with the metered rate, and what a rise adds to time that was already metered."""
 
     lease: Lease
     row: Instance
@@ -47,7 +47,7 @@ class Rated:
 
 
 def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous: datetime) -> Rated:
-    """Return `held` and `row` at the rate that is metered; `previous` is when the lease was last seen before."""
+    """Return `held` and `row` at the metered rate; `previous` is when the lease was last seen before."""
     highest = max((held.agreed, *_bids_in_doubt(fleet, held)))
     if _is_accepted(fleet, view, held, row):
         since = held.doubted_since if held.doubted_rate == row.gpu_rate and held.doubted_since else previous
@@ -65,7 +65,7 @@ def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
 
 
 def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
-    """Return the ids of instances whose doubted rate was listed often enough: a look by id decides."""
+    """Return the ids of instances whose doubted rate was listed often enough: a request for the id decides."""
     return frozenset(
         held.instance_id
         for held in leases
@@ -79,7 +79,7 @@ def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> froz
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each lease that its market lists at a rate that is not what was agreed."""
+    """Yield one alert for each lease whose listed rate differs from the agreed one."""
     for held in fleet.leases:
         view = fleet.markets.get(held.market)
         if not held.is_open or view is None or not view.is_fresh:
@@ -100,7 +100,7 @@ def _rows(view: MarketView, held: Lease) -> Iterator[Instance]:
 
 
 def _bids_in_doubt(fleet: Fleet, held: Lease) -> Iterator[UsdPerHour]:
-    """Yield the bids that orders without a clear answer may have put in force."""
+    """Yield the bids that orders without a clear answer may have set."""
     for intent in fleet.intents:
         is_out = intent.state in {IntentState.SENT, IntentState.IN_DOUBT}
         if is_out and intent.kind is IntentKind.REBID and intent.lease_id == held.lease_id and intent.price is not None:
@@ -113,7 +113,7 @@ def _is_plausible(held: Lease, row: Instance) -> bool:
 
 
 def _is_known(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
-    """Return whether a rate is one that we ordered, or that the host announced."""
+    """Return whether we ordered a rate, or the host announced it."""
     announced = (
         rise.new_rate.micros * held.gpus
         for rise in view.rises
@@ -132,7 +132,7 @@ def _is_accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> 
 
 
 def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
-    """Return whether the listings before this one and this one are enough to ask for the instance by its id."""
+    """Return whether the listings so far are enough to ask for the instance by its id."""
     if held.doubted_rate != row.gpu_rate or held.doubted_since is None or held.doubted_listings < FURTHER_LISTINGS:
         return False
     is_quick = held.agreed < row.gpu_rate <= held.agreed.scaled(QUICK_RISE)
@@ -157,7 +157,7 @@ def _at(fleet: Fleet, held: Lease, row: Instance, rate: UsdPerHour, since: datet
 
 
 def _owed(held: Lease, row: Instance, rate: UsdPerHour, span: tuple[datetime, datetime]) -> tuple[meter.Charge, ...]:
-    """Return what a risen rate adds since `span` began: that time is metered at the lower rate."""
+    """Return what a higher rate adds since `span` began: that time was metered at the lower rate."""
     if rate <= held.gpu_rate or held.bills is not Bills.GPU_AND_DISK or not row.bills_gpu:
         return ()
     more = rate - held.gpu_rate

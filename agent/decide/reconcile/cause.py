@@ -23,15 +23,15 @@ _PLAIN = {
 """Kinds of events that name a cause without a price."""
 _TELLING = frozenset({"outbid", *_PLAIN})
 INBOX = "inbox"
-"""The rule that decides by what the market's inbox told."""
+"""The rule that decides by the market's inbox."""
 INBOX_ROUNDING = per_hour("0.005")
-"""The inbox tells prices to two decimals: the winner may have bid half a cent more."""
+"""The inbox has prices with two decimals: the winner may have bid half a cent more."""
 
 
 def of_stop(
     held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
 ) -> tuple[Cause, Evidence]:
-    """Return why `held`, seen running last at `since`, is now in `state`."""
+    """Return why `held`, last seen running at `since`, is now in `state`."""
     if state is InstanceState.OFFLINE:
         return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
     if state is InstanceState.FAILED:
@@ -72,7 +72,7 @@ def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> Marke
 
 
 def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
-    """A winner above our bid and under the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
+    """A winner above our bid and below the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
     plain = _PLAIN.get(told.kind)
     if plain is not None:
         return plain[0], Evidence("market_record", f"the market's own record says at {told.at:%H:%M:%S}: {plain[1]}")
@@ -87,7 +87,7 @@ def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
 
 
 def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
-    """Without the market's own record: what its search says of the slice now."""
+    """Without the market's own record: judge by the slice's present offer in a search."""
     rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return Cause.EXTERNAL_STOP, Evidence("tenure", "on-demand cannot be outbid: somebody stopped it")

@@ -19,7 +19,7 @@ RUNS = frozenset({InstanceState.RUNNING, InstanceState.LOADING, InstanceState.PE
 
 
 def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, ...], dict[str, Absence]]:
-    """Return what the fresh `view` settles, and since when the rest has been in doubt."""
+    """Return what the fresh `view` settles, and since when the other intents have been in doubt."""
     facts: list[Fact] = []
     doubts: dict[str, Absence] = {}
     rows = {row.instance_id: row for row in view.instances}
@@ -34,7 +34,7 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
         began = memory.doubts.get(intent.intent_id, Absence(view.listed_monotonic, view.listings))
         fact = _settled(fleet, view, rows, intent, began)
         facts += [fact] if fact is not None else []
-        # It is kept until the ledger has the verdict: one that could not be written is found again at once.
+        # It is kept until the ledger has the verdict: one that could not be recorded is found again at once.
         doubts[intent.intent_id] = began
     return tuple(facts), doubts
 

@@ -1,4 +1,4 @@
-"""What happened since the last cycle, as values: reconcile finds them, the recorder writes them down."""
+"""Facts since the last cycle, as values: reconcile finds them, the recorder writes them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from agent.domain.work.deadline import Progress, Speed
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanged:
-    """A lease is not what it was. `kind` is the event's name; an empty kind only meters it."""
+    """A changed lease. `kind` is the event's name; an empty kind only meters it."""
 
     before: Lease
     after: Lease
@@ -26,7 +26,7 @@ class LeaseChanged:
 
 @dataclass(frozen=True, slots=True)
 class IntentSettled:
-    """Doubt is over: the market's own listing showed the intent done, or grace passed without it."""
+    """The end of a doubt: the market's own listing showed the intent done, or the grace passed without it."""
 
     intent: Intent
     state: IntentState
@@ -36,7 +36,7 @@ class IntentSettled:
 
 @dataclass(frozen=True, slots=True)
 class LeaseDisowned:
-    """A lease never was ours: a reply named a foreign instance, so what its rent made is still to be found.
+    """A lease never was ours: a reply named a foreign instance, so the really rented one is still to be found.
 
     `charges` count what nobody saw and may have been ours.
     """
@@ -58,7 +58,7 @@ class InstanceFound:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A slot or a workload is marked by a rest: held, done, or one more failure. `kind` is the event's name, if any."""
+    """A mark on a slot or a workload: held, done, or one more failure. `kind` is the event's name, if any."""
 
     rest: Cooldown
     workload: str
@@ -69,7 +69,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something a person should hear of. `key` names what it is about, so that it is said once."""
+    """A warning for a person. `key` names its subject, so that it is sent once."""
 
     code: str
     key: str
@@ -78,7 +78,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class ProgressTold:
-    """A workload with a deadline told how far it is; `speed` is what the last two reports of one lease measure."""
+    """A workload with a deadline reported its progress; `speed` follows from the last two reports of one lease."""
 
     after: Progress
     before: Progress | None

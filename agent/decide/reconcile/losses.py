@@ -1,4 +1,4 @@
-"""What a stretch of running came to when it ended, and what must rest after it was lost."""
+"""The cooldown after a loss."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from agent.domain.record.lease import Lease
 
 
 def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
-    """Return why a host is left alone after it lost or never started a lease, or None."""
+    """Return why a host gets a cooldown after it lost or never started a lease, or None."""
     if has_failed:
         return Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:

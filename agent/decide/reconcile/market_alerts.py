@@ -1,4 +1,4 @@
-"""What a market or a host changed on us: a price that rises without our doing, a tenure that is sold no more."""
+"""Changes by a market or a host: a price that rises without our order, a tenure that is no longer sold."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ REPRICED = "lease.repriced"
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each tenure that a market does not sell now; what can still be rented goes on."""
+    """Yield one alert for each tenure that a market does not sell now; other tenures are still rented."""
     for name in sorted(fleet.markets):
         for tenure, why in fleet.markets[name].not_sold.items():
             yield Alert("not_sold", f"{name}/{tenure.value}", f"{why}; other tenures are rented as before")
@@ -37,6 +37,6 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
 
 
 def kind(held: Lease, row: Instance) -> str:
-    """Return the event of a lease on demand that the market charges more for than it did, or nothing."""
+    """Return the event of an on-demand lease that the market charges more for than before, or nothing."""
     is_dearer = row.gpu_rate - held.gpu_rate >= bidding.LEAST_STEP
     return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else ""

@@ -1,4 +1,4 @@
-"""Instances of ours without a lease: adopt, hold or release them; foreign ones are never touched.
+"""Instances of ours without a lease: adopt, hold or release them; foreign instances are never touched.
 
 Invariants:
 1. Ours is what carries our fleet id in its label, in the listing and in a look by its id; nothing else is ever named.
@@ -23,16 +23,16 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.workload import Slot
 
 UNSEEN = Label("", Slot("", 0), "")
-"""Stands for an instance that nobody looked at by its id in this cycle."""
+"""For an instance that no request by its id has shown in this cycle."""
 LOOKS = 2
-"""A stranger is believed on the second look: a stale listing may show what has just been released."""
+"""An orphan is believed on the second look: a stale listing may show an instance that was just released."""
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
-"""Ends that were not our doing: what is listed again after them goes on."""
+"""Ends that we did not order: if the instance is listed again, the lease goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strangers:
-    """What is to be done with instances of ours that have no lease, how often each was seen, and what to look at."""
+    """The verdicts on instances of ours without a lease, how often each was seen, and ids to ask for."""
 
     facts: tuple[Fact, ...]
     sightings: Mapping[str, int]
@@ -40,12 +40,12 @@ class Strangers:
 
 
 def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]) -> Strangers:
-    """Return the verdicts on instances of ours without a lease, found again in every cycle until they are recorded."""
+    """Return the verdicts on instances of ours without a lease; each cycle finds them again until they are recorded."""
     known = {lease.instance_id for lease in held}
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
     # Its rent is in doubt again, and doubt finds the instance by the label of that rent.
     doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
-    # While the ledger takes no writes, a rent stays sent that is in doubt.
+    # While the ledger cannot be written, a rent stays `sent` although it is in doubt.
     doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
     filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
@@ -73,7 +73,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
 
 
 def claimant(fleet: Fleet, place: Slot) -> str:
-    """Return the id of a listed instance that carries the label of `place` and may yet be adopted, or an empty text.
+    """Return the id of a listed instance with the label of `place` that may still be adopted, or an empty text.
 
     An empty slot rents nothing beside it: after a lost ledger, or a host thought gone, that would pay twice.
     """
@@ -89,7 +89,7 @@ def claimant(fleet: Fleet, place: Slot) -> str:
 
 
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
-    """Return the verdict on what we rented once, thought ended, and see listed again under another label."""
+    """Return the verdict on an instance that we rented once, believed ended, and see again under another label."""
     past = fleet.past_leases[row.instance_id]
     made = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
     sentence = (
@@ -100,7 +100,7 @@ def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
 
 
 def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
-    """Return the verdict on an instance whose label a listing and a look by its id have shown."""
+    """Return the verdict on an instance whose label a listing and a request for its id have shown."""
     name = f"instance {row.instance_id} on host {row.host_id}"
     past, slot = fleet.past_leases.get(row.instance_id), label.slot
     intent = fleet.past_intents.get(label.intent_id)
@@ -124,7 +124,7 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
-    """Return the lease that an instance of ours stands for, metered from its creation or where its last lease ended.
+    """Return the lease of an instance of ours, metered from its creation or from the end of its last lease.
 
     It has failed where the row and a look by its id agree that it is not what the intent asked for. Where the row alone
     says so the lease is as asked: one wrong answer ends nothing, and it is read back again.
@@ -134,7 +134,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     differs, is_sure = _difference(fleet, row, intent)
     past = fleet.past_leases.get(row.instance_id)
     agreed = _agreed(fleet, row, slot, intent, past)
-    # What surely differs ends at once, and counts as listed unless that is absurd.
+    # A sure difference ends it at once; it counts as listed unless the rate is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
     most = agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE
     is_believed = is_on_other_terms or ((is_sure or not differs) and row.gpu_rate <= agreed.scaled(most))
@@ -175,7 +175,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
 
 
 def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str, bool]:
-    """Return how a row differs from what was asked for, and whether a look by its id shows a difference too."""
+    """Return how a row differs from the order, and whether a request for the id shows a difference too."""
     if intent is None:
         return "", False
     asked, view = readback.of_intent(intent), fleet.markets.get(row.market)
@@ -191,7 +191,7 @@ def _as_asked(made: Lease, intent: Intent) -> Lease:
 
 
 def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:
-    """Return what the GPUs of an adopted instance were agreed to cost.
+    """Return the agreed rate of an adopted instance's GPUs.
 
     What no record of ours tells is as listed, up to the price of the workload: no daemon of this fleet rents for more,
     and a higher price is doubted until a look by id agrees (rule 21).

@@ -1,4 +1,4 @@
-"""What a lease becomes when the market has said yes; each function is pure and dates the change at `now`."""
+"""What a lease becomes after a confirmed write; each function is pure and dates the change at `now`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ _STOPPED = frozenset({LeaseState.PAUSED, LeaseState.RELEASING})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The lease after a confirmed write, what it cost up to now, and the event's name."""
+    """The lease after a confirmed write, its cost up to now, and the event's name."""
 
     lease: Lease
     charges: tuple[meter.Charge, ...]
@@ -71,7 +71,7 @@ def written(
     is_accepted: bool = True,
     ends: Sequence[meter.Turn] = (),
 ) -> Outcome:
-    """Return what a lease becomes when the market confirmed a write on it; a resume may only have been queued.
+    """Return what a lease becomes after a confirmed write on it; a resume may only be queued.
 
     `ends` are the turns of the billing, up to `now`, of what is paused or released.
     """
@@ -87,7 +87,7 @@ def written(
 def _accrued(
     held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
 ) -> tuple[meter.Charge, ...]:
-    """Return what a lease cost up to our own write on it: what we stop ourselves is not lost."""
+    """Return the cost of a lease up to our own write on it: nothing is lost when we stop it ourselves."""
     return (*meter.accrue(held, now, ends), *phases.charges(phases.split(held, now, ends, promised, ran)))
 
 
@@ -131,12 +131,12 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         useful = meter.stretch_seconds(held, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
         charges.append(meter.Charge(held.lease_id, stopped_at.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
-    # A release is a promise: an instance that is only stopped for the time being stays due for it.
+    # A release is a promise: an instance that is only paused meanwhile stays due for it.
     is_leaving = is_release or held.state is LeaseState.RELEASING
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
-        # How long it has been down decides what waiting is worth; our own stop does not begin that anew.
+        # The time since the loss decides the worth of waiting; our own pause does not begin it again.
         state_since=held.state_since if held.state in _STOPPED and not is_release else now,
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or held.paused_by_us,

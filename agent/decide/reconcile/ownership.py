@@ -1,4 +1,4 @@
-"""Whose an instance is: a lease may be written to only after two answers have shown our label on its instance.
+"""The owner of an instance: a lease may be written to only after two answers have shown our label on it.
 
 Invariants (rule 18):
 1. A lease is proven by two answers with its label, one of them a look by its id: the listing and a look, or two looks
@@ -19,17 +19,17 @@ from agent.domain.market.label import Label
 from agent.domain.record.lease import Lease
 
 NEVER_OURS = "never_ours"
-"""The end reason of a lease whose instance was named by a reply and turned out to be somebody else's."""
+"""The end reason of a lease whose instance, from a reply, turned out to be somebody else's."""
 
 PROOF = 2
-"""So many answers with our label, one of them a look by its id, prove an instance ours."""
+"""This many answers with our label, one of them to a request for the id, prove that an instance is ours."""
 Place = tuple[str, str]
 """A market and the id of an instance there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The leases as their labels show them, what changed by that, and which instances need a look by their id.
+    """The leases as their labels show them, the changes, and the instances that need a request by their id.
 
     `looks` counts, by lease, the cycles in which a look showed the label; `undecided` are leases whose instance never
     showed a label of theirs to a look: its row is no evidence about them.
@@ -43,7 +43,7 @@ class Ownership:
 
 
 def is_label_of(label: Label | None, held: Lease, fleet_id: str) -> bool:
-    """Return whether a label is the one under which `held` was rented; an adopted lease may not know its intent."""
+    """Return whether a label is that of `held`'s rent; an adopted lease may not know its intent."""
     if label is None or label.fleet_id != fleet_id:
         return False
     return not held.intent_id or label.intent_id == held.intent_id
@@ -67,19 +67,19 @@ def was_proven(past: Lease | None) -> bool:
 
 
 def proven(fleet: Fleet, view: MarketView, made: Lease) -> Lease:
-    """Return a lease made from a listed label, proven where a look by its id showed that label in this cycle too."""
+    """Return a lease from a listed label; it is proven if a request for its id also showed that label in this cycle."""
     is_shown = is_label_of(view.looks.get(made.instance_id), made, fleet.fleet_id)
     return replace(made, proven_at=fleet.now) if is_shown else made
 
 
 def unseen(view: MarketView, settled: Iterable[Fact]) -> set[Place]:
-    """Return the instances of leases that doubt has just turned into and that nobody has looked at by id."""
+    """Return the instances of leases that doubt has just opened and that no request by id has shown."""
     made = (fact.lease for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None)
     return {(view.market, lease.instance_id) for lease in made if not lease.is_proven}
 
 
 def settle(fleet: Fleet, memory: Memory) -> Ownership:
-    """Return which leases are proven, estranged or never were ours, as far as this cycle's answers show."""
+    """Return which leases are proven, estranged or never were ours, by this cycle's answers."""
     leases: list[Lease] = []
     facts: list[Fact] = []
     looks: dict[str, int] = {}
@@ -100,7 +100,7 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
         facts += told
         leases += [after] if after is not None else []
         if after is not None and after.is_proven:
-            # Where the ledger cannot take the proof now, it counts as given all the same.
+            # While the ledger cannot record the proof, it still counts as given.
             looks[held.lease_id] = PROOF
         elif after is not None:
             to_look.add((held.market, held.instance_id))
@@ -135,7 +135,7 @@ def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
 
 
 def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
-    """Return a lease that is not proven yet as this cycle's answers leave it, None where it never was ours."""
+    """Return an unproven lease after this cycle's answers, None if it never was ours."""
     is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
     if looks + is_listed >= PROOF and looks:
         after = replace(held, proven_at=fleet.now)
@@ -151,7 +151,7 @@ def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Le
 
 
 def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
-    """Return that a lease never was ours: the reply to its rent named somebody else's instance, or none.
+    """Return the fact that a lease never was ours: the reply to its rent named a foreign instance, or none.
 
     `charges` are what it counts all the same, metered up to its `accrued_until`.
     """
@@ -160,7 +160,7 @@ def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> l
 
 
 def _is_listed(view: MarketView, held: Lease) -> bool:
-    """Return whether a fresh listing has its instance, and not only a look by its id."""
+    """Return whether a fresh listing has its instance, and not only a request by its id."""
     is_unlisted = view.instance(held.instance_id) is None or held.instance_id in view.unlisted_ids
     return view.is_fresh and not is_unlisted
 
@@ -172,7 +172,7 @@ def _is_listed_otherwise(fleet: Fleet, view: MarketView, held: Lease) -> bool:
 
 
 def _claimant(fleet: Fleet, view: MarketView, held: Lease) -> str:
-    """Return the id of another listed instance that carries the label of this very rent, or an empty text."""
+    """Return the id of another listed instance with the label of this very rent, or an empty text."""
     if not view.is_fresh or not held.intent_id:
         return ""
     others: Iterable[tuple[str, Label]] = view.labels.items()

@@ -1,4 +1,4 @@
-"""What reconcile remembers from cycle to cycle; a restart forgets it and looks again, which is the safe side."""
+"""The memory of reconcile between cycles; a restart forgets it and looks again, which is the safe side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from agent.domain.record.lease import LeaseState
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A lease seen once in a state it should not be in, or on terms that were not asked for, which `differs` tells.
+    """A lease seen once in a wrong state, or on other terms than ordered, which `differs` names.
 
     `previous` is when it was last seen as it should be.
     """
@@ -22,7 +22,7 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Something the listings have not shown since: monotonic seconds and how many complete listings there had been."""
+    """The start of an absence from the listings: monotonic seconds and the number of complete listings then."""
 
     monotonic: float
     listings: int
@@ -31,7 +31,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Suspicions and absences by lease, doubt by intent, sightings of strangers, the last listing by market.
+    """Suspicions and absences by lease, doubts by intent, sightings of orphans, the last listing by market.
 
     `label_looks` counts, by lease, the cycles in which a look by its id showed our label.
     """

@@ -1,4 +1,4 @@
-"""Which instances are worth a probe now: those that run and are not ready, and logs that may say that work is done."""
+"""The instances to probe now: running ones that are not ready, and logs that may report the end of the work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agent.domain.work.workload import WorkloadKind
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One instance to look at. `ready` asks nothing once it is known to be ready; `since` is when its state began.
+    """One instance to probe. `ready` is empty once it is known to be ready; `since` is when its state began.
 
     `place` is where its port answers, as HOST:PORT, and empty while nobody knows; `progress_place` where the page of
     its progress does. `is_over` tells that the container of a batch ended: its log is read once more, at once, for what
@@ -31,18 +31,18 @@ class Target:
 
     @property
     def needs_log(self) -> bool:
-        """Whether its log has to be read, which costs the market more than a look at a port."""
+        """Whether its log must be read, which costs the market more than a probe of a port."""
         tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
         return bool(self.done_line) or self.is_over or self.ready.sign is ReadySign.LOG or tells
 
     @property
     def has_page(self) -> bool:
-        """Whether its progress stands on a page."""
+        """Whether its progress is on a page."""
         return self.deadline is not None and self.deadline.sign is ProgressSign.HTTP and not self.is_over
 
 
 def news(before: Sequence[str], now: Sequence[str]) -> Sequence[str]:
-    """Return the lines that came after `before`: both are the last of the same log."""
+    """Return the lines after `before`: both are the end of the same log."""
     for known in range(min(len(before), len(now)), 0, -1):
         if before[-known:] == now[:known]:
             return now[known:]
@@ -50,7 +50,7 @@ def news(before: Sequence[str], now: Sequence[str]) -> Sequence[str]:
 
 
 def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
-    """Return what to look at on one market, in the order of the leases."""
+    """Return the targets on one market, in the order of the leases."""
     view = fleet.markets.get(market)
     if view is None or not view.is_fresh:
         return ()
@@ -59,7 +59,7 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
 
 
 def may_log(held: Lease) -> bool:
-    """Return whether a lease has a container whose log may tell of its work.
+    """Return whether a lease has a container whose log may report on its work.
 
     One that ran may be starting at every look: RunPod starts an ended container again and again.
     """
@@ -91,7 +91,7 @@ def _place(fleet: Fleet, held: Lease, port: int) -> str:
 
 
 def place_of(ports: str, port: int) -> str:
-    """Return where a port of the container is reached from outside, as HOST:PORT, or nothing."""
+    """Return the outside address of a container's port, as HOST:PORT, or nothing."""
     for entry in ports.split():
         name, _, place = entry.partition("=")
         if name == f"{port}/tcp":

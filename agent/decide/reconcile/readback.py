@@ -1,4 +1,4 @@
-"""Reading a rent back: whether the market made what was asked for. Its answer to an order does not say.
+"""The readback of a rent: whether the market made what was ordered. The answer to the order does not say that.
 
 A price that gets lost on the way rents on demand at full price; only the instance's own record shows it.
 """
@@ -15,7 +15,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 
 PREFIX = "mismatch: "
-"""How the end reason of a lease begins that is not what was asked for."""
+"""The beginning of the end reason of a lease that differs from its order."""
 PRICE_STEP = money.per_hour("0.0001")
 """Markets keep a price to four decimals and round it up."""
 DISK_STEP_GB = 1.0
@@ -24,7 +24,7 @@ DISK_STEP_GB = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a rent asked for; None and 0 stand for what is not known any more."""
+    """The terms of a rent's order; None and 0 mean that a term is not known any more."""
 
     tenure: Tenure | None
     host_id: str
@@ -33,23 +33,23 @@ class Asked:
 
 
 def of_lease(held: Lease) -> Asked:
-    """Return what the rent of a lease asked for; true as long as nothing of the instance was taken over into it."""
-    # A lease whose price nobody could read was opened at nothing.
+    """Return the terms of a lease's order; they hold until the lease takes over fields of the instance."""
+    # A lease with an unreadable price was opened at zero.
     return Asked(held.tenure, held.host_id, held.gpu_rate if held.gpu_rate.micros else None, held.disk_gb)
 
 
 def of_intent(intent: Intent) -> Asked:
-    """Return what a rent asked for by its intent, which knows a bid but no ask."""
+    """Return the terms of a rent's intent, which has a bid but no ask."""
     return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb)
 
 
 def is_readable(row: Instance) -> bool:
-    """Return whether a row shows all that a rent is read back by."""
+    """Return whether a row has every field of the readback."""
     return not row.unread & unread_rows.TERMS
 
 
 def difference(asked: Asked, row: Instance) -> str:
-    """Return how an instance differs from what was asked for, or an empty text; cheaper is no difference."""
+    """Return how an instance differs from its order, or an empty text; a lower price is no difference."""
     if asked.tenure is not None and row.tenure is not asked.tenure:
         return f"it is {row.tenure.value} instead of {asked.tenure.value}"
     if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):

@@ -1,4 +1,4 @@
-"""Whether what runs is any use: ready in time, its GPUs busy, and where it can be reached.
+"""Whether a running lease is of use: ready in time, its GPUs busy, and its addresses.
 
 Invariants:
 1. Nothing is concluded from a probe that was not made; only time that passed without a good one makes a lease bad.
@@ -19,14 +19,14 @@ from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
 
 IDLE_BELOW = 5.0
-"""Per cent of GPU use below which a card does nothing: a display or a stray process takes a few. Assumed."""
+"""Per cent of GPU use below which a GPU does nothing: a display or a stray process uses a few. Assumed."""
 NOT_READY = "not_ready"
 
 
 def seen(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, so_far: LeaseChanged | None
 ) -> LeaseChanged | None:
-    """Return the change with what probes and the row say of readiness, idling and addresses; None without any."""
+    """Return the change of readiness, idling and addresses by probes and the row; None without any."""
     now = so_far.after if so_far is not None else held
     if so_far is not None and so_far.kind and so_far.kind != "lease.running":
         return so_far
@@ -46,7 +46,7 @@ def seen(
 
 
 def _reached(held: Lease, row: Instance) -> Lease:
-    """Where it was last reached is kept while it is paused: a person may want to look."""
+    """The last addresses are kept while it is paused: a person may want to look."""
     if (row.address or held.ssh_address) == held.ssh_address and (row.ports or held.ports) == held.ports:
         return held
     return replace(held, ssh_address=row.address or held.ssh_address, ports=row.ports or held.ports)
@@ -68,7 +68,7 @@ def _awaited(fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: I
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
-    # What was ready before may hold work on its disk: a person decides, the lease stays.
+    # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
     return replace(held, has_failed=not held.was_ready, end_reason=reason), "lease.not_ready"
 
 
@@ -87,7 +87,7 @@ def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
 
 
 def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each lease whose GPUs are paid for and do nothing."""
+    """Yield one alert for each lease whose paid GPUs do nothing."""
     for held in fleet.leases:
         if usefulness.is_idle(held, fleet.now) and held.idle_since is not None:
             sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "

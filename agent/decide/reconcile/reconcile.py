@@ -1,4 +1,4 @@
-"""Market listing x leases x open intents -> what happened.
+"""Market listing x leases x open intents -> facts.
 
 Invariants:
 1. A view that is not fresh yields nothing: ignorance is never an interruption.
@@ -41,9 +41,9 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
-"""How much unmetered cost a crash may have to reckon again from the listing."""
+"""The most unmetered cost that a crash may leave to count again from the listing."""
 METER_TRAFFIC = money.usd("0.002")
-"""Traffic is metered sooner when it costs this much: an image comes in within minutes and may cost an hour's rent."""
+"""Traffic is metered sooner at this cost: an image is pulled within minutes and may cost an hour's rent."""
 
 STATES = {
     InstanceState.PENDING: LeaseState.STARTING,
@@ -59,7 +59,7 @@ LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What happened, what to remember, which leases need a second look, and which markets lie.
+    """Facts, the memory for the next cycle, leases that need a second look, and markets at fault.
 
     `to_look` are instances whose label has to be seen by their own id before anything may be written to them.
     """
@@ -73,7 +73,7 @@ class Reconciliation:
 
 
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
-    """Return what the fresh listings of `fleet` say happened."""
+    """Return the facts in the fresh listings of `fleet`."""
     owned = ownership.settle(fleet, memory)
     fleet = replace(fleet, leases=owned.leases)
     result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
@@ -142,7 +142,7 @@ def _market(
 
 
 def _to_probe(held: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
-    """Return the instances to ask for by themselves: two endpoints seldom lie alike."""
+    """Return the instances to ask for by id: two endpoints are rarely wrong in the same way."""
     return frozenset(lease.instance_id for lease in held if lease in lacking or lease.lease_id in suspects)
 
 
@@ -191,7 +191,7 @@ def _seen(
 def _unread(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
-    """What nobody can read is no interruption and no start, but a lease that did not pay for GPUs may now."""
+    """An unreadable state is no interruption and no start, but a lease that paid for no GPUs may pay now."""
     is_counted = held.bills is Bills.GPU_AND_DISK or held.state is LeaseState.RELEASING
     return None if is_counted else _updated(fleet, view, held, row, held.state, between)
 
@@ -206,7 +206,7 @@ def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
 def _mismatched(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
 ) -> LeaseChanged:
-    """The lease as it really is, marked as no good: it is released in this very cycle.
+    """The lease as it really is, marked as unusable: it is released in this very cycle.
 
     What was rented on other terms costs what it costs. On the terms that were asked for an absurd price is doubted: the
     lease counts at its own until the market has proven the other (rule 21).
@@ -280,7 +280,7 @@ def _kind(held: Lease, target: LeaseState) -> str:
 
 
 def _bills(held: Lease, row: Instance) -> Bills:
-    """Return what a row bills; a lease that bills nothing is taken for released, which a silent host's must not be."""
+    """Return what a row bills; a lease that bills nothing counts as released, which a silent host's must not."""
     if row.bills_gpu:
         return Bills.GPU_AND_DISK
     if row.state is InstanceState.OFFLINE:
@@ -292,9 +292,9 @@ def _bills(held: Lease, row: Instance) -> Bills:
 def _metered(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
-    """Return the lease as the row shows it, and what it cost up to now, its turns dated as well as anyone knows."""
+    """Return the lease as the row shows it, and its cost up to now, with its turns dated as well as possible."""
     bills = _bills(held, row)
-    # The row is as of the listing: what the market's record tells of the time since then is left to the next one.
+    # The row is as of the listing: the next listing reads the market's record of the time since then.
     until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     change = turns.turned(held, view, bills, between, until, is_stopped=STATES.get(row.state, target) not in LIVE)
     turned = change.at

@@ -1,4 +1,4 @@
-"""When the billing of a lease changed: as the market's own record dates it, else on the side that counts more.
+"""When the billing of a lease changed: by the market's own record, else on the side that counts more.
 
 Invariants:
 1. Without a record, GPUs count from the look before the one that showed them billed, and up to the look that showed
@@ -32,7 +32,7 @@ BILLED_AFTER = {
 }
 """What a lease bills after an event of the market's record, by the kind of the event."""
 LEFTOVER = "bid_too_low"
-"""The end reason of the stopped instance that a refused bid left behind."""
+"""The end reason of the stopped instance that a refused bid left."""
 _BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
 
 
@@ -46,14 +46,14 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When a lease was last seen in a look that the ledger has, and what its market's record tells."""
+    """The last sight of a lease in a recorded listing, and its market's record."""
 
     at: datetime
     events: tuple[MarketEvent, ...] = ()
 
 
 def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
-    """Return the last look at each lease, by its id; what a lease was suspected of there is not in the ledger yet."""
+    """Return the last look at each lease, by its id; a suspicion of that look is not in the ledger yet."""
     found: dict[str, Look] = {}
     for held in fleet.leases:
         doubted, view = memory.suspicions.get(held.lease_id), fleet.markets.get(held.market)
@@ -63,13 +63,13 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
 
 
 def wants_record(facts: Iterable[Fact]) -> bool:
-    """Return whether the market's record may date a change: what was lost while it loaded may have run before."""
+    """Return whether the market's record may date a change: a lease lost while loading may have run before."""
     changes = (fact for fact in facts if isinstance(fact, LeaseChanged))
     return any(change.cause is not None or change.before.bills is not change.after.bills for change in changes)
 
 
 def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
-    """Return the turns that the market's record tells of time that is not metered yet, oldest first."""
+    """Return the turns in the market's record of time that is not metered yet, oldest first."""
     return [
         (event.at, BILLED_AFTER[event.kind])
         for event in sorted(events, key=lambda event: event.at)
@@ -80,7 +80,7 @@ def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> lis
 
 
 def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
-    """Return the turns of a lease that ends at `until` and that nobody has seen since `look`."""
+    """Return the turns of a lease that ends at `until` and was not seen since `look`."""
     found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
     if not found and _is_starting(held):
         found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
@@ -98,7 +98,7 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
 
 
 def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
-    """Return the turns with a start that no record dates: what was stopped later ran before.
+    """Return the turns with a start that no record dates: an instance that stopped later ran before.
 
     That is the return of a silent host, and the end of loading of what was given back.
     """
@@ -106,16 +106,16 @@ def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn])
     is_undated = held.bills is Bills.NOTHING or is_loading_again
     if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
-    # A look after the stop says nothing of when it had started.
+    # A look after the stop says nothing about the time of the start.
     seen_at = seen_at if seen_at <= found[0][0] else held.accrued_until
     return [(max(seen_at, held.accrued_until), Bills.GPU_AND_DISK), *found]
 
 
 def _is_starting(held: Lease) -> bool:
-    """Return whether a start may be under way: also where the lease is missing or released meanwhile."""
+    """Return whether a start may be under way: also if the lease is missing or released meanwhile."""
     is_given_back = held.state is LeaseState.STARTING
     is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
-    # What a refused bid left behind never was to start.
+    # The leftover of a refused bid was never to start.
     is_stopped |= held.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
     return held.bills is Bills.DISK and held.state in states and not is_stopped

@@ -1,4 +1,4 @@
-"""Rows of a listing of which something cannot be read: what our own books say stands in its place.
+"""Rows of a listing with unreadable fields: our own records replace those fields.
 
 An instance exists although its price is missing or absurd. Its lease knows the price, and an order in doubt knows what
 was asked for. What neither knows stays zero, and the row goes on saying that it was not read.
@@ -17,11 +17,11 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 
 TERMS = frozenset({"gpu_rate", "disk_rate", "disk_gb", "tenure", "host_id", "gpus"})
-"""What a rent is read back by; the same names in a lease."""
+"""The fields of a readback; a lease has the same names."""
 
 
 def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:
-    """Return a view whose rows hold what we know in the place of what could not be read."""
+    """Return a view whose rows have our known values instead of unreadable ones."""
     if not any(row.unread for row in view.instances):
         return view
     held = {lease.instance_id: lease for lease in leases if lease.market == view.market}

@@ -1,4 +1,4 @@
-"""What ended and came back between two looks: read from the market's own record, after a restart or a dark stretch.
+"""Ends that nobody saw because the lease came back: read from the market's own record, after a restart or a gap.
 
 Invariants:
 1. Only the record of the market makes such a change, and only in pairs that lead back to the state before: what the
@@ -20,7 +20,7 @@ from agent.domain.market.interruption import MarketEvent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
-"""Makes the change of a lease that is in another state now; the span is that of the two looks around the change."""
+"""Makes the change of a lease to another state; the span is that of the two looks around the change."""
 _FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED})
 _SHOWN = {
     Bills.GPU_AND_DISK: (InstanceState.RUNNING, LeaseState.RUNNING),
@@ -32,7 +32,7 @@ _SHOWN = {
 def changes(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, lost: Change, updated: Change
 ) -> tuple[LeaseChanged, ...]:
-    """Return what happened to a lease since it was metered last and is over again, oldest first."""
+    """Return what happened to a lease since it was last metered and is over again, oldest first."""
     found: list[LeaseChanged] = []
     events = pairs(held, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
@@ -74,7 +74,7 @@ def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
 
 
 def standing(facts: Iterable[Fact]) -> list[Fact]:
-    """Return the facts without those that a later one of the same lease has undone: they mark no slot."""
+    """Return the facts without those that a later fact of the same lease has undone: they mark no slot."""
     kept = list(facts)
     last = {fact.after.lease_id: fact for fact in kept if isinstance(fact, LeaseChanged)}
     return [fact for fact in kept if not isinstance(fact, LeaseChanged) or last[fact.after.lease_id] is fact]

@@ -1,4 +1,4 @@
-"""What an ending means for its slot: done, held for a person, one more exit right after the start, or just a rest.
+"""The meaning of an end for its slot: done, held for a person, one more fast exit, or only a cooldown.
 
 Invariants:
 1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
@@ -25,31 +25,31 @@ from agent.domain.work.workload import Workload, WorkloadKind
 
 FOR_GOOD = timedelta(days=3650)
 FAST = timedelta(minutes=3)
-"""A container that ends sooner after its first start has done nothing: that is how a wrong command looks."""
+"""A container that ends sooner after its first start has done nothing: that is the look of a wrong command."""
 FAST_EXIT, FAILED_START = "fast_exit", "failed_start"
 COUNTED = frozenset({FAST_EXIT, FAILED_START})
-"""Scopes of what is counted, one mark each, by workload and host or lease."""
+"""Scopes of counts, one mark each, by workload and host or lease."""
 IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
-"""Codes with which the end reason of a failed start begins."""
+"""Codes at the beginning of a failed start's end reason."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
 MOVED = "moved"
-"""Scope of the one move that a service has had in this cool-off."""
+"""Scope of the one move that a service has had in this cooldown."""
 RESTING = "cool_off"
 SETTLES = timedelta(seconds=90)
-"""A container that the host starts again does so within a minute (assumed): such an end is none."""
+"""A container that the host starts again does so within a minute (assumed): such an end does not count."""
 LOG_PATIENCE = timedelta(minutes=3)
-"""How long the end of a container is left undecided for its log to be read."""
+"""How long the end of a container waits for its log to be read."""
 
 _ONCE = frozenset({operator_holds.HELD, operator_holds.DONE, FAST_EXIT})
-"""Said once while they stand."""
+"""Reported once while they last."""
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
 
 
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
-    """Return what the changes of this cycle, and the counts so far, mean for slots and workloads."""
+    """Return the meaning of this cycle's changes, with the counts so far, for slots and workloads."""
     made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
     made += _of_batches(fleet)
     standing = {_key(rest) for rest in fleet.cooldowns if rest.until > fleet.now}
@@ -62,13 +62,13 @@ def _key(rest: Cooldown) -> tuple[str, str]:
 
 
 def failure(row: Instance) -> str:
-    """Return why a start failed, as the end reason of its lease; the host's own text comes after the code."""
+    """Return why a start failed, from the end reason of its lease; the host's own text follows the code."""
     code = IMAGE_REFUSED if row.is_image_refused else START_FAILED
     return f"{code}: {row.message}" if row.message else code
 
 
 def is_blameless(end_reason: str) -> bool:
-    """Return whether an end is not its host's fault: an image that cannot be had, a command that ends at once."""
+    """Return whether its host is not to blame for an end: an image that no host can pull, an instant exit."""
     return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
 
 
@@ -85,7 +85,7 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
 
 
 def failed_start(fleet: Fleet, work: Workload, held: Lease) -> Marked:
-    """Return the mark of one more start that came to nothing."""
+    """Return the mark of one more failed start."""
     rest = Cooldown(FAILED_START, f"{work.name}@{held.lease_id}", fleet.now + FAILED_STARTS_KEPT, held.end_reason)
     return Marked(rest, work.name, None, "")
 
@@ -154,7 +154,7 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
 
 
 def _of_batches(fleet: Fleet) -> Iterator[Marked]:
-    """What batches came to: done by a line of the log while it runs, or whatever the end of its container means."""
+    """The results of batches: done by a line of the log while it runs, or by the end of its container."""
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
         if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or not probing.may_log(held):
@@ -168,7 +168,7 @@ def _of_batches(fleet: Fleet) -> Iterator[Marked]:
 
 
 def is_settling(fleet: Fleet, held: Lease) -> bool:
-    """Return whether the end of a batch's container is not judged yet: it may start again, its log may say more."""
+    """Return whether the end of a batch's container is not judged yet: it may start again, and its log may say more."""
     work = fleet.workload(held.slot.workload)
     if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
         return False
@@ -182,7 +182,7 @@ def is_settling(fleet: Fleet, held: Lease) -> bool:
 
 
 def _last_words(fleet: Fleet, held: Lease) -> str:
-    """Return the line of its log that tells of a failure, read after its end."""
+    """Return the line of its log that reports a failure, read after its end."""
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     return sighting.failure if sighting is not None and sighting.at >= held.state_since else ""
@@ -193,7 +193,7 @@ def _is_told_by_log(work: Workload) -> bool:
 
 
 def is_fast(change: LeaseChanged) -> bool:
-    """Return whether a container ended right after its first start; later its disk may hold work."""
+    """Return whether a container ended right after its first start; later its disk may have work."""
     before, after = change.before, change.after
     if change.cause is not Cause.CONTAINER_EXIT or before.was_ready or before.run_since is None:
         return False
@@ -220,7 +220,7 @@ def done(fleet: Fleet, held: Lease, why: str) -> Marked:
 
 
 def _over_budget(fleet: Fleet, made: Iterable[Marked], standing: set[tuple[str, str]]) -> Iterator[Marked]:
-    """Hold workloads that fail wherever they are put; counted over this cycle's marks and those that still rest."""
+    """Hold workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
     standing = standing | {_key(mark.rest) for mark in made}
     for work in fleet.workloads:
         if (operator_holds.HELD, f"workload:{work.name}") in standing:

@@ -1,4 +1,4 @@
-"""How many slots to hold where, so that enough are warm: where, how many above them, how many of them on demand.
+"""Where to run the slots of a service so that enough are warm: on which places, how many spare, how many on demand.
 
 Each way to hold them costs its prices, and the hours that it is expected to leave too few warm: a loss of a place whose
 slots cannot be missed leaves too few until a replacement is warm. A slot above the number is held while that saves more
@@ -22,16 +22,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 MOST_PLACES = 6
-"""So many places are looked at together, the best ones: more change no choice of a handful of slots."""
+"""The most places that are considered together, the best ones: more do not change the choice of a few slots."""
 TOGETHER = 0.3
-"""On recorded availability a loss took a second zone of its region along at once in 0.31 (AWS 2022), 0.24 (AWS 2023)
+"""On recorded availability a loss took a second zone of its region with it in 0.31 (AWS 2022), 0.24 (AWS 2023)
 and 0.17 (H100s at GCP, 2025) of the cases; a zone of another region no more often than at any other time."""
 _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pool or host: $/h of an interruptible slot, slots held there, and the most that may be.
+    """A pool or host: $/h of an interruptible slot, the slots there, and the most that may be there.
 
     `hazard` is losses per hour to expect now, `outlook` their mean over the next hours if it is kept. Places of one
     `kin` (a region, a market) are lost together at times, those of different ones by chance alone.
@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is wanted, and what it is worth.
+    """The terms of the choice, and its prices.
 
     `slots` are to be warm; an hour with fewer costs `short_worth` dollars; on-demand costs `on_demand_price` $/h, and
     `on_demand_held` run already. From a loss until a replacement is warm pass `gap_hours`; a start shall pay for itself
@@ -66,7 +66,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Slots for each place and on demand, what they cost an hour, and the share of time expected with too few."""
+    """Slots for each place and on demand, their hourly cost, and the expected share of time with too few."""
 
     spots: tuple[int, ...]
     on_demand: int
@@ -75,7 +75,7 @@ class Choice:
 
 
 def choose(places: Sequence[Place], terms: Terms) -> Choice:
-    """Return the way to hold the slots that costs least, hours with too few and starts included."""
+    """Return the cheapest way to run the slots, with the cost of hours with too few and of starts."""
     ranked = _apart(places, sorted(range(len(places)), key=lambda index: (_alone(places[index], terms), index)))
     tried = [places[index] for index in ranked]
     spots, on_demand = _ways(tried, terms)
@@ -91,7 +91,7 @@ def choose(places: Sequence[Place], terms: Terms) -> Choice:
 
 
 def cover(missing: int, terms: Terms) -> int:
-    """Return how many to run on demand while `missing` slots cannot be had otherwise: all, or none if too dear."""
+    """Return how many to run on demand while `missing` slots cannot run otherwise: all, or none if too expensive."""
     return missing if missing * terms.on_demand_price <= terms.short_worth * (1 + _TIE) else 0
 
 
@@ -108,12 +108,12 @@ def _apart(places: Sequence[Place], ranked: Sequence[int]) -> list[int]:
 
 
 def _least(costs: Floats) -> int:
-    """Return the first of the least: rounding decides nothing."""
+    """Return the first of the least, so that rounding decides nothing."""
     return int(np.flatnonzero(costs <= costs.min() * (1 + _TIE) + _TIE)[0])
 
 
 def _ways(places: Sequence[Place], terms: Terms) -> tuple[Counts, Counts]:
-    """Return the ways there are, what is held first: spots (ways, places) and on demand (ways,)."""
+    """Return the possible ways, the present one first: spots (ways, places) and on demand (ways,)."""
     held = np.array([[place.held for place in places]], dtype=np.int64).reshape(1, len(places))
     spots, on_demand = _patterns(terms.slots, terms.most_extra, min(len(places), MOST_PLACES))
     spots, on_demand = _spread(spots, on_demand, places)
@@ -121,7 +121,7 @@ def _ways(places: Sequence[Place], terms: Terms) -> tuple[Counts, Counts]:
     rooms = np.array([place.room for place in places], dtype=np.int64)
     filled = _filled(rooms, terms)
     spots, on_demand = np.vstack([held, filled[0], spots]), np.concatenate([lacking, filled[1], on_demand])
-    # What is held, the first way, is held: its room is no question.
+    # The first way is the present one, which needs no room.
     fits = [0, *(1 + np.flatnonzero((spots[1:] <= rooms).all(axis=1)))]
     return spots[fits], on_demand[fits]
 
@@ -136,7 +136,7 @@ def _filled(rooms: Counts, terms: Terms) -> tuple[Counts, Counts]:
 
 
 def _spread(spots: Counts, on_demand: Counts, places: Sequence[Place]) -> tuple[Counts, Counts]:
-    """Return patterns laid over the places as they are ranked, and over the best of each kin first."""
+    """Return patterns over the places in their order, and over the best of each kin first."""
     width = spots.shape[1]
     kins = [each.kin for each in places]
     turns = [(kins[:index].count(kin), index) for index, kin in enumerate(kins)]
@@ -149,7 +149,7 @@ def _spread(spots: Counts, on_demand: Counts, places: Sequence[Place]) -> tuple[
 
 @lru_cache(maxsize=64)
 def _patterns(slots: int, most_extra: int, places: int) -> tuple[Counts, Counts]:
-    """Return the ways that spread a number evenly over the first places, with on-demand for the rest or with extras."""
+    """Return the ways that spread a number evenly over the first places, with on-demand for the rest or with spares."""
     rows, on_demand = [], []
     for total in range(1, slots + most_extra + 1):
         for used in range(1, min(places, total) + 1):
@@ -161,7 +161,7 @@ def _patterns(slots: int, most_extra: int, places: int) -> tuple[Counts, Counts]
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """Of each way: $/h paid, share of time too few, and dollars an hour with everything counted; all (ways,)."""
+    """For each way: $/h paid, share of time with too few, and dollars an hour with everything; all (ways,)."""
 
     paid: Floats
     short: Floats
@@ -179,7 +179,7 @@ def _cost(places: Sequence[Place], spots: Counts, on_demand: Counts, hazards: Fl
     is_used = spots > 0
     borne = is_borne & is_used
     losses = (~is_borne) @ hazards
-    # A second loss within the gap of a borne one: by chance, or because they come together.
+    # A second loss within the gap of a first one: by chance, or because they come together.
     by_chance = (borne @ hazards) * terms.gap_hours
     has_kin = is_used @ _kin(places) > is_used
     also = np.minimum(terms.together * has_kin + by_chance[:, None], 1.0)

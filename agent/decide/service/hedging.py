@@ -1,4 +1,4 @@
-"""What spreading slots needs: where the slots of a workload stand, and how often the market takes them.
+"""Spread of slots: where the slots of a workload are, and how often the market takes them.
 
 Invariants:
 1. A slot that moves counts where it goes, and only there.
@@ -26,22 +26,22 @@ class Shares:
 
 
 class Spread:
-    """Where each slot of a workload stands, and whether one more fits within the shares."""
+    """The place of each slot of a workload, and whether one more fits within the shares."""
 
     def __init__(self, view: View, shares: Shares) -> None:
         """Count the newest lease of each slot that is not being released."""
         self._most_on_host = _most(shares.of_host, view.workload.slots)
         self._most_on_owner = _most(shares.of_owner, view.workload.slots)
-        # Where there is one market only, a share of it would leave slots empty and spread nothing.
+        # With only one market, a share of it would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
         self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
         open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
         self._places = {held.slot: (held.host, held.owner) for held in open_ones}
-        # Of a pool nobody knows how many hosts it has: its owner and market bound it.
+        # The number of hosts in a pool is not known: its owner and market limit it.
         self._hosts = {held.host for held in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
-        """Return whether a slot may go there within the shares; an owner nobody knows counts as another."""
+        """Return whether a slot may go there within the shares; an unknown owner counts as another one."""
         others = [where for place, where in self._places.items() if place != slot]
         offer = candidate.offer
         on_host = sum(where[0].is_same_place(offer.host) for where in others)
@@ -51,7 +51,7 @@ class Spread:
         return is_within and on_market < self._most_on_market
 
     def is_free(self, candidate: Candidate) -> bool:
-        """Return whether no slot of the workload stands on the host or was sent there in this plan."""
+        """Return whether no slot of the workload is on the host or was sent there in this plan."""
         return candidate.offer.host not in self._hosts or candidate.offer.host.is_pool
 
     def put(self, slot: Slot, candidate: Candidate) -> None:
@@ -61,14 +61,14 @@ class Spread:
         self._hosts.add(offer.host)
 
     def first(self, slot: Slot, ranked: Iterable[Candidate], *, may_crowd: bool) -> Candidate | None:
-        """Return the best candidate on a free host within the shares; outside of them where that is allowed."""
+        """Return the best candidate on a free host within the shares, or outside of them if that is allowed."""
         free = [candidate for candidate in ranked if self.is_free(candidate)]
         within = next((candidate for candidate in free if self.fits(slot, candidate)), None)
         return within if within is not None or not may_crowd else next(iter(free), None)
 
 
 def _most(share: float, slots: int) -> int:
-    # A share of 0.7 of ten slots is seven, whatever binary fractions make of it.
+    # A share of 0.7 of ten slots is seven, despite binary fractions.
     return max(1, int(share * slots + 1e-9))
 
 

@@ -26,7 +26,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a strategy tunes: an hour short in hours of all on demand, spare slots, from a loss to a replacement.
+    """Numbers that a strategy tunes: an hour short in hours of all on demand, spare slots, time to a replacement.
 
     What is not held yet counts as dearer by the share `least_gain`: a start for a cent less is not worth its trouble.
     """
@@ -39,7 +39,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A place of the choice: its host, what stands there, and what may be rented there."""
+    """A place of the choice: its host, its slots, and the candidates there."""
 
     host: HostKey
     place: capacity_choice.Place
@@ -68,12 +68,12 @@ class Keeping:
         return held.lease_id in self.standing
 
     def may_spare(self, held: Lease) -> bool:
-        """Return whether a lease may go: one is too many, it is not part of the choice, and enough of that runs."""
+        """Return whether a lease may go: one is too many, it is not part of the choice, and enough others run."""
         return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
 
 
 def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
-    """Return what to hold for a service whose last `spare_slots` slots are held only while they pay."""
+    """Return the choice for a service whose last `spare_slots` slots have leases only while that pays."""
     needed = max(view.workload.slots - numbers.spare_slots, 1)
     held = list(_held(view))
     spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
@@ -106,19 +106,19 @@ def _less_standing(
         else:
             continue
         standing.add(lease.lease_id)
-        # What a market that does not answer last showed is no reason to give up what is seen to run.
+        # The last view of a market that does not answer is no reason to release running leases.
         made.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
     for spot in spots:
         if spot.candidate is not None:
             made.spots.extend([spot.candidate] * left[spot.host])
-    # What is refused to a slot that is missing anyway costs nothing; a lack that on-demand outbids is covered.
+    # A refusal for a slot that is missing anyway costs nothing; on-demand covers a lack that outbids it.
     made.on_demand = capacity_choice.cover(on_demand, terms)
     made.standing = frozenset(standing)
     return made
 
 
 def _held(view: View) -> Iterator[Lease]:
-    """Yield the lease that counts of each slot, the oldest first: of one that moves the one it goes to."""
+    """Yield the lease that counts of each slot, oldest first; for a moving slot the new one."""
     newest: dict[object, Lease] = {}
     for lease in sorted(view.leases, key=lambda each: (each.opened_at, each.lease_id)):
         if lease.is_live:
@@ -133,7 +133,7 @@ def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers
         more = offered.pop(host, None)
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
         lost = (loss.at for loss in view.losses if loss.host == host and loss.cause in recovery.OF_THE_MARKET)
-        # What just lost a part is as young as what was just begun.
+        # A place that just lost a part is as young as one that just began.
         since = max((min(lease.began for lease in there), *lost))
         room = view.workload.slots if more is not None and host.is_pool else len(there)
         hazards = _hazards(view, host, there[0].owner, max((view.now - since) / _HOUR, 0.0))
@@ -151,7 +151,7 @@ def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[fl
 
 
 def chosen(to: Candidate, kept: Keeping) -> Reason:
-    """Return why a slot goes to `to`: what the choice pays, and how often it leaves too few slots."""
+    """Return why a slot goes to `to`: the cost of the choice, and how often it leaves too few slots."""
     told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
     told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
     sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
