@@ -21,7 +21,7 @@ from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
-from agent.decide.operators import kill_hold, notices, reload
+from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.fleet import MarketView
@@ -336,15 +336,15 @@ class App:
         """Move leases and operator holds to a renamed workload, and record the spec of a new lease."""
         known, workloads = self.ledger.recollection(self.clock.now()), self.rules.workloads
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
-        renamed = reload.renamed_words(known.cooldowns, workloads)
+        renamed = reload.renamed_holds(known.holds, workloads)
         if not renamed and all(before is after or before == after for before, after in stepped):
             return
         async with self.ledger.transaction() as tx:
             for _, after in stepped:
                 tx.update_lease(after)
             for old, new in renamed.items():
-                tx.lift_cooldown(old.scope, old.key)
-                tx.add_cooldown(new.scope, new.key, new.until, new.code)
+                tx.lift_rest(old.place)
+                tx.add_rest(new)
 
     def _bound(self, market: str) -> str:
         return self._accounts.bound(market)
@@ -373,7 +373,8 @@ class App:
             return ""
         if not self.ledger.is_writable:
             return "the ledger's disk is nearly full: nothing more is paid for until there is room"
-        if kill_hold.is_on(self.ledger.recollection(self.clock.now()).cooldowns, self.clock.now()):
+        now = self.clock.now()
+        if operator_holds.kill_of_everything(self.ledger.recollection(now).holds, now) is not None:
             return "all spending was stopped by `gpubid kill` while this waited to be sent"
         return self._stopped_because
 

@@ -368,7 +368,7 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
 
 def _add_rests(tx: Transaction, rests: Iterable[Cooldown]) -> None:
     for rest in rests:
-        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+        tx.add_rest(rest)
 
 
 def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

@@ -44,16 +44,16 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
     events = await reader.events(since=since, kinds=(*KINDS, TRIPPED), limit=MOST_EVENTS)
     last = {event.rule: event.at for event in reversed(events) if event.kind == TRIPPED}
     incidents = await _incidents(reader, [event for event in events if event.kind != TRIPPED])
-    resting = {(rest.scope, rest.key) for rest in fleet.cooldowns if rest.until > fleet.now}
+    resting = {rest.place for rest in fleet.cooldowns if not rest.is_over(fleet.now)}
     trips = tuple(
         trip
         for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now)
-        if (trip.rest.scope, trip.rest.key) not in resting
+        if trip.rest.place not in resting
     )
     if trips:
         async with ledger.transaction() as tx:
             for trip in trips:
-                tx.add_cooldown(trip.rest.scope, trip.rest.key, trip.rest.until, trip.rest.code)
+                tx.add_rest(trip.rest)
                 tx.append_event(_event(trip, fleet.now))
                 log.warning(TRIPPED, protection=trip.protection, key=trip.rest.key, reason=trip.sentence)
     return trips
@@ -64,7 +64,7 @@ def _event(trip: protections.Trip, now: datetime) -> Event:
         at=now,
         kind=TRIPPED,
         market=trip.market,
-        rule=f"{trip.rest.scope}:{trip.rest.key}",
+        rule=str(trip.rest),
         reason_code=trip.protection,
         reason=trip.sentence,
     )

@@ -30,6 +30,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
@@ -195,10 +196,11 @@ async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
 
 def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
     rest, lease = fact.rest, fact.lease
-    tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+    tx.add_rest(rest)
     if not fact.kind:
         return
-    log.info(fact.kind, key=rest.key, lease=lease.lease_id if lease else None)
+    scope, key = rest.place
+    log.info(fact.kind, key=key, lease=lease.lease_id if lease else None)
     tx.append_event(
         Event(
             at=now,
@@ -209,7 +211,7 @@ def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: da
             market=lease.market if lease else "",
             host_id=lease.host_id if lease else "",
             amount=costs.get(lease.slot, money.ZERO) if lease and fact.kind in _COSTED else None,
-            reason_code=rest.scope,
+            reason_code=scope,
             reason=fact.sentence,
         )
     )
@@ -233,18 +235,16 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     tx.update_lease(after)
     add_charges(tx, after, fact.charges, fleet.now)
     if fact.cooldown is not None:
-        rest = fact.cooldown
-        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+        tx.add_rest(fact.cooldown)
     if not fact.kind:
         return
     _teach(tx, fleet, fact)
     if fact.cause is not None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
-    if after.state is LeaseState.RUNNING and any(
-        (rest.scope, rest.key) == (cooldowns.STARTED, after.lease_id) for rest in fleet.cooldowns
-    ):
-        tx.lift_cooldown(cooldowns.STARTED, after.lease_id)
+    started = cooldowns.STARTED, after.lease_id
+    if after.state is LeaseState.RUNNING and any(rest.place == started for rest in fleet.cooldowns):
+        tx.lift_rest(started)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 
@@ -257,7 +257,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         return
     if is_start:
         until = fleet.now + cooldowns.RAN_COUNTS
-        tx.add_cooldown(cooldowns.RAN, f"{after.slot}@{after.lease_id}", until, f"a start on host {after.host_id}")
+        mark = f"{after.slot}@{after.lease_id}"
+        tx.add_rest(Cooldown(cooldowns.RAN, mark, until, f"a start on host {after.host_id}"))
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(

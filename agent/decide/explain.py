@@ -49,7 +49,7 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     book = match.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = match.Taken(held, cooldowns.cooling(fleet.cooldowns, fleet.now))
+    taken = match.Taken(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     ranked = ranking.ranking(book, work, _both_ways(work), hosts, taken, fleet.now, hazard)

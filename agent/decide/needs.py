@@ -1,17 +1,17 @@
 """The workloads that need offers now: only a slot without a running lease is a reason to use search rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.decide import slots
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.moves import recovery
 from agent.decide.operators import operator_holds, reload
-from agent.decide.pricing import cooldowns
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
+from agent.domain.record import hold
+from agent.domain.record.hold import EVERYTHING, Holds, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
@@ -39,10 +39,10 @@ class Need:
 
 def needs(fleet: Fleet) -> tuple[Need, ...]:
     """Return the workloads with a choice to make, in the order of the configuration."""
-    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
-    if slots.EVERYTHING in cooling:
+    holds = hold.in_force(fleet.holds, fleet.now)
+    if (Word.KILL, EVERYTHING) in holds:
         return ()
-    found = (_need(fleet, work, cooling) for work in fleet.workloads)
+    found = (_need(fleet, work, holds) for work in fleet.workloads)
     return tuple(need for need in found if need is not None)
 
 
@@ -63,11 +63,11 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
     return work is not None and lease.gpu_rate + lease.disk_rate >= work.max_price.scaled(DEAR_SHARE)
 
 
-def _need(fleet: Fleet, work: Workload, cooling: Mapping[str, str]) -> Need | None:
+def _need(fleet: Fleet, work: Workload, holds: Holds) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
     for place in work.places:
-        if operator_holds.standstill(fleet, place, cooling) is not None:
+        if operator_holds.standstill(fleet, place, holds) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

@@ -19,6 +19,7 @@ from agent.decide.limits import limits
 from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns, funnel, host_record, match, ranking, rival_bids, spread
+from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money
@@ -50,7 +51,7 @@ class Ground:
 
     books: match.Library
     used_hosts: set[HostKey]
-    cooling: Mapping[str, str]
+    in_force: InForce
     market_hazard: float
     hosts: Mapping[HostKey, HostRecord]
     everything: HostRecord
@@ -65,7 +66,7 @@ class Bounds:
     fleet: Fleet
     caps: limits.Limits
     faulty: frozenset[str]
-    cooling: Mapping[str, str]
+    in_force: InForce
 
 
 def plan(
@@ -76,7 +77,7 @@ def plan(
 ) -> Plan:
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
-    bounds = Bounds(fleet, caps, faulty, ground.cooling)
+    bounds = Bounds(fleet, caps, faulty, ground.in_force)
     now_standing = limits.standing(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
@@ -99,14 +100,14 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     """Return the decision about a proposal. Only these steps replace a decision, in this order."""
     # A refusal of a moment ago, or a place that was just left, is not asked for again.
     wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
-    # A person's hold outranks the strategy.
-    wanted = _willed(wanted, bounds.cooling)
-    # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
+    # A person's word stands above the strategy's.
+    wanted = _willed(wanted, bounds.in_force)
+    # Limits, the proof that an instance is ours, and what could not be rented again stand above both.
     decision = _allowed(wanted, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
-        rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.cooling)
+        rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.in_force)
         rent = _allowed(rent, bounds, now_standing.after(decision))
         # Cancelling a start for a move that may not be made would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
@@ -133,7 +134,7 @@ def _ground(fleet: Fleet) -> Ground:
     return Ground(
         books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
-        cooling=cooldowns.cooling(fleet.cooldowns, fleet.now),
+        in_force=cooldowns.in_force(fleet),
         market_hazard=host_record.hazard_of(everything),
         hosts=host_record.pooled(records, fleet.now),
         everything=everything,
@@ -144,7 +145,7 @@ def _ground(fleet: Fleet) -> Ground:
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
     for place in work.places:
-        answer = slots.look(fleet, work, place, ground.cooling)
+        answer = slots.look(fleet, work, place, ground.in_force)
         if isinstance(answer, Proposal):
             yield answer
         else:
@@ -212,7 +213,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
-        if not is_taken and not workload_end.is_avoided(work, host, ground.cooling):
+        if not is_taken and not workload_end.is_avoided(work, host, ground.in_force.cooling):
             yielded.add(host)
             # A candidate is taken before the next one is asked for.
             owners[candidate.offer.owner] += 1
@@ -224,7 +225,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
-        taken = match.Taken(ground.used_hosts, ground.cooling)
+        taken = match.Taken(ground.used_hosts, ground.in_force.cooling)
         found = ranking.ranking(book, work, pricing, ground.hosts, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(found)
     return ground.searches[asked]
@@ -259,9 +260,9 @@ def _of_lease(proposal: Proposal) -> Decision:
     return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
 
 
-def _willed(decision: Decision, cooling: Mapping[str, str]) -> Decision:
-    """Return a decision, or the hold that a person's order makes of it."""
-    word = operator_holds.forbidden(decision, cooling)
+def _willed(decision: Decision, in_force: InForce) -> Decision:
+    """Return a decision, or the one not to act that an operator's hold makes of it."""
+    word = operator_holds.forbidden(decision, in_force.holds)
     if word is None or isinstance(decision, Hold):
         return decision
     sentence = f"{word.sentence}; it would {decision.reason.sentence}"

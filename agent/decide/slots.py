@@ -1,25 +1,25 @@
 """What a slot needs before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
 
 from agent.decide.moves.recovery import COOL_OFF, may_leave
 from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
+from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.workload import Slot, Workload
 
-EVERYTHING = "fleet:all"
-"""The key of the cooldown that holds every slot, by an operator's order."""
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
@@ -34,12 +34,12 @@ LOADING_FACTOR = 5.0
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
-    """Yield the releases that no strategy decides: unfinished ones, failed starts, leases that were moved away from."""
-    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
+    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
+    in_force = cooldowns.in_force(fleet)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
             continue
-        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, cooling) or _stuck(fleet, held, cooling)
+        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, in_force) or _stuck(fleet, held, in_force)
         if reason is not None:
             yield Release(held, reason)
 
@@ -67,29 +67,29 @@ def _failure_code(held: Lease) -> str:
     return next((code for code in codes if held.end_reason.startswith(code)), workload_end.START_FAILED)
 
 
-def _fast_exit(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
+def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
     """A container that ended at once is tried on another host; the last one stays, paused, for a person to look at."""
     is_over = held.end_reason == workload_end.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
     if (
         not is_over
         or workload_end.is_settling(fleet, held)
-        or operator_holds.find(cooling, (operator_holds.HELD,), operator_holds.of_slot(held.slot))
+        or operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(held.slot))
     ):
         return None
     return Reason(workload_end.FAST_EXIT, "its container ended right after the start: it is tried on another host")
 
 
-def _stuck(fleet: Fleet, held: Lease, cooling: Mapping[str, str]) -> Reason | None:
-    """A stopped lease that cannot start on its host is released, unless its disk may hold the only checkpoint."""
+def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
+    """A stopped lease that cannot start where it stands is given up, unless its disk may hold the only checkpoint."""
     work = fleet.workload(held.slot.workload)
-    if work is None or not _is_stuck(held, cooling) or not may_leave(held, work):
+    if work is None or not _is_stuck(held, in_force) or not may_leave(held, work):
         return None
-    why = cooling[f"{cooldowns.FULL}:{held.lease_id}"]
+    why = in_force.cooling[f"{cooldowns.FULL}:{held.lease_id}"]
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
-def _is_stuck(held: Lease, cooling: Mapping[str, str]) -> bool:
-    return held.state is LeaseState.PAUSED and f"{cooldowns.FULL}:{held.lease_id}" in cooling
+def _is_stuck(held: Lease, in_force: InForce) -> bool:
+    return held.state is LeaseState.PAUSED and f"{cooldowns.FULL}:{held.lease_id}" in in_force.cooling
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -137,12 +137,13 @@ def may_start(held: Lease) -> bool:
     return held.state is LeaseState.PAUSED and held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us
 
 
-def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+def look(fleet: Fleet, work: Workload, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
-    stopped = cooling.get(EVERYTHING) or cooling.get(f"workload:{work.name}")
+    kill = in_force.holds.get((Word.KILL, EVERYTHING))
+    stopped = kill.ground if kill is not None else in_force.cooling.get(f"workload:{work.name}")
     if stopped is not None:
         return _hold(place, "stopped", f"stopped after {stopped}; `gpubid kill --lift` ends that")
-    word = operator_holds.standstill(fleet, place, cooling)
+    word = operator_holds.standstill(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)
     doubted = fleet.paying_intent(place)
@@ -154,28 +155,28 @@ def look(fleet: Fleet, work: Workload, place: Slot, cooling: Mapping[str, str]) 
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")
     if not pair:
-        return _empty(fleet, place, cooling)
-    return _taken(fleet, place, pair, cooling)
+        return _empty(fleet, place, in_force)
+    return _taken(fleet, place, pair, in_force)
 
 
 def _is_leaving(held: Lease) -> bool:
     return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
 
 
-def _empty(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> SlotView | Proposal:
+def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     stranger = orphans.claimant(fleet, place)
     if stranger:
         return _hold(
             place, "stranger", f"instance {stranger} carries its label and has no lease: gpubid settles that first"
         )
-    why = cooling.get(f"slot:{place}")
-    resting = cooling.get(f"{workload_end.RESTING}:{place}")
+    why = in_force.cooling.get(f"slot:{place}")
+    resting = in_force.cooling.get(f"{workload_end.RESTING}:{place}")
     if resting:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
 
 
-def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, str]) -> SlotView | Proposal:
+def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> SlotView | Proposal:
     held, arriving = pair[0], pair[1] if len(pair) > 1 else None
     if held.state is LeaseState.MISSING:
         return _hold(
@@ -186,17 +187,17 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], cooling: Mapping[str, s
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
-    if _is_stuck(held, cooling):
-        why = cooling[f"{cooldowns.FULL}:{held.lease_id}"]
+    if _is_stuck(held, in_force):
+        why = in_force.cooling[f"{cooldowns.FULL}:{held.lease_id}"]
         return _hold(place, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
-    resting = cooling.get(f"{workload_end.RESTING}:{place}")
+    resting = in_force.cooling.get(f"{workload_end.RESTING}:{place}")
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         down = Down(held.state_since, _quotes(fleet, held))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
-    return SlotView(place, held, arriving, down, _runs(place, cooling) if may_move or _has_choice(fleet) else 0)
+    return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
 
 
 def _has_choice(fleet: Fleet) -> bool:
@@ -204,10 +205,10 @@ def _has_choice(fleet: Fleet) -> bool:
     return any(view.offers for view in fleet.markets.values())
 
 
-def _runs(place: Slot, cooling: Mapping[str, str]) -> int:
-    """Count the leases on which a slot began to run within the last day: each left a mark that lasts a day."""
+def _runs(place: Slot, in_force: InForce) -> int:
+    """Count the leases on which a slot began to run within the last day: each left a mark that rests for so long."""
     prefix = f"{cooldowns.RAN}:{place}@"
-    return sum(key.startswith(prefix) for key in cooling)
+    return sum(key.startswith(prefix) for key in in_force.cooling)
 
 
 def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:

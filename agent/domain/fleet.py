@@ -19,6 +19,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
 from agent.domain.record.budget import Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -114,6 +115,7 @@ class Fleet:
     `known_since` is since when a workload, by name, has been in the configuration of this run.
     `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
     the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
+    `holds` are what operators forbid or stop, `cooldowns` what rests for a while.
     `capacity` is what looking taught of interruptible capacity, by workload with a deadline.
     """
 
@@ -127,6 +129,7 @@ class Fleet:
     intents: tuple[Intent, ...] = ()
     spend: Spend = Spend()
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
+    holds: tuple[OperatorHold, ...] = ()
     cooldowns: tuple[Cooldown, ...] = ()
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
     past_intents: Mapping[str, Intent] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
 from agent.ledger.memory import Memory
@@ -27,7 +27,7 @@ class Changes:
     leases: dict[str, Lease] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
     hosts: dict[tuple[str, str], HostRecord | None] = field(default_factory=dict)
-    cooldowns: dict[tuple[str, str], Cooldown | None] = field(default_factory=dict)
+    rests: dict[tuple[str, str], Rest | None] = field(default_factory=dict)
     capacity: dict[tuple[str, str], Capacity | None] = field(default_factory=dict)
     spend: list[SpendEntry] = field(default_factory=list)
     decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
@@ -59,10 +59,9 @@ class Changes:
         known = self.hosts[place] if place in self.hosts else self.memory.hosts.get(market, {}).get(host_id)
         return known or HostRecord(market, host_id)
 
-    def cooldown(self, scope: str, key: str) -> Cooldown | None:
-        """Return a rest."""
-        place = scope, key
-        return self.cooldowns[place] if place in self.cooldowns else self.memory.cooldowns.get(place)
+    def rest(self, place: tuple[str, str]) -> Rest | None:
+        """Return a rest, by scope and key."""
+        return self.rests[place] if place in self.rests else self.memory.rests.get(place)
 
     def speed(self, workload: str, gpu: str) -> Speed | None:
         """Return what was measured of a workload on a GPU model."""
@@ -96,7 +95,7 @@ class Changes:
             memory.pay(entry.day, (entry.workload, entry.market), entry.amount)
         for key, pair in self.prices.items():
             memory.put_price(key, pair)
-        memory.put_cooldowns(self.cooldowns)
+        memory.put_rests(self.rests)
         memory.put_capacity(self.capacity)
         memory.accounts.update(self.accounts)
         memory.losses += self.losses

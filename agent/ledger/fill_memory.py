@@ -18,6 +18,7 @@ from agent.ledger.tables import (
     lease_rows,
     pool_rows,
     progress_rows,
+    rest_rows,
     schema,
     spend_rows,
 )
@@ -35,9 +36,9 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     for row in rows(link, intent_rows.OPEN):
         memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
-    for row in rows(link, host_rows.cooling(now)):
-        cooldown = host_rows.cooldown_of(row)
-        memory.cooldowns[cooldown.scope, cooldown.key] = cooldown
+    for row in rows(link, rest_rows.in_force(now)):
+        rest = rest_rows.rest_of(row)
+        memory.rests[rest.place] = rest
     records = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
     memory.put_hosts({(record.market, record.host_id): record for record in records})
     for row in rows(link, pool_rows.POOLS):

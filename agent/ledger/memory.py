@@ -13,8 +13,10 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
 from agent.ledger.tables.price_history import Key, Pair
@@ -36,7 +38,7 @@ Payer = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The ledger at one instant: open leases and intents, spend of this UTC day and month, cooldowns not over.
+    """The ledger at one instant: open leases and intents, spend of this UTC day and month, rests not over.
 
     `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `spend_of` has
     every workload and market that ever spent. `hosts` is by market, then by host. `losses` are the interruptions of the
@@ -49,6 +51,7 @@ class Recollection:
     intents: tuple[Intent, ...]
     spend: Mapping[str, Spend]
     total: Spend
+    holds: tuple[OperatorHold, ...]
     cooldowns: tuple[Cooldown, ...]
     hosts: Mapping[str, Mapping[str, HostRecord]]
     accounts: Mapping[str, str]
@@ -61,6 +64,11 @@ class Recollection:
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
     credits: Mapping[str, Credit] = field(default_factory=dict)
     capacity: tuple[Capacity, ...] = ()
+
+    @property
+    def rests(self) -> tuple[Rest, ...]:
+        """Holds and cooldowns together, in the order of their places."""
+        return tuple(sorted((*self.holds, *self.cooldowns), key=lambda rest: rest.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -76,7 +84,7 @@ class Memory:
     days: dict[dt.date, dict[Payer, Usd]] = field(default_factory=dict)
     months: dict[tuple[int, int], dict[Payer, Usd]] = field(default_factory=dict)
     totals: dict[Payer, Usd] = field(default_factory=dict)
-    cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
+    rests: dict[tuple[str, str], Rest] = field(default_factory=dict)
     hosts: dict[str, dict[str, HostRecord]] = field(default_factory=dict)
     accounts: dict[str, str] = field(default_factory=dict)
     credits: dict[str, Credit] = field(default_factory=dict)
@@ -95,16 +103,16 @@ class Memory:
 
     def holds_as(self, other: "Memory") -> bool:
         """Return whether the same leases, intents, spend and rests are remembered in both."""
-        mine = self.leases, self.intents, self.totals, self.cooldowns
-        return mine == (other.leases, other.intents, other.totals, other.cooldowns)
+        mine = self.leases, self.intents, self.totals, self.rests
+        return mine == (other.leases, other.intents, other.totals, other.rests)
 
     def forget_made(self) -> None:
         """Make the next recollection anew: something changed."""
         self._made = None
 
     def forget_old(self, now: dt.datetime) -> None:
-        """Forget cooldowns that are over, and every last price: its sample may be gone from the tables."""
-        self.cooldowns = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
+        """Forget rests that are over, and every last price: its sample may be gone from the tables."""
+        self.rests = {place: rest for place, rest in self.rests.items() if not rest.is_over(now)}
         self.prices.clear()
 
     def recollection(self, now: dt.datetime) -> Recollection:
@@ -142,10 +150,10 @@ class Memory:
             self.hosts[market] = {host_id: record for host_id, record in merged.items() if record is not None}
         self.hosts = {market: records for market, records in self.hosts.items() if records}
 
-    def put_cooldowns(self, changed: Mapping[tuple[str, str], Cooldown | None]) -> None:
+    def put_rests(self, changed: Mapping[tuple[str, str], Rest | None]) -> None:
         """Remember rests, and forget those that are None: they were lifted."""
-        merged = {**self.cooldowns, **changed}
-        self.cooldowns = {key: rest for key, rest in merged.items() if rest is not None}
+        merged = {**self.rests, **changed}
+        self.rests = {place: rest for place, rest in merged.items() if rest is not None}
 
     def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
         """Count money that was spent, in its day, its month and over all."""
@@ -187,14 +195,14 @@ class Memory:
 
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        cooling = {key: rest for key, rest in self.cooldowns.items() if rest.until > now}
+        rests = [rest for _, rest in sorted(self.rests.items()) if not rest.is_over(now)]
         recent = [loss for loss in self.losses if loss.at >= now - LOSSES_KEPT]
         self.losses = sorted(recent, key=lambda loss: loss.at)
         self._made_from = now
         self.starts = {key: start for key, start in self.starts.items() if start.at >= now - STARTS_KEPT}
         forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in self.losses[:1]]
         forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in self.starts.values()]
-        ends = [*forgotten, *(rest.until for rest in cooling.values())]
+        ends = [*forgotten, *(rest.until for rest in rests if rest.until is not None)]
         self._made_until = min([midnight + dt.timedelta(days=1), *ends])
         payers = self._spend_of(midnight)
         spent = _summed(payers)
@@ -207,7 +215,8 @@ class Memory:
                 if scope.kind is Kind.WORKLOAD and self._is_of_month(scope.name, midnight)
             },
             total=_total(payers.values()),
-            cooldowns=tuple(cooling[key] for key in sorted(cooling)),
+            holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
+            cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(self.losses),

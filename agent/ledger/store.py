@@ -15,14 +15,14 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from agent.clock import Clock
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold
 from agent.ledger import fill_memory
 from agent.ledger.file import migrate, sidecar
 from agent.ledger.file.connection import Wire
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
-from agent.ledger.tables import decisions, host_rows, price_history, schema, search_history, shadow_rows
+from agent.ledger.tables import decisions, price_history, rest_rows, schema, search_history, shadow_rows
 from agent.ledger.transaction import WAS_LOST, Transaction
 
 _FLEET_ID = "fleet_id"
@@ -38,8 +38,8 @@ class Ledger:
         """The tables are new although the fleet is not: what was spent before is unknown until it is settled."""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
-        self.owed: tuple[Cooldown, ...] = ()
-        """What a person ordered and no commit has taken yet: it holds in place of all rests of its scope."""
+        self.owed: tuple[OperatorHold, ...] = ()
+        """The kill of everything that no commit has taken yet: it counts in place of one that was written down."""
         self._clock = clock
         self._lock = lock
         self._wire = wire
@@ -74,9 +74,9 @@ class Ledger:
         known = self._memory.recollection(now or self._clock.now())
         if not self.owed:
             return known
-        scopes = {rest.scope for rest in self.owed}
-        others = (rest for rest in known.cooldowns if rest.scope not in scopes)
-        return replace(known, cooldowns=(*others, *self.owed))
+        kinds = {owed.target.kind for owed in self.owed}
+        others = (each for each in known.holds if each.target.kind not in kinds)
+        return replace(known, holds=(*others, *self.owed))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -114,7 +114,7 @@ class Ledger:
             link.execute(price_history.PRUNED, before)
             for statement in search_history.PRUNED:
                 link.execute(statement, before)
-            link.execute(host_rows.over(now))
+            link.execute(rest_rows.over(now))
             link.execute(decisions.old(now))
             link.execute(shadow_rows.old(now))
             link.execute(shadow_rows.CROWDED)

@@ -21,11 +21,11 @@ from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
 from agent.domain.record import lease as leases_domain
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.paid_time import Phases
+from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.work.deadline import Progress, Speed
 from agent.ledger.changes import Changes
@@ -43,6 +43,7 @@ from agent.ledger.tables import (
     pool_rows,
     price_history,
     progress_rows,
+    rest_rows,
     schema,
     search_history,
     shadow_rows,
@@ -220,19 +221,17 @@ class Transaction:
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
         self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
-    def add_cooldown(self, scope: str, key: str, until: dt.datetime, code: str) -> None:
-        """Let something rest until a time; a longer rest is never cut short."""
-        known = self._news.cooldown(scope, key)
-        if known is not None and known.until >= until:
-            return
-        cooldown = Cooldown(scope, key, until, code)
-        self._news.cooldowns[scope, key] = cooldown
-        self._write(host_rows.COOLDOWN_STORED, host_rows.cooldown_row(cooldown))
+    def add_rest(self, rest: Rest) -> None:
+        """Let something rest; a longer rest is never cut short."""
+        known = self._news.rest(rest.place)
+        if known is None or not outlasts(known, rest):
+            self._news.rests[rest.place] = rest
+            self._write(rest_rows.STORED, rest_rows.row(rest))
 
-    def lift_cooldown(self, scope: str, key: str) -> None:
-        """End a rest at once: a person said so."""
-        self._news.cooldowns[scope, key] = None
-        self._write(host_rows.COOLDOWN_LIFTED, {"this_scope": scope, "this_key": key})
+    def lift_rest(self, place: tuple[str, str]) -> None:
+        """End what rests at a place, by scope and key, at once: a person said so."""
+        self._news.rests[place] = None
+        self._write(rest_rows.LIFTED, rest_rows.named(place))
 
     def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
         self,

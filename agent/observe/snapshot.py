@@ -60,6 +60,7 @@ def fleet(
         intents=known.intents,
         spend=known.total,
         spend_of=renamed(known.spend_of, workloads),
+        holds=known.holds,
         cooldowns=known.cooldowns,
         hosts={record.key: record for market in markets for record in known.hosts_on(market).values()},
         past_leases=past.leases,

@@ -11,7 +11,8 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour, total_rate
-from agent.domain.record import cooldown
+from agent.domain.record import hold
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import decision as decisions
@@ -96,7 +97,7 @@ class Metrics(families.Families):
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
     def _see_rests(self, fleet: Fleet) -> None:
-        resting = [rest.scope for rest in fleet.cooldowns if rest.until > fleet.now]
+        resting = [rest.scope for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
         for name in families.PROTECTIONS:
             self.protections.labels(name).set(resting.count(name))
 
@@ -125,8 +126,8 @@ class Metrics(families.Families):
     def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
         idle = {lease.slot for lease in running if usefulness.is_idle(lease, fleet.now)}
-        waiting = {rest.key for rest in fleet.cooldowns if rest.scope == cooldown.HELD and rest.until > fleet.now}
-        held = [place for place in work.places if {f"slot:{place}", f"workload:{work.name}"} & waiting]
+        waiting = {each.target for each in fleet.holds if each.word is Word.HELD and not each.is_over(fleet.now)}
+        held = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
         self.slots_held.labels(work.name).set(len(held))

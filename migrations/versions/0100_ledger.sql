@@ -40,9 +40,11 @@ CREATE TABLE capacity (
 CREATE TABLE cooldowns (
     scope TEXT NOT NULL,
     "key" TEXT NOT NULL,
-    until INTEGER NOT NULL,
+    since INTEGER,
+    until INTEGER,
     code TEXT NOT NULL,
-    CONSTRAINT pk_cooldowns PRIMARY KEY (scope, "key")
+    CONSTRAINT pk_cooldowns PRIMARY KEY (scope, "key"),
+    CONSTRAINT ck_cooldowns_time CHECK (since IS NOT NULL OR until IS NOT NULL)
 )
  WITHOUT ROWID,
  STRICT;

@@ -63,7 +63,7 @@ class Desk:
 
     def rests(self) -> dict[str, str]:
         """Return what rests, by scope and key."""
-        return {f"{rest.scope}:{rest.key}": rest.code for rest in self.ledger.recollection(self.clock.now()).cooldowns}
+        return {str(rest): rest.ground for rest in self.ledger.recollection(self.clock.now()).rests}
 
     async def rent(self, *, bid: str | None = None, place: Slot = builders.TRAIN_0, over: float = 1.3) -> Rent:
         """Return a decision to rent the cheapest slice, by default a bid well over its floor."""

@@ -8,7 +8,8 @@ import pytest
 
 from agent.act.orders import halting
 from agent.clock import SteppedClock
-from agent.decide.operators import kill_hold
+from agent.decide.operators import operator_holds
+from agent.domain.record.hold import DISKS
 from agent.ledger.store import Ledger
 from tests.support.scene import START
 
@@ -26,7 +27,7 @@ async def told(ledger: Ledger) -> list[str]:
 
 
 def is_on(ledger: Ledger) -> bool:
-    return kill_hold.is_on(ledger.recollection().cooldowns, START)
+    return operator_holds.kill_of_everything(ledger.recollection().holds, START) is not None
 
 
 async def test_a_cycle_that_waits_to_settle_a_kill_writes_it_once(ledger: Ledger) -> None:
@@ -51,4 +52,4 @@ async def test_a_kill_given_while_something_else_is_written_down_stands(ledger: 
     await halting.begin(ledger, START, "me", keep_disks=True)
     await before
     assert (is_on(ledger), ledger.owed) == (True, ())
-    assert kill_hold.KEEPS_DISKS in {(rest.scope, rest.key) for rest in ledger.recollection().cooldowns}
+    assert DISKS in {each.target for each in ledger.recollection().holds}

@@ -8,40 +8,39 @@ import pytest
 
 from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds, Meaning, Order, OrderError
-from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.reconcile import workload_end
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
 from tests.support import builders
+from tests.support.rests import rest
 
 NOW = builders.NOW
 RUNS = builders.lease(1)
 STRANDED = builders.lease(2, slot=builders.slot("train", 1), is_held=True)
 
 
-def rest(scope: str, key: str) -> Cooldown:
-    return Cooldown(scope, key, NOW + timedelta(days=1), "ops")
+def lifted(meant: Meaning) -> tuple[tuple[str, str], ...]:
+    return tuple(each.place for each in meant.lifts)
 
 
-async def read(
-    desk: Desk, order: Order, *rests: Cooldown, leases: tuple[Lease, ...] = (RUNS,), **changes: Any
-) -> Meaning:
+async def read(desk: Desk, order: Order, *rests: Rest, leases: tuple[Lease, ...] = (RUNS,), **changes: Any) -> Meaning:
     """Read an order against a ledger that holds these leases and rests."""
     async with desk.ledger.transaction() as tx:
         for held in leases:
             tx.open_lease(held)
         for one in rests:
-            tx.add_cooldown(one.scope, one.key, one.until, one.code)
+            tx.add_rest(one)
     works = changes.pop("workloads", (builders.workload(slots=2, kind=WorkloadKind.BATCH),))
     return operator_orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
 
 
-async def refused(desk: Desk, order: Order, *rests: Cooldown, **changes: Any) -> str:
+async def refused(desk: Desk, order: Order, *rests: Rest, **changes: Any) -> str:
     with pytest.raises(OrderError) as caught:
         await read(desk, order, *rests, **changes)
     assert caught.value.sentence == str(caught.value)
@@ -85,7 +84,7 @@ async def test_progress_of_nothing_or_no_number_is_refused(desk: Desk, target: s
 )
 async def test_a_target_is_meant_by_any_of_its_names(desk: Desk, target: str, key: str) -> None:
     meant = await read(desk, Order("release", target))
-    assert meant.key == key
+    assert str(meant.target) == key
     assert [(type(order), order.lease.lease_id) for order in meant.decisions] == [(Release, "vast-1")]
 
 
@@ -100,14 +99,14 @@ async def test_an_id_that_two_markets_have_is_refused_without_its_market(desk: D
 
 async def test_a_host_is_meant_on_its_own_market_alone(desk: Desk) -> None:
     meant = await read(desk, Order("release", "host:runpod/h1"), leases=(RUNS, ELSEWHERE))
-    assert (meant.key, [order.lease.lease_id for order in meant.decisions]) == ("host:runpod/h1", [ELSEWHERE.lease_id])
+    assert str(meant.target) == "host:runpod/h1"
+    assert [order.lease.lease_id for order in meant.decisions] == [ELSEWHERE.lease_id]
 
 
 async def test_an_unlock_lifts_the_lock_of_one_market_alone(desk: Desk) -> None:
-    locked = (rest(operator_holds.LOCK, "host:vast/h1"), rest(operator_holds.LOCK, "host:runpod/h1"))
-    assert (await read(desk, Order("unlock", "host:vast/h1"), *locked)).lifts == (
-        (operator_holds.LOCK, "host:vast/h1"),
-    )
+    locked = (rest(Word.LOCK, "host:vast/h1"), rest(Word.LOCK, "host:runpod/h1"))
+    meant = await read(desk, Order("unlock", "host:vast/h1"), *locked)
+    assert lifted(meant) == ((Word.LOCK, "host:vast/h1"),)
 
 
 async def test_what_is_released_is_all_that_is_open_of_it(desk: Desk) -> None:
@@ -140,8 +139,8 @@ async def test_a_service_is_never_done(desk: Desk) -> None:
 async def test_a_pause_stands_and_stops_what_runs(desk: Desk) -> None:
     meant = await read(desk, Order("pause", "train", span=timedelta(hours=2)))
     (added,) = meant.adds
-    assert (added.scope, added.key, added.until, added.code) == (
-        operator_holds.PAUSE,
+    assert (*added.place, added.until, added.ground) == (
+        Word.PAUSE,
         "workload:train",
         NOW + timedelta(hours=2),
         "ops",
@@ -161,22 +160,22 @@ async def test_what_is_down_or_leaving_is_not_paused_again(desk: Desk) -> None:
 async def test_drain_and_lock_stop_nothing_that_runs(desk: Desk, verb: str) -> None:
     meant = await read(desk, Order(verb, "vast-1"))
     assert meant.decisions == ()
-    assert [(added.scope, added.key) for added in meant.adds] == [(verb, "slot:train/0")]
+    assert [added.place for added in meant.adds] == [(verb, "slot:train/0")]
 
 
 async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
     meant = await read(desk, Order("done", "train/0"))
     assert [type(order) for order in meant.decisions] == [Release]
-    assert meant.adds[0].until == NOW + operator_orders.FOR_GOOD
+    assert (meant.adds[0].since, meant.adds[0].until) == (NOW, None)
 
 
 @pytest.mark.parametrize("target", ["train", "train/0", "vast-1", "host:h1", "owner:o1", "market:vast"])
 async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: str) -> None:
     meant = await read(desk, Order("kill", target))
     assert [(type(order), order.lease) for order in meant.decisions] == [(Release, RUNS)]
-    assert [(rest.scope, rest.until) for rest in meant.adds] == [("kill", NOW + operator_orders.FOR_GOOD)]
-    lifted = await read(desk, Order("resume", target), rest("kill", meant.key), leases=())
-    assert lifted.lifts == (("kill", meant.key),)
+    assert [(added.word, added.since, added.until) for added in meant.adds] == [("kill", NOW, None)]
+    after = await read(desk, Order("resume", target), rest("kill", str(meant.target)), leases=())
+    assert lifted(after) == (("kill", str(meant.target)),)
 
 
 async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> None:
@@ -186,39 +185,37 @@ async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> Non
 
 
 async def test_a_resume_under_a_stop_of_all_spending_says_that_it_is_not_enough(desk: Desk) -> None:
-    meant = await read(
-        desk, Order("resume", "train"), rest(operator_holds.PAUSE, "workload:train"), rest(*kill_hold.EVERYTHING)
-    )
-    assert meant.lifts == ((operator_holds.PAUSE, "workload:train"),)
+    meant = await read(desk, Order("resume", "train"), rest(Word.PAUSE, "workload:train"), rest("fleet", "all"))
+    assert lifted(meant) == ((Word.PAUSE, "workload:train"),)
     assert "`gpubid kill --lift` ends that" in meant.sentence
 
 
 async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
     rests = [
-        rest(operator_holds.HELD, "slot:train/0"),
-        rest(operator_holds.HELD, "slot:train/1"),
-        rest(operator_holds.LOCK, "slot:train/0"),
+        rest(Word.HELD, "slot:train/0"),
+        rest(Word.HELD, "slot:train/1"),
+        rest(Word.LOCK, "slot:train/0"),
     ]
-    assert (await read(desk, Order("done", "train/0"), *rests)).lifts == ((operator_holds.HELD, "slot:train/0"),)
-    assert set((await read(desk, Order("done", "train"), leases=())).lifts) == {
-        (operator_holds.HELD, "slot:train/0"),
-        (operator_holds.HELD, "slot:train/1"),
+    assert lifted(await read(desk, Order("done", "train/0"), *rests)) == ((Word.HELD, "slot:train/0"),)
+    assert set(lifted(await read(desk, Order("done", "train"), leases=()))) == {
+        (Word.HELD, "slot:train/0"),
+        (Word.HELD, "slot:train/1"),
     }
 
 
 async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
     rests = [
-        rest(operator_holds.PAUSE, "workload:train"),
-        rest(operator_holds.DRAIN, "slot:train/1"),
-        rest(operator_holds.LOCK, "workload:train"),
+        rest(Word.PAUSE, "workload:train"),
+        rest(Word.DRAIN, "slot:train/1"),
+        rest(Word.LOCK, "workload:train"),
         rest("slot", "train/0"),
         rest(workload_end.FAST_EXIT, "train@h1"),
         rest(workload_end.FAST_EXIT, "other@h1"),
     ]
     meant = await read(desk, Order("resume", "train"), *rests)
-    assert set(meant.lifts) == {
-        (operator_holds.PAUSE, "workload:train"),
-        (operator_holds.DRAIN, "slot:train/1"),
+    assert set(lifted(meant)) == {
+        (Word.PAUSE, "workload:train"),
+        (Word.DRAIN, "slot:train/1"),
         ("slot", "train/0"),
         (workload_end.FAST_EXIT, "train@h1"),
     }
@@ -227,21 +224,21 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("target", "held"),
     [
-        ("host:h1", rest(operator_holds.LOCK, "host:vast/h1")),
-        ("train", rest(operator_holds.LOCK, "workload:train")),
+        ("host:h1", rest(Word.LOCK, "host:vast/h1")),
+        ("train", rest(Word.LOCK, "workload:train")),
         ("host:h1", rest("host", "vast/h1")),
         ("train/0", rest("slot", "train/0")),
-        ("vast-1", rest(operator_holds.LOCK, "slot:train/0")),
+        ("vast-1", rest(Word.LOCK, "slot:train/0")),
     ],
     ids=str,
 )
-async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: str, held: Cooldown) -> None:
+async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: str, held: Rest) -> None:
     meant = await read(desk, Order("unlock", target), held)
-    assert meant.lifts == ((held.scope, held.key),)
+    assert lifted(meant) == (held.place,)
 
 
 async def test_unlock_never_lifts_a_pause_or_a_kill(desk: Desk) -> None:
-    rests = [rest(operator_holds.PAUSE, "workload:train"), rest("fleet", "all")]
+    rests = [rest(Word.PAUSE, "workload:train"), rest("fleet", "all")]
     assert await refused(desk, Order("unlock", "train"), *rests) == "nothing_locked"
 
 
@@ -272,13 +269,13 @@ async def test_nothing_is_adopted_into_a_slot_that_is_filled_busy_or_unknown(des
 
 async def test_an_order_is_written_with_who_gave_it(desk: Desk) -> None:
     order = Order("adopt", "vast-2")
-    meant = await read(desk, order, rest(operator_holds.PAUSE, "workload:train"), leases=(STRANDED,))
+    meant = await read(desk, order, rest(Word.PAUSE, "workload:train"), leases=(STRANDED,))
     async with desk.ledger.transaction() as tx:
         meant.write(tx, order, "ops", desk.clock.now())
     assert desk.lease().is_held is False
-    lifted = await read(desk, Order("resume", "train"), leases=())
+    resumed = await read(desk, Order("resume", "train"), leases=())
     async with desk.ledger.transaction() as tx:
-        lifted.write(tx, Order("resume", "train"), "ops", desk.clock.now())
+        resumed.write(tx, Order("resume", "train"), "ops", desk.clock.now())
     assert desk.rests() == {}
     events = await (await desk.ledger.reader()).events()
     assert {(event.kind, event.slot, event.reason_code) for event in events} == {

@@ -26,6 +26,7 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.act.conftest import Desk
 from tests.support import builders
+from tests.support.rests import held as held_back
 
 WHY = Reason("because", "because")
 DAY = builders.NOW.date()
@@ -134,7 +135,7 @@ async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
     mark = Cooldown(cooldowns.STARTED, before.lease_id, builders.NOW + timedelta(hours=1), "a start")
     async with desk.ledger.transaction() as tx:
-        tx.add_cooldown(mark.scope, mark.key, mark.until, mark.code)
+        tx.add_rest(mark)
     assert desk.rests()
     fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), "lease.resumed")
     await record.record(desk.ledger, builders.fleet(cooldowns=(mark,)), [fact])
@@ -212,7 +213,7 @@ async def test_an_alert_is_an_event(desk: Desk) -> None:
 async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None:
     held = await opened(desk)
     await write(desk, LeaseChanged(held, held, "", (Charge(held.lease_id, DAY, builders.usd(2)),)))
-    rest = Cooldown("held", "slot:train/0", builders.NOW + timedelta(days=1), "its container ended in trouble")
+    rest = held_back("held", "slot:train/0", "its container ended in trouble")
     (event,) = await write(desk, Marked(rest, "train", held, "workload.held", "slot train/0 is held"))
     assert (event.kind, event.slot, event.reason) == ("workload.held", 0, "slot train/0 is held")
     assert event.amount == builders.usd(2)

@@ -38,6 +38,8 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Slot
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
+from tests.support.rests import held
+from tests.support.rests import holds as holds_shown
 
 NOW = builders.NOW
 TUNED = {
@@ -166,10 +168,9 @@ def test_what_has_to_end_ends_also_while_nothing_may_be_paid_for(
     leases: list[Any], caps: Limits, rests: list[str], code: str
 ) -> None:
     """Only what a strategy would give up is kept then; a person, a cap and a finished move are obeyed as ever."""
-    scoped = [each.partition(":") for each in rests]
-    cooldowns = tuple(Cooldown(scope, key, NOW + timedelta(hours=1), "a person") for scope, _, key in scoped)
+    holds = tuple(holds_shown(*rests).values())
     markets = market(no_spend_because="spend = false")
-    made = planned(caps, markets=markets, leases=tuple(leases), cooldowns=cooldowns)
+    made = planned(caps, markets=markets, leases=tuple(leases), holds=holds)
     assert [each.reason.code for each in made.decisions if isinstance(each, Release)] == [code]
 
 
@@ -233,8 +234,7 @@ def test_a_slot_nobody_proposes_for_is_held() -> None:
 
 
 def test_a_locked_host_leaves_its_place_to_the_next_best() -> None:
-    rest = Cooldown("lock", "host:vast/h1", NOW + timedelta(days=900), "ops")
-    made = only(planned(cooldowns=(rest,), markets=market(builders.offer(1), builders.offer(2))))
+    made = only(planned(holds=(held("lock", "host:vast/h1"),), markets=market(builders.offer(1), builders.offer(2))))
     assert isinstance(made, Rent)
     assert made.offer.host_id == "h2"
 
@@ -243,13 +243,13 @@ def test_a_host_of_one_market_says_nothing_of_the_other_markets_host_of_that_id(
     """A lease, a lock and a rest on 777 of one market leave 777 of the other to be rented."""
     there = builders.lease(7, slot=Slot("other", 0), market="vast", host_id="777", owner_id="12")
     rests = (
-        Cooldown("lock", "host:vast/777", NOW + timedelta(days=900), "ops"),
         Cooldown("host", "vast/777", NOW + timedelta(hours=1), "a failed start"),
         Cooldown("owner", "vast/12", NOW + timedelta(hours=1), "hosts of one owner lost"),
     )
     offered = builders.offer(1, market="runpod", host_id="777", owner_id="12")
     view = builders.view(market="runpod", offers=(offered,))
-    made = only(planned(leases=(there,), cooldowns=rests, markets={"vast": builders.view(), "runpod": view}))
+    markets = {"vast": builders.view(), "runpod": view}
+    made = only(planned(leases=(there,), holds=(held("lock", "host:vast/777"),), cooldowns=rests, markets=markets))
     assert isinstance(made, Rent)
     assert made.offer == offered
 

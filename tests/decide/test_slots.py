@@ -15,6 +15,7 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Release
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
+from tests.support.rests import in_force
 
 PLACE = builders.slot()
 NOW = builders.NOW
@@ -22,7 +23,7 @@ NOW = builders.NOW
 
 def look(cooling: dict[str, str] | None = None, **changes: Any) -> SlotView | Proposal:
     fleet = builders.fleet(**changes)
-    return slots.look(fleet, fleet.workloads[0], PLACE, cooling or {})
+    return slots.look(fleet, fleet.workloads[0], PLACE, in_force(cooling or {}))
 
 
 def held_back(answer: SlotView | Proposal) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.act.orders.operator_orders import Order, OrderError
 from agent.config.settings import Config
-from agent.decide.operators import kill_hold
+from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
@@ -88,7 +88,7 @@ async def _lift(deed: Deed, player: "Player") -> None:
         raise
     finally:
         # A lift that is told as failed may have been written down.
-        if not kill_hold.is_on(app.ledger.recollection().cooldowns, app.clock.now()):
+        if operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is None:
             player.end_kill()
 
 

@@ -5,9 +5,9 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from agent.app import App
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest
 from tests.disasters.story import Strike
 from tests.disasters.truth import Truth
 
@@ -44,9 +44,9 @@ class Sight:
         return self.app.ledger.recollection(self.at).intents
 
     @property
-    def cooldowns(self) -> Sequence[Cooldown]:
+    def rests(self) -> Sequence[Rest]:
         """Return what rests or is held."""
-        return self.app.ledger.recollection(self.at).cooldowns
+        return self.app.ledger.recollection(self.at).rests
 
     @property
     def fresh(self) -> Mapping[str, bool]:

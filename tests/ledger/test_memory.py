@@ -17,7 +17,9 @@ from agent.domain.market.credit import Credit
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
+from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
+from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.deadline import Progress, Speed
@@ -36,6 +38,8 @@ moves = st.one_of(
     st.tuples(st.just("spend"), few, st.integers(0, 40), st.integers(0, 10**9)),
     st.tuples(st.just("cool"), few, st.integers(-3600, 7200)),
     st.tuples(st.just("lift"), few),
+    st.tuples(st.just("hold"), few, st.none() | st.integers(-3600, 7200)),
+    st.tuples(st.just("unhold"), few),
     st.tuples(st.just("host"), few, st.integers(0, 100)),
     st.tuples(st.just("learn"), few, st.integers(1, 100)),
     st.tuples(st.just("forget"), few),
@@ -64,11 +68,16 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
             day = (now - dt.timedelta(days=days)).date()
             tx.add_spend(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros))
         case "cool", number, seconds:
-            tx.add_cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow")
+            tx.add_rest(Cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
         case "host", number, seconds:
             tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
         case "lift", number:
-            tx.lift_cooldown("host", f"h{number}")
+            tx.lift_rest(("host", f"h{number}"))
+        case "hold", number, seconds:
+            until = None if seconds is None else now + dt.timedelta(seconds=seconds)
+            tx.add_rest(OperatorHold(Word.DRAIN, of_market(f"m{number}"), now, "me", until))
+        case "unhold", number:
+            tx.lift_rest(place_of(Word.DRAIN, of_market(f"m{number}")))
         case "learn", number, looks:
             tx.keep_capacity(Capacity(True, NOW, now, (-0.5,), market="vast", pool=f"p{number}", looks=looks))
         case "forget", number:
@@ -152,11 +161,29 @@ async def test_today_and_this_month_end_at_midnight_utc(ledger: Ledger) -> None:
     assert ledger.recollection(midnight).total.month == Usd(1)
 
 
+async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(path: Path, clock: SteppedClock) -> None:
+    kept = (
+        OperatorHold(Word.KILL, EVERYTHING, NOW, "a kill by me"),
+        OperatorHold(Word.LOCK, of_market("vast"), NOW, "me"),
+    )
+    first = await Ledger.open(path, clock=clock)
+    async with first.transaction() as tx:
+        for each in (*kept, OperatorHold(Word.PAUSE, of_market("vast"), NOW, "me", NOW + dt.timedelta(days=1))):
+            tx.add_rest(each)
+    clock.advance(dt.timedelta(days=50_000).total_seconds())
+    await first.tidy()
+    assert first.recollection().holds == kept
+    await first.close()
+    again = await Ledger.open(path, clock=clock)
+    assert again.recollection().holds == kept
+    await again.close()
+
+
 async def test_a_cooldown_is_gone_the_instant_it_is_over(ledger: Ledger) -> None:
     until = NOW + dt.timedelta(minutes=10)
     async with ledger.transaction() as tx:
-        tx.add_cooldown("host", "h1", until, "slow")
-        tx.add_cooldown("host", "h2", until + dt.timedelta(days=2), "slow")
+        tx.add_rest(Cooldown("host", "h1", until, "slow"))
+        tx.add_rest(Cooldown("host", "h2", until + dt.timedelta(days=2), "slow"))
     assert [rest.key for rest in ledger.recollection(until - dt.timedelta(microseconds=1)).cooldowns] == ["h1", "h2"]
     assert [rest.key for rest in ledger.recollection(until).cooldowns] == ["h2"]
 

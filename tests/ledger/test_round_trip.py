@@ -13,10 +13,10 @@ from hypothesis import given
 from agent.domain.market.host import HostRecord
 from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,
@@ -25,6 +25,7 @@ from agent.ledger.tables import (
     intent_rows,
     lease_rows,
     price_history,
+    rest_rows,
     schema,
     spend_rows,
 )
@@ -78,10 +79,10 @@ def test_hosts(link: sa.Connection, host: HostRecord) -> None:
     assert host_rows.host_of(stored(link, host_rows.HOST_STORED, host_rows.host_row(host), schema.hosts)) == host
 
 
-@given(values.cooldowns)
-def test_cooldowns(link: sa.Connection, cooldown: Cooldown) -> None:
-    back = stored(link, host_rows.COOLDOWN_STORED, host_rows.cooldown_row(cooldown), schema.cooldowns)
-    assert host_rows.cooldown_of(back) == cooldown
+@given(values.cooldowns | values.holds)
+def test_rests(link: sa.Connection, rest: Rest) -> None:
+    back = stored(link, rest_rows.STORED, rest_rows.row(rest), schema.cooldowns)
+    assert rest_rows.rest_of(back) == rest
 
 
 @given(values.samples)

@@ -17,6 +17,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
+from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Option, Reason, Term
@@ -217,6 +218,10 @@ hosts = st.builds(
     displaced=reals, outbids=st.builds(Outbids, steps, steps),
 )  # fmt: skip
 cooldowns = st.builds(Cooldown, ids, ids, times, texts)
+targets = st.builds(Target, st.sampled_from(sorted(set(TargetKind) - {TargetKind.FLEET})), ids)
+holds = st.builds(OperatorHold, st.sampled_from(Word), targets, times, texts, maybe(times)) | st.builds(
+    OperatorHold, st.just(Word.KILL), st.sampled_from([EVERYTHING, DISKS]), times, texts, maybe(times)
+)
 samples = st.builds(
     PriceSample, times, ids, ids, st.builds(GpuModel, texts), st.integers(1, 16), maybe(rates), maybe(rates)
 )

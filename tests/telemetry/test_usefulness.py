@@ -1,14 +1,12 @@
 """Slots that run are not all useful: ready, idle and held are counted apart, by workload."""
 
-import datetime as dt
-
 from prometheus_client import CollectorRegistry
 
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.telemetry.metrics import Metrics
 from tests.support import builders
-from tests.support.builders import NOW, ago, slot
+from tests.support.builders import ago, slot
+from tests.support.rests import held
 
 
 def test_ready_idle_and_held_slots() -> None:
@@ -19,10 +17,8 @@ def test_ready_idle_and_held_slots() -> None:
         builders.lease(2, slot=slot(index=1), ready_since=ago(minutes=50)),
         builders.lease(3, slot=slot(index=2), ready_since=ago(minutes=50), idle_since=ago(minutes=20)),
     )
-    rest = Cooldown("held", "slot:train/3", NOW + dt.timedelta(days=1), "nobody knows why it stopped")
-    Metrics(registry, ["vast"], ["train"]).see_fleet(
-        builders.fleet(workloads=(work,), leases=leases, cooldowns=(rest,))
-    )
+    waits = held("held", "slot:train/3")
+    Metrics(registry, ["vast"], ["train"]).see_fleet(builders.fleet(workloads=(work,), leases=leases, holds=(waits,)))
 
     def value(name: str) -> float | None:
         return registry.get_sample_value(f"gpubid_slots_{name}", {"workload": "train"})

@@ -91,8 +91,8 @@ async def test_an_order_is_given_by_keyboard_and_confirmed(browser: Browser, pag
     await tab.get_by_role("button", name="Yes, drain").focus()
     await tab.keyboard.press("Enter")
     await tab.wait_for_selector("h1:has-text('Done')")
-    rests = page.world.app.ledger.recollection(page.world.clock.now()).cooldowns
-    assert [rest for rest in rests if "train/0" in rest.key]
+    rests = page.world.app.ledger.recollection(page.world.clock.now()).rests
+    assert [rest for rest in rests if "train/0" in rest.place[1]]
 
 
 async def test_the_first_tab_skips_to_the_figures_and_tables_name_their_columns(browser: Browser, page: Served) -> None:

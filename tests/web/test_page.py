@@ -132,9 +132,9 @@ async def test_an_order_needs_the_proof_of_our_own_page(tmp_path: Path) -> None:
         await log_in(page)
         without, _ = await page.post("/order", verb="drain", target="train")
         wrong, _ = await page.post("/order", verb="drain", target="train", proof="f" * 64)
-        rests = page.world.app.ledger.recollection(page.world.clock.now()).cooldowns
+        rests = page.world.app.ledger.recollection(page.world.clock.now()).rests
     assert (without, wrong) == (403, 403)
-    assert not [rest for rest in rests if rest.scope == "drain"]
+    assert not [rest for rest in rests if rest.place[0] == "drain"]
 
 
 async def test_a_confirmed_order_is_carried_out_and_says_who_gave_it(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_a_confirmed_order_is_carried_out_and_says_who_gave_it(tmp_path: P
         shown = (await page.get("/"))[1]
     assert "Drain train?" in asked
     assert status == 200, text
-    assert [rest for rest in known.cooldowns if "train" in rest.key]
+    assert [rest for rest in known.rests if "train" in rest.place[1]]
     assert any("the page" in event.reason for event in events)
     assert "verb=unlock" in shown
 

@@ -5,9 +5,10 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide.operators import kill_hold
-from agent.domain.record.cooldown import Cooldown
+from agent.decide.operators import operator_holds
+from agent.domain.record import hold
 from agent.domain.record.event import Event
+from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Word
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -17,9 +18,7 @@ log = structlog.get_logger("gpubid.halting")
 
 async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = False) -> None:
     """Let nothing be rented, raised or started until `end`; a stop that cannot be recorded is owed to the ledger."""
-    until = kill_hold.until(ledger.recollection(now).cooldowns, now, keep_disks=keep_disks)
-    kinds = (kill_hold.EVERYTHING, kill_hold.KEEPS_DISKS) if keep_disks else (kill_hold.EVERYTHING,)
-    ledger.owed = tuple(Cooldown(*kind, until, f"a kill by {who}") for kind in kinds)
+    ledger.owed = operator_holds.killed(ledger.recollection(now).holds, now, who, keeps_disks=keep_disks)
     try:
         await settle(ledger, now)
     except LedgerError as error:
@@ -50,21 +49,21 @@ async def end(ledger: Ledger, now: datetime, who: str) -> None:
     """
     async with ledger.transaction() as tx:
         owed = ledger.owed
-        tx.lift_cooldown(*kill_hold.EVERYTHING)
-        tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
+        for target in (EVERYTHING, DISKS):
+            tx.lift_rest(hold.place_of(Word.KILL, target))
         tx.append_event(Event(at=now, kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
     _forget(ledger, owed)
 
 
-def _write(tx: Transaction, owed: Sequence[Cooldown], now: datetime) -> None:
-    tx.lift_cooldown(*kill_hold.KEEPS_DISKS)
-    for rest in owed:
-        tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
-    stopped = f"all spending stopped by {owed[0].code}"
+def _write(tx: Transaction, owed: Sequence[OperatorHold], now: datetime) -> None:
+    tx.lift_rest(hold.place_of(Word.KILL, DISKS))
+    for each in owed:
+        tx.add_rest(each)
+    stopped = f"all spending stopped by {owed[0].ground}"
     tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=stopped))
 
 
-def _forget(ledger: Ledger, owed: Sequence[Cooldown]) -> None:
+def _forget(ledger: Ledger, owed: Sequence[OperatorHold]) -> None:
     """Owe no more what was just settled; a kill that was given meanwhile is still owed."""
     if ledger.owed is owed:
         ledger.owed = ()

@@ -10,13 +10,16 @@ from datetime import datetime, timedelta
 
 from agent.act import record
 from agent.act.orders import operator_targets
-from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.facts import ProgressTold
+from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
+from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.workload import Slot, Workload
@@ -25,12 +28,12 @@ from agent.ledger.transaction import Transaction
 
 MARKS = frozenset({cooldowns.RAN, cooldowns.STARTED, *workload_end.COUNTED})
 """Scopes of marks that are only counted and hold nothing by themselves."""
-FOR_GOOD = timedelta(days=3650)
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
 VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
 EVERYTHING_LEARNED = "all"
-_HOLDS = ("workload", "slot")
+_LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
+_RESTS_OF_PLACES = ("workload", "slot")
 """Scopes of holds and cooldowns that gpubid makes itself and a person may end."""
 
 
@@ -75,10 +78,10 @@ class Meaning:
     What was learned of `pools` and `hosts`, by market, is forgotten.
     """
 
-    key: str
+    target: Target | None
     sentence: str
-    adds: tuple[Cooldown, ...] = ()
-    lifts: tuple[tuple[str, str], ...] = ()
+    adds: tuple[OperatorHold, ...] = ()
+    lifts: tuple[Rest, ...] = ()
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressTold | None = None
@@ -87,24 +90,22 @@ class Meaning:
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
         """Record the order, with who gave it."""
-        for scope, key in self.lifts:
-            tx.lift_cooldown(scope, key)
-        for rest in self.adds:
-            tx.lift_cooldown(rest.scope, rest.key)
-            tx.add_cooldown(rest.scope, rest.key, rest.until, rest.code)
+        for rest in self.lifts:
+            tx.lift_rest(rest.place)
+        for added in self.adds:
+            tx.lift_rest(added.place)
+            tx.add_rest(added)
         if self.adopted is not None:
             tx.update_lease(self.adopted)
         if self.progress is not None:
             record.tell_progress(tx, self.progress)
         tx.forget_learned(self.pools, self.hosts)
-        workload, _, index = self.key.partition(":")[2].partition("/")
-        is_place = self.key.startswith(("workload:", "slot:"))
         tx.append_event(
             Event(
                 at=now,
                 kind="operator.ordered",
-                workload=workload if is_place else "",
-                slot=int(index) if is_place and index.isdecimal() else None,
+                workload=self.target.workload if self.target else "",
+                slot=self.target.index if self.target else None,
                 lease_id=self.adopted.lease_id if self.adopted else "",
                 reason_code=order.verb,
                 reason=f"{self.sentence} ({who})",
@@ -123,14 +124,14 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     own = _OWN.get(order.verb)
     if own is not None:
         return own(order, grounds)
-    key, leases = _target(order.target, grounds)
+    target, leases = _target(order.target, grounds)
     if order.verb == "adopt":
         return _adopted(order, leases, grounds)
     if order.verb == "release":
         if not leases:
             raise OrderError("no_lease", f"no open lease matches {order.target!r}; {_open(grounds)}")
-        return Meaning(key, f"release {key}", decisions=_releases(leases, "release"))
-    return _standing(order, who, key, leases, grounds)
+        return Meaning(target, f"release {target}", decisions=_releases(leases, "release"))
+    return _standing(order, who, target, leases, grounds)
 
 
 def _reset(order: Order, grounds: Grounds) -> Meaning:
@@ -153,101 +154,105 @@ def _reset(order: Order, grounds: Grounds) -> Meaning:
     if not pools and not hosts:
         raise OrderError("nothing_learned", f"nothing was learned of {order.target}; see `gpubid strategy learned`")
     sentence = f"forget what was learned of {order.target}: {len(pools)} pool(s), {len(hosts)} host(s)"
-    return Meaning(order.target, sentence, pools=pools, hosts=hosts)
+    return Meaning(None, sentence, pools=pools, hosts=hosts)
 
 
-def _standing(order: Order, who: str, key: str, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
-    if key.startswith("lease:") and order.verb != operator_holds.PAUSE:
-        key = f"slot:{leases[0].slot}"
-    if order.verb == operator_holds.DONE:
-        if not key.startswith(("workload:", "slot:")):
-            raise OrderError("bad_target", f"{order.target!r} is no workload, slot or lease: only those can be done")
-        kinds = [getattr(work, "kind", None) for work in grounds.workloads if work.name == _workload_of(key)]
-        if kinds and getattr(kinds[0], "value", "batch") == "service":
-            raise OrderError("service", f"{order.target} is a service and never done; use `gpubid drain` or `release`")
-    until = grounds.now + (order.span or FOR_GOOD)
+def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
+    word = Word(order.verb)
+    if target.kind is TargetKind.LEASE and word is not Word.PAUSE:
+        target = hold.of_slot(leases[0].slot)
+    if word is Word.DONE:
+        _refuse_never_done(order, target, grounds)
+    until = grounds.now + order.span if order.span else None
     decisions: tuple[Release | Pause, ...] = ()
     mine = tuple(held for held in leases if held.state is not LeaseState.RELEASING)
-    if order.verb == operator_holds.PAUSE:
+    if word is Word.PAUSE:
         reason = Reason("ordered", "ordered by `gpubid pause`")
         decisions = tuple(Pause(held, reason) for held in mine if not operator_holds.is_down(held))
-    elif order.verb in {operator_holds.DONE, operator_holds.KILL}:
-        decisions = _releases(mine, order.verb)
-    span = f" until {until:%Y-%m-%d %H:%M} UTC" if order.span else ""
-    rest = Cooldown(order.verb, key, until, who)
+    elif word in {Word.DONE, Word.KILL}:
+        decisions = _releases(mine, word)
+    span = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+    given = OperatorHold(word, target, grounds.now, who, until)
     # A finished workload waits for nobody.
-    lifts = tuple((each.scope, each.key) for each in grounds.known.cooldowns if _is_settled_by(order, key, each))
-    return Meaning(key, f"{order.verb} {key}{span}", adds=(rest,), lifts=lifts, decisions=decisions)
+    lifts = tuple(each for each in grounds.known.holds if _is_settled_by(given, each))
+    return Meaning(target, f"{word} {target}{span}", adds=(given,), lifts=lifts, decisions=decisions)
 
 
-def _is_settled_by(order: Order, key: str, rest: Cooldown) -> bool:
-    is_of_workload = key.startswith("workload:") and rest.key.startswith(f"slot:{_workload_of(key)}/")
-    return (
-        order.verb in {operator_holds.DONE, operator_holds.KILL}
-        and rest.scope == operator_holds.HELD
-        and (rest.key == key or is_of_workload)
-    )
+def _refuse_never_done(order: Order, target: Target, grounds: Grounds) -> None:
+    if not target.workload:
+        raise OrderError("bad_target", f"{order.target!r} is no workload, slot or lease: only those can be done")
+    kinds = [getattr(work, "kind", None) for work in grounds.workloads if work.name == target.workload]
+    if kinds and getattr(kinds[0], "value", "batch") == "service":
+        raise OrderError("service", f"{order.target} is a service and never done; use `gpubid drain` or `release`")
+
+
+def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
+    is_ending = given.word in {Word.DONE, Word.KILL} and other.word is Word.HELD
+    return is_ending and _is_within(other.target, given.target)
+
+
+def _is_within(target: Target, outer: Target) -> bool:
+    """Tell whether a target is another one, or a slot of that workload."""
+    is_slot_of = outer.kind is TargetKind.WORKLOAD and target.kind is TargetKind.SLOT
+    return target == outer or (is_slot_of and target.workload == outer.workload)
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
     return tuple(Release(held, Reason("ordered", f"ordered by `gpubid {verb}`")) for held in leases)
 
 
-def _lifted(order: Order, grounds: Grounds, verbs: Collection[str], scopes: Collection[str]) -> Meaning:
-    key, leases = _target(order.target, grounds)
-    keys = {key, *(f"lease:{held.lease_id}" for held in leases if key.startswith(("workload:", "slot:")))}
-    keys |= {f"slot:{held.slot}" for held in leases if key.startswith("lease:")}
-    prefix = f"slot:{_workload_of(key)}/" if key.startswith("workload:") else "\0"
-    lifts = tuple(
-        (rest.scope, rest.key)
-        for rest in grounds.known.cooldowns
-        for about in (rest.key if rest.scope in verbs else f"{rest.scope}:{rest.key}",)
-        if (rest.scope in verbs or rest.scope in scopes) and (about in keys or about.startswith(prefix))
-    )
-    if lifts:
-        # The counts against the workload would hold it again in the next cycle.
-        lifts += tuple((rest.scope, rest.key) for rest in grounds.known.cooldowns if _is_counted(rest, key))
-    else:
+def _lifted(order: Order, grounds: Grounds, words: Collection[Word], scopes: Collection[str]) -> Meaning:
+    target, leases = _target(order.target, grounds)
+    targets = {target}
+    if target.workload:
+        targets |= {hold.of_lease(held.lease_id) for held in leases}
+    if target.kind is TargetKind.LEASE:
+        targets |= {hold.of_slot(held.slot) for held in leases}
+
+    def is_meant(about: Target | None) -> bool:
+        return about is not None and (about in targets or _is_within(about, target))
+
+    known = grounds.known
+    holds = tuple(each for each in known.holds if each.word in words and is_meant(each.target))
+    rests = tuple(each for each in known.cooldowns if each.scope in scopes and is_meant(Target.parse(str(each))))
+    if not holds and not rests:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
-    halted = any((rest.scope, rest.key) == kill_hold.EVERYTHING for rest in grounds.known.cooldowns)
+    # What was counted against the workload would hold it again in the next cycle.
+    counted = tuple(rest for rest in known.cooldowns if _is_counted(rest, target))
+    halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
-    return Meaning(key, f"{order.verb} {key}{still}", lifts=lifts)
+    return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *rests, *counted))
 
 
-def _is_counted(rest: Cooldown, key: str) -> bool:
-    return rest.scope in workload_end.COUNTED and rest.key.rpartition("@")[0] == _workload_of(key)
+def _is_counted(rest: Cooldown, target: Target) -> bool:
+    work = target.workload
+    return bool(work) and rest.scope in workload_end.COUNTED and rest.key.rpartition("@")[0] == work
 
 
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
-    lifts = []
-    target = _place(order.target, grounds) if operator_targets.is_place(order.target) else order.target
-    for rest in grounds.known.cooldowns:
-        if rest.scope in {
-            operator_holds.PAUSE,
-            operator_holds.DRAIN,
-            operator_holds.DONE,
-            operator_holds.KILL,
-            operator_holds.HELD,
-            "fleet",
-        }:
-            continue
-        shown = f"{rest.scope}:{rest.key}"
-        bare = rest.key if rest.scope == operator_holds.LOCK else shown
-        if target in {shown, bare, bare.removeprefix("workload:").removeprefix("slot:")}:
-            lifts.append((rest.scope, rest.key))
+    name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
+    locks = (each for each in grounds.known.holds if each.word is Word.LOCK)
+    lifts: tuple[Rest, ...] = (
+        *(each for each in locks if name in {str(each), *_names(str(each.target))}),
+        *(each for each in grounds.known.cooldowns if name in _names(str(each))),
+    )
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
-        return _lifted(order, grounds, (operator_holds.LOCK,), ())
+        return _lifted(order, grounds, (Word.LOCK,), ())
     if not lifts:
         raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
-    return Meaning(target, f"unlock {target}", lifts=tuple(lifts))
+    return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
+
+
+def _names(shown: str) -> set[str]:
+    return {shown, shown.removeprefix("workload:").removeprefix("slot:")}
 
 
 def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
     strayed = [lease for lease in leases if lease.is_estranged and not lease.is_held]
     if len(strayed) == 1:
         lease = replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
-        return Meaning(f"slot:{lease.slot}", f"adopt {lease.lease_id} whatever its label says", adopted=lease)
+        return Meaning(hold.of_slot(lease.slot), f"adopt {lease.lease_id} whatever its label says", adopted=lease)
     held = [lease for lease in leases if lease.is_held]
     if len(held) != 1:
         ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
@@ -260,7 +265,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     _refuse_filled(into, grounds)
     vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
     adopted = replace(held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None)
-    return Meaning(f"slot:{into}", f"adopt {held[0].lease_id} into {into}", adopted=adopted)
+    return Meaning(hold.of_slot(into), f"adopt {held[0].lease_id} into {into}", adopted=adopted)
 
 
 def _progressed(order: Order, grounds: Grounds) -> Meaning:
@@ -276,7 +281,7 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
     sentence = f"{order.hours:g} h of {work.deadline.hours:g} h are done"
     if before is not None and order.hours < before.hours:
         sentence += f", and {before.hours:g} h were told before"
-    return Meaning(f"workload:{work.name}", sentence, progress=ProgressTold(after, before))
+    return Meaning(hold.of_workload(work.name), sentence, progress=ProgressTold(after, before))
 
 
 def _refuse_filled(place: Slot, grounds: Grounds) -> None:
@@ -290,36 +295,32 @@ def _refuse_filled(place: Slot, grounds: Grounds) -> None:
             raise OrderError("slot_busy", f"slot {place} has intent {intent.intent_id} in doubt: try again in a minute")
 
 
-def _target(target: str, grounds: Grounds) -> tuple[str, tuple[Lease, ...]]:
+def _target(target: str, grounds: Grounds) -> tuple[Target, tuple[Lease, ...]]:
     """Return the key of a target and its open leases; meanings are tried in this order."""
     leases = tuple(lease for lease in grounds.known.leases if lease.is_open)
     kind, _, name = target.partition(":")
     if kind == "market" and name in grounds.markets:
-        return target, tuple(lease for lease in leases if lease.market == name)
+        return hold.of_market(name), tuple(lease for lease in leases if lease.market == name)
     if operator_targets.is_place(target):
-        key = _place(target, grounds)
-        return key, operator_targets.leases_at(key, leases)
+        place = _place(target, grounds)
+        return place, operator_targets.leases_at(place, leases)
     mine = tuple(lease for lease in leases if target in {lease.slot.workload, str(lease.slot)})
     if any(work.name == target for work in grounds.workloads) or any(lease.slot.workload == target for lease in mine):
-        return f"workload:{target}", mine
+        return hold.of_workload(target), mine
     if mine or any(str(place) == target for work in grounds.workloads for place in work.places):
-        return f"slot:{target}", mine
+        return Target(TargetKind.SLOT, target), mine
     named = tuple(lease for lease in leases if target in {lease.lease_id, lease.instance_id})
     if named:
-        return f"lease:{named[0].lease_id}", named
+        return hold.of_lease(named[0].lease_id), named
     names = ", ".join(work.name for work in grounds.workloads)
     raise OrderError("unknown_target", f"nothing is named {target!r}; workloads: {names}; {_open(grounds)}")
 
 
-def _place(target: str, grounds: Grounds) -> str:
+def _place(target: str, grounds: Grounds) -> Target:
     try:
-        return operator_targets.key(target, grounds.markets, grounds.known)
+        return operator_targets.place(target, grounds.markets, grounds.known)
     except operator_targets.AmbiguousPlaceError as error:
         raise OrderError("ambiguous_place", str(error)) from error
-
-
-def _workload_of(key: str) -> str:
-    return key.partition(":")[2].partition("/")[0]
 
 
 def _open(grounds: Grounds) -> str:
@@ -327,17 +328,12 @@ def _open(grounds: Grounds) -> str:
 
 
 def _resting(grounds: Grounds) -> str:
-    shown = sorted(f"{rest.scope}:{rest.key}" for rest in grounds.known.cooldowns if rest.scope not in MARKS)
+    shown = sorted(str(rest) for rest in grounds.known.rests if rest.place[0] not in MARKS)
     return f"resting are: {', '.join(shown) or 'none'}"
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:
-    return _lifted(
-        order,
-        grounds,
-        (operator_holds.PAUSE, operator_holds.DRAIN, operator_holds.DONE, operator_holds.KILL, operator_holds.HELD),
-        _HOLDS,
-    )
+    return _lifted(order, grounds, _LIFTED_BY_RESUME, _RESTS_OF_PLACES)
 
 
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {

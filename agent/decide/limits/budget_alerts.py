@@ -22,7 +22,7 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
     for scope in caps.scopes():
         part = standing.of(scope)
         for kind, thresholds in (("budget.warned", caps.told(scope)), ("budget.reached", caps.hard(scope))):
-            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.key not in told)
+            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place[1] not in told)
         warn = caps.told(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from agent.decide import slots
 from agent.decide.limits import hard_caps, limits
-from agent.decide.operators import kill_hold, operator_holds
-from agent.decide.pricing import cooldowns
+from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
 from agent.domain.fleet import Fleet
+from agent.domain.record import hold
+from agent.domain.record.hold import Word
 from agent.domain.work.decision import Pause, Release
 
 
@@ -41,18 +42,13 @@ def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) ->
 
 
 def _all(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
-    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
     yield from slots.releases(fleet)
-    yield from kill_hold.orders(fleet)
-    yield from operator_holds.orders(fleet, cooling)
+    yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from hard_caps.endings(fleet, standing, caps)
 
 
 def _is_of_person(order: Pause | Release) -> bool:
-    return _code(order) in {
-        "ordered",
-        *(operator_holds.PAST[verb] for verb in (operator_holds.PAUSE, operator_holds.DONE, operator_holds.KILL)),
-    }
+    return _code(order) in {"ordered", *(operator_holds.PAST[word] for word in (Word.PAUSE, Word.DONE, Word.KILL))}
 
 
 def _is_of_cap(order: Pause | Release) -> bool:

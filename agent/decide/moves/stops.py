@@ -3,9 +3,9 @@
 from agent.decide import slots
 from agent.decide.limits import hard_caps, limits
 from agent.decide.moves import due_endings
-from agent.decide.operators import kill_hold, operator_holds
-from agent.decide.pricing import cooldowns
+from agent.decide.operators import operator_holds
 from agent.domain.fleet import Fleet
+from agent.domain.record import hold
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
 
@@ -13,14 +13,14 @@ from agent.domain.work.decision import Pause, Reason, Release
 def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
     """Return one order for each lease that must end whatever the market lists; no fresh listing is needed."""
     found: dict[str, Pause | Release] = {}
-    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
+    holds = hold.in_force(fleet.holds, fleet.now)
     unfinished = tuple(
         Release(held, Reason(slots.RELEASE_AGAIN, "the market has not confirmed the release"))
         for held in fleet.leases
         if held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
     )
     capped = hard_caps.endings(fleet, limits.standing(fleet), caps)
-    for order in (*unfinished, *kill_hold.orders(fleet), *operator_holds.orders(fleet, cooling), *capped):
+    for order in (*unfinished, *operator_holds.orders(fleet, holds), *capped):
         if due_endings.may_go(order):
             found.setdefault(order.lease.lease_id, order)
     return tuple(found.values())

@@ -1,104 +1,125 @@
-"""The holds of a person, and what they forbid and order: lock, drain, pause, done, kill, each until it is lifted.
-
-A word is a rest in the ledger: its scope is the verb, its key "KIND:NAME", its code who said it.
+"""What holds forbid and order: lock, drain, pause, done, kill and held, each until its time or until it is lifted.
 
 Invariants:
-1. A word never pays: it pauses, releases or forbids.
+1. A hold never pays: it pauses, releases or forbids.
 2. Lock: nothing is rented, started or bid higher; drain: nothing is rented; what runs goes on under both.
 3. Pause: what runs is stopped, keeps its disk, and stays stopped. Done and kill: released and not filled again; a
    kill of a host, an owner or a market releases what is there and rents nothing there.
+4. A kill of everything holds until it is lifted, whatever turns up later.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from agent.domain.fleet import Fleet
-from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.market.tenure import Tenure
-from agent.domain.record import cooldown
+from agent.domain.record import hold
+from agent.domain.record.hold import DISKS, EVERYTHING, OFF_THE_MARKET, Holds, OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
 from agent.domain.work.workload import Slot
 
-LOCK, DRAIN, PAUSE, DONE, KILL = "lock", "drain", "pause", "done", "kill"
-HELD = cooldown.HELD
-"""The agent's own hold of a slot or workload that waits for a person; it pauses, and `resume` lifts it."""
-STANDING = (LOCK, DRAIN, PAUSE, DONE, KILL)
-"""The verbs that hold until they are lifted, and the scopes of their marks."""
-PAST = {LOCK: "locked", DRAIN: "drained", PAUSE: "paused", DONE: "done", KILL: "killed", HELD: "held"}
-LIFT = {LOCK: "unlock", DRAIN: "resume", PAUSE: "resume", DONE: "resume", KILL: "resume", HELD: "resume"}
-OFF_THE_MARKET = (KILL, LOCK, DRAIN, PAUSE)
-"""Holds under which no offer of a host, an owner or a market is rented."""
+PAST = {
+    Word.LOCK: "locked",
+    Word.DRAIN: "drained",
+    Word.PAUSE: "paused",
+    Word.DONE: "done",
+    Word.KILL: "killed",
+    Word.HELD: "held",
+}
+"""The code of what a hold forbids."""
+_LIFT = {Word.LOCK: "unlock"}
+_ENDING = frozenset({Word.PAUSE, Word.DONE, Word.KILL, Word.HELD})
 
 
-def of_slot(place: Slot) -> tuple[str, ...]:
-    """Return the keys under which a slot may be held."""
-    return f"workload:{place.workload}", f"slot:{place}"
+def of_slot(place: Slot) -> tuple[Target, ...]:
+    """Return the targets by which a hold may be about a slot."""
+    return hold.of_workload(place.workload), hold.of_slot(place)
 
 
-def of_lease(held: Lease) -> tuple[str, ...]:
-    """Return the keys under which a lease may be held."""
-    return *of_slot(held.slot), f"lease:{held.lease_id}", *_of_place(held.host, held.owner)
+def of_lease(held: Lease) -> tuple[Target, ...]:
+    """Return the targets by which a hold may be about a lease."""
+    return *of_slot(held.slot), hold.of_lease(held.lease_id), *hold.of_place(held.host, held.owner)
 
 
-def _of_place(host: HostKey, owner: OwnerKey) -> tuple[str, ...]:
-    return f"host:{host}", f"owner:{owner}", f"market:{host.market}"
+def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> Reason | None:
+    """Return the first hold of these words about these targets as a reason, or None."""
+    if not holds:
+        return None
+    found = (holds.get((word, target)) for word in words for target in targets)
+    first = next((each for each in found if each is not None), None)
+    return _reason(first) if first is not None else None
 
 
-def find(cooling: Mapping[str, str], verbs: tuple[str, ...], keys: tuple[str, ...]) -> Reason | None:
-    """Return the first hold of these verbs about these keys as a reason, or None."""
-    for verb in verbs:
-        for key in keys:
-            who = cooling.get(f"{verb}:{key}")
-            if who is not None:
-                name = key.removeprefix("workload:").removeprefix("slot:").removeprefix("lease:")
-                if verb == HELD:
-                    return Reason(HELD, f"{key} is held: {who}; {_way_on(key, name)}")
-                return Reason(PAST[verb], f"{key} is {PAST[verb]} by {who}; `gpubid {LIFT[verb]} {name}` ends that")
-    return None
+def _reason(given: OperatorHold) -> Reason:
+    word, target, name = given.word, given.target, given.target.spoken
+    if word is Word.HELD:
+        return Reason(word.value, f"{target} is held: {given.ground}; {_way_on(target)}")
+    lift = _LIFT.get(word, "resume")
+    return Reason(PAST[word], f"{target} is {PAST[word]} by {given.ground}; `gpubid {lift} {name}` ends that")
 
 
-def _way_on(key: str, name: str) -> str:
-    # A batch that ended in an unknown way holds its slot; repeated failures hold a workload of either kind.
-    is_slot = key.startswith("slot:")
-    end = f"`gpubid done {name}` if its work is done, " if is_slot else ""
-    return f"look at it, then {end}`gpubid resume {name}` to go on"
+def _way_on(target: Target) -> str:
+    # A slot is held where a batch ended in a way that nobody knows; a workload, of either kind, where it only fails.
+    is_slot = target.kind is hold.TargetKind.SLOT
+    end = f"`gpubid done {target.spoken}` if its work is done, " if is_slot else ""
+    return f"look at it, then {end}`gpubid resume {target.spoken}` to go on"
 
 
-def standstill(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
-    """Return why nothing is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
-    keys = of_slot(place)
-    held = fleet.leases_of(place)
-    stopped = find(cooling, (DONE, KILL, HELD) if held else (DONE, KILL, HELD, LOCK, DRAIN), keys)
+def standstill(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
+    """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
+    if not holds:
+        return None
+    targets = of_slot(place)
+    leases = fleet.leases_of(place)
+    ending = (Word.DONE, Word.KILL, Word.HELD)
+    stopped = find(holds, ending if leases else (*ending, Word.LOCK, Word.DRAIN), targets)
     if stopped is not None:
         return stopped
-    for lease in held:
-        keys += of_lease(lease)
-    return find(cooling, (PAUSE,), keys) or (None if held else _shut(fleet, place, cooling))
+    for lease in leases:
+        targets += of_lease(lease)
+    return find(holds, (Word.PAUSE,), targets) or (None if leases else _shut(fleet, place, holds))
 
 
-def _shut(fleet: Fleet, place: Slot, cooling: Mapping[str, str]) -> Reason | None:
-    """Return the hold of the last market that an empty slot may use: there is no offer to search for."""
+def _shut(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
+    """Return the hold that shuts the last market which an empty slot may use: there is no offer to look for."""
     work = fleet.workload(place.workload)
     names = [name for name in fleet.markets if work is not None and work.may_use(name)]
-    found = [find(cooling, OFF_THE_MARKET, (f"market:{name}",)) for name in names]
+    found = [find(holds, OFF_THE_MARKET, (hold.of_market(name),)) for name in names]
     return found[0] if found and None not in found else None
 
 
-def orders(fleet: Fleet, cooling: Mapping[str, str]) -> Iterator[Release | Pause]:
-    """Yield the endings that holds demand: leases of a done slot, and running leases of a paused one."""
-    if not any(key.startswith((f"{PAUSE}:", f"{DONE}:", f"{KILL}:", f"{HELD}:")) for key in cooling):
+def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
+    """Yield what holds still have to end: all under a kill of everything, what is done, what runs although paused."""
+    yield from _orders_of_kill(fleet, holds)
+    if not any(word in _ENDING for word, _ in holds):
         return
     for held in fleet.leases:
         if not held.is_open or held.state is LeaseState.RELEASING or held.is_held:
             continue
-        done = find(cooling, (DONE,), of_slot(held.slot)) or find(cooling, (KILL,), of_lease(held))
+        done = find(holds, (Word.DONE,), of_slot(held.slot)) or find(holds, (Word.KILL,), of_lease(held))
         if done is not None:
             yield Release(held, done)
             continue
-        paused = find(cooling, (PAUSE, HELD), of_lease(held))
-        # A lease that is not listed is ended when it is back.
+        paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(held))
+        # What is not listed is asked for when it is back.
         if paused is not None and not is_down(held) and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
+
+
+def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
+    """Yield what a kill of everything still has to end: a rent out of doubt after it, a pause that was refused."""
+    kill = holds.get((Word.KILL, EVERYTHING))
+    if kill is None:
+        return
+    reason = Reason("ordered", f"all spending is stopped after {kill.ground}")
+    for held in fleet.leases:
+        if not held.is_open or held.state is LeaseState.RELEASING:
+            continue
+        if (Word.KILL, DISKS) not in holds:
+            yield Release(held, reason)
+        elif not is_down(held):
+            yield Pause(held, reason)
 
 
 def is_down(held: Lease) -> bool:
@@ -106,12 +127,27 @@ def is_down(held: Lease) -> bool:
     return held.state is LeaseState.PAUSED and (held.paused_by_us or held.tenure is not Tenure.INTERRUPTIBLE)
 
 
-def forbidden(decision: Decision, cooling: Mapping[str, str]) -> Reason | None:
+def forbidden(decision: Decision, holds: Holds) -> Reason | None:
     """Return the hold that forbids a decision, or None."""
     if isinstance(decision, Rent):
         offer = decision.offer
-        keys = (*of_slot(decision.slot), *_of_place(offer.host, offer.owner))
-        return find(cooling, (*OFF_THE_MARKET, HELD), keys)
+        targets = (*of_slot(decision.slot), *hold.of_place(offer.host, offer.owner))
+        return find(holds, (*OFF_THE_MARKET, Word.HELD), targets)
     if isinstance(decision, Resume | Rebid) and raises_spend(decision):
-        return find(cooling, (KILL, LOCK, PAUSE, HELD), of_lease(decision.lease))
+        return find(holds, (Word.KILL, Word.LOCK, Word.PAUSE, Word.HELD), of_lease(decision.lease))
     return None
+
+
+def kill_of_everything(holds: Iterable[OperatorHold], now: datetime) -> OperatorHold | None:
+    """Return the kill of everything that is in force, or None."""
+    return hold.in_force(holds, now).get((Word.KILL, EVERYTHING))
+
+
+def killed(holds: Iterable[OperatorHold], now: datetime, who: str, *, keeps_disks: bool) -> tuple[OperatorHold, ...]:
+    """Return the holds of a kill of everything that is given now; given again, the same kill is as old as the first."""
+    before = hold.in_force(holds, now)
+    given = before.get((Word.KILL, EVERYTHING))
+    is_the_same = given is not None and ((Word.KILL, DISKS) in before) is keeps_disks
+    since = given.since if given is not None and is_the_same else now
+    targets = (EVERYTHING, DISKS) if keeps_disks else (EVERYTHING,)
+    return tuple(OperatorHold(Word.KILL, target, since, f"a kill by {who}") for target in targets)

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour, total_rate
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record import hold
+from agent.domain.record.hold import DISKS, EVERYTHING, Holds, OperatorHold, Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease
 
@@ -27,8 +28,7 @@ LISTINGS = 3
 KILL_PATIENCE = timedelta(minutes=5)
 """After this time a kill should have nothing left that bills."""
 MOST_NAMED = 5
-"""At most this many ids are in a sentence; the rest is counted."""
-_KILLS = frozenset({kill_hold.EVERYTHING[0], operator_holds.KILL})
+"""So many ids stand in a sentence; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class Known(Protocol):
         ...
 
     @property
-    def cooldowns(self) -> tuple[Cooldown, ...]:
-        """The cooldowns, with kills among them."""
+    def holds(self) -> tuple[OperatorHold, ...]:
+        """The holds, kills among them."""
         ...
 
 
@@ -105,31 +105,31 @@ def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: K
         for view, row in unknown
     )
     rows = {(view.market, row.instance_id): row for view in views for row in view.instances}
-    left = (*remaining(known, now, rows), *_unkept(found, known.cooldowns, now))
+    left = (*remaining(known, now, rows), *_unkept(found, known.holds, now))
     return Oversight(found, left, first)
 
 
 def remaining(
     known: Known, now: datetime, rows: Mapping[tuple[str, str], Instance] | None = None
 ) -> Iterator[Remaining]:
-    """Yield the leftovers of a kill: by the listing if it shows the instance, else by the ledger."""
-    rests = {(rest.scope, rest.key): rest for rest in known.cooldowns if rest.until > now and rest.scope in _KILLS}
-    if not rests:
+    """Yield what a kill was to end and has not: by the listing where it shows the instance, else by the ledger."""
+    kills = hold.in_force((each for each in known.holds if each.word is Word.KILL), now)
+    if not kills:
         return
-    is_kept = kill_hold.KEEPS_DISKS in rests
+    is_kept = (Word.KILL, DISKS) in kills
+    everything = kills.get((Word.KILL, EVERYTHING))
     for lease in known.leases:
-        rest = rests.get(kill_hold.EVERYTHING) or _of_target(rests, lease)
-        if rest is None or not lease.is_open:
+        kill = everything or _of_target(kills, lease)
+        if kill is None or not lease.is_open:
             continue
         row = (rows or {}).get((lease.market, lease.instance_id))
         rate = row.billing_rate if row is not None else lease.billing_rate
         bills_gpu = row.bills_gpu if row is not None else lease.bills is Bills.GPU_AND_DISK
-        if bills_gpu or (rate.micros > 0 and not (is_kept and rest.scope == kill_hold.EVERYTHING[0])):
-            yield Remaining(lease.lease_id, rate, kill_hold.since(rest))
-    everything = rests.get(kill_hold.EVERYTHING)
+        if bills_gpu or (rate.micros > 0 and not (is_kept and kill is everything)):
+            yield Remaining(lease.lease_id, rate, kill.since)
     for intent in known.intents if everything is not None else ():
         if intent.is_open and intent.kind.is_paying and not intent.lease_id and everything is not None:
-            yield Remaining(f"the rent {intent.intent_id} in doubt", intent.rate, kill_hold.since(everything))
+            yield Remaining(f"the rent {intent.intent_id} in doubt", intent.rate, everything.since)
 
 
 def notices(seen: Oversight, now: datetime) -> Iterator[Notice]:
@@ -171,18 +171,18 @@ def _first(before: Oversight, view: MarketView, row: Instance) -> int:
     return before.first.get((view.market, row.instance_id), view.listings)
 
 
-def _unkept(found: Iterable[Unaccounted], cooldowns: Iterable[Cooldown], now: datetime) -> Iterator[Remaining]:
+def _unkept(found: Iterable[Unaccounted], holds: Iterable[OperatorHold], now: datetime) -> Iterator[Remaining]:
     """Yield the instances without a lease that bill under a kill of everything or of their market."""
-    rests = {(rest.scope, rest.key): rest for rest in cooldowns if rest.until > now}
+    standing = hold.in_force(holds, now)
     for each in found:
-        rest = rests.get(kill_hold.EVERYTHING) or rests.get((operator_holds.KILL, f"market:{each.market}"))
-        if rest is not None and each.rate.micros > 0:
-            yield Remaining(f"instance {each.instance_id}", each.rate, kill_hold.since(rest))
+        kill = standing.get((Word.KILL, EVERYTHING)) or standing.get((Word.KILL, hold.of_market(each.market)))
+        if kill is not None and each.rate.micros > 0:
+            yield Remaining(f"instance {each.instance_id}", each.rate, kill.since)
 
 
-def _of_target(rests: Mapping[tuple[str, str], Cooldown], lease: Lease) -> Cooldown | None:
-    found = (rests.get((operator_holds.KILL, key)) for key in operator_holds.of_lease(lease))
-    return next((rest for rest in found if rest is not None), None)
+def _of_target(kills: Holds, lease: Lease) -> OperatorHold | None:
+    found = (kills.get((Word.KILL, target)) for target in operator_holds.of_lease(lease))
+    return next((kill for kill in found if kill is not None), None)
 
 
 def _unaccounted(late: list[Unaccounted]) -> str:

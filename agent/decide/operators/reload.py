@@ -16,7 +16,7 @@ from agent.decide.moves.recovery import may_leave
 from agent.decide.operators import operator_holds
 from agent.domain.fleet import Spend
 from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import OnChange, Slot, Workload
@@ -187,16 +187,14 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
     return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))
 
 
-def renamed_words(rests: Iterable[Cooldown], workloads: Iterable[Workload]) -> Mapping[Cooldown, Cooldown]:
-    """Return the holds of a workload's old name with their new names."""
+def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:
+    """Return holds of a workload's old name with what they are under the new one."""
     new_names = _new_names(workloads)
-    found = {}
-    for rest in rests:
-        kind, _, name = rest.key.partition(":")
-        old, slash, index = name.partition("/")
-        if rest.scope in operator_holds.PAST and kind in {"workload", "slot"} and old in new_names:
-            found[rest] = replace(rest, key=f"{kind}:{new_names[old]}{slash}{index}")
-    return found
+    return {
+        each: replace(each, target=each.target.renamed(new_names[each.target.workload]))
+        for each in holds
+        if each.target.workload in new_names
+    }
 
 
 def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:

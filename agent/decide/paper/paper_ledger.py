@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from agent.decide.accounting.meter import Charge
 from agent.decide.moves import recovery
@@ -13,9 +14,13 @@ from agent.domain.market.host import HostKey, HostRecord, exposed
 from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest, outlasts
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
+
+R = TypeVar("R", OperatorHold, Cooldown)
 
 
 @dataclass(slots=True)
@@ -23,6 +28,7 @@ class Book:
     """Open leases, cooldowns, records of hosts, losses, when and on which market slots were left, progress, starts."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
+    holds: dict[tuple[str, str], OperatorHold] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
     hosts: dict[HostKey, HostRecord] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
@@ -47,11 +53,17 @@ class Book:
         """Return the open leases, the oldest first."""
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
-    def rest(self, rest: Cooldown) -> None:
-        """Begin a cooldown; a longer one is never cut short."""
-        known = self.cooldowns.get((rest.scope, rest.key))
-        if known is None or known.until < rest.until:
-            self.cooldowns[rest.scope, rest.key] = rest
+    def rest(self, rest: Rest) -> None:
+        """Let something rest; a longer rest is never cut short."""
+        if isinstance(rest, OperatorHold):
+            _keep_longer(self.holds, rest)
+        else:
+            _keep_longer(self.cooldowns, rest)
+
+    def forget_over(self, now: datetime) -> None:
+        """Forget holds and cooldowns that are over."""
+        self.holds = {key: rest for key, rest in self.holds.items() if not rest.is_over(now)}
+        self.cooldowns = {key: rest for key, rest in self.cooldowns.items() if not rest.is_over(now)}
 
     def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
         """Add to the record of a lease's host."""
@@ -116,3 +128,9 @@ class Book:
             loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if loaded_gb else 0.0,
         )
         self.expose(after, now, more)
+
+
+def _keep_longer(known: dict[tuple[str, str], R], rest: R) -> None:
+    before = known.get(rest.place)
+    if before is None or not outlasts(before, rest):
+        known[rest.place] = rest

@@ -16,7 +16,6 @@ from agent.decide import plan, slots
 from agent.decide.accounting.meter import Charge
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import rests_after_writes
-from agent.decide.operators import kill_hold, operator_holds
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.paper.paper_market import Paper
 from agent.decide.reconcile import outcomes, reconcile
@@ -43,13 +42,10 @@ SHARED = frozenset(
         "owner",
         "market",
         "offer",
-        operator_holds.HELD,
-        *operator_holds.STANDING,
-        kill_hold.EVERYTHING[0],
         "workload",
     }
 )
-"""Scopes of cooldowns that hold for a shadow too: a person's, and those of bad hosts and offers."""
+"""Scopes of the cooldowns that count for a shadow too, as every hold does: what hosts and offers were found to be."""
 
 
 @dataclass(slots=True)
@@ -146,7 +142,7 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
 def _forget(shadow: Shadow, now: datetime) -> None:
     """Drop old memory; hosts and starts are those of the fleet, if one really ran."""
     book = shadow.book
-    book.cooldowns = {key: rest for key, rest in book.cooldowns.items() if rest.until > now}
+    book.forget_over(now)
     book.losses = [loss for loss in book.losses if loss.at >= now - KEPT]
     book.starts.clear()
     if not shadow.learns:
@@ -192,7 +188,8 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
     """Return the fleet as it would be: the same offers and holds, with paper leases instead of real ones."""
     book = shadow.book
     shared = [rest for rest in fleet.cooldowns if rest.scope in SHARED]
-    own = [rest for rest in book.cooldowns.values() if rest.until > fleet.now]
+    own = [rest for rest in book.cooldowns.values() if not rest.is_over(fleet.now)]
+    held = [each for each in book.holds.values() if not each.is_over(fleet.now)]
     return replace(
         fleet,
         workloads=(work,),
@@ -201,7 +198,8 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         intents=(),
         spend=Spend(),
         spend_of={},
-        cooldowns=tuple({(rest.scope, rest.key): rest for rest in (*shared, *own)}.values()),
+        holds=tuple({each.place: each for each in (*fleet.holds, *held)}.values()),
+        cooldowns=tuple({rest.place: rest for rest in (*shared, *own)}.values()),
         past_leases={},
         past_intents={},
         losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),

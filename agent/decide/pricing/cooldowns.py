@@ -1,10 +1,13 @@
-"""Cooldowns of refused offers and hosts, from facts of the ledger and now."""
+"""What rests now: offers and hosts refused lately, and the places that an operator took off the market."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from agent.decide.operators import operator_holds
+from agent.domain.fleet import Fleet
+from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
 
 OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that an offer was just taken: until its listing shows that."""
@@ -35,6 +38,7 @@ START_PATIENCE = timedelta(minutes=15)
 """How long a confirmed start of a paused lease may wait for its GPUs; then the lease counts as `FULL`. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
 """After we left a host for another: coming straight back pays the loading twice."""
+_PLACES = frozenset({TargetKind.HOST, TargetKind.OWNER, TargetKind.MARKET})
 
 
 def after_refusals(count: int) -> timedelta:
@@ -42,11 +46,26 @@ def after_refusals(count: int) -> timedelta:
     return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), UNDERBID_MOST)
 
 
-def cooling(cooldowns: Iterable[Cooldown], now: datetime) -> Mapping[str, str]:
-    """Return {"scope:key": why} of the cooldowns at `now`; a place that a person locked is there under its own name."""
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What holds and rests at one instant."""
+
+    holds: Holds = field(default_factory=dict)
+    cooling: Mapping[str, str] = field(default_factory=dict)
+    """What rests, as {"scope:key": why}; a place that an operator took off the market rests too."""
+
+
+def in_force(fleet: Fleet) -> InForce:
+    """Return what holds and rests for a fleet."""
+    holds = hold.in_force(fleet.holds, fleet.now)
+    return InForce(holds, cooling(fleet.cooldowns, holds, fleet.now))
+
+
+def cooling(cooldowns: Iterable[Cooldown], holds: Holds, now: datetime) -> Mapping[str, str]:
+    """Return {"scope:key": why} of what still rests at `now`."""
     found = {f"{rest.scope}:{rest.key}": rest.code for rest in cooldowns if rest.until > now}
-    for verb in operator_holds.OFF_THE_MARKET:
-        for key, who in list(found.items()):
-            if key.startswith((f"{verb}:host:", f"{verb}:owner:", f"{verb}:market:")):
-                found.setdefault(key.removeprefix(f"{verb}:"), f"a {verb} by {who}")
+    for word in OFF_THE_MARKET:
+        for (held_by, target), given in holds.items():
+            if held_by is word and target.kind in _PLACES:
+                found.setdefault(str(target), f"a {word} by {given.ground}")
     return found

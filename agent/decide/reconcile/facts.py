@@ -8,6 +8,7 @@ from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
+from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Progress, Speed
 
 
@@ -60,7 +61,7 @@ class InstanceFound:
 class Marked:
     """A mark on a slot or a workload: held, done, or one more failure. `kind` is the event's name, if any."""
 
-    rest: Cooldown
+    rest: Rest
     workload: str
     lease: Lease | None
     kind: str

@@ -4,14 +4,13 @@ Invariants:
 1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
    cool-off.
 2. What fails on several hosts at once is not their fault: the workload is held, no host is blamed.
-3. Marks are rests in the ledger, under the scopes of `operator_holds` where a person may lift them; they cost nothing.
+3. Marks are rests in the ledger, and an operator may lift them; they cost nothing.
 """
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from agent.decide.moves.recovery import COOL_OFF
-from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import probing
 from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked
@@ -19,11 +18,13 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause
+from agent.domain.record import hold as holds
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Workload, WorkloadKind
 
-FOR_GOOD = timedelta(days=3650)
 FAST = timedelta(minutes=3)
 """A container that ends sooner after its first start has done nothing: that is the look of a wrong command."""
 FAST_EXIT, FAILED_START = "fast_exit", "failed_start"
@@ -41,8 +42,8 @@ SETTLES = timedelta(seconds=90)
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 
-_ONCE = frozenset({operator_holds.HELD, operator_holds.DONE, FAST_EXIT})
-"""Reported once while they last."""
+_ONCE = frozenset({Word.HELD, Word.DONE, FAST_EXIT})
+"""Said once while they stand."""
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
@@ -52,13 +53,11 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return the meaning of this cycle's changes, with the counts so far, for slots and workloads."""
     made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
     made += _of_batches(fleet)
-    standing = {_key(rest) for rest in fleet.cooldowns if rest.until > fleet.now}
-    made += _over_budget(fleet, made, standing)
-    return tuple(mark for mark in made if mark.rest.scope not in _ONCE or _key(mark.rest) not in standing)
-
-
-def _key(rest: Cooldown) -> tuple[str, str]:
-    return rest.scope, rest.key
+    known: tuple[Rest, ...] = (*fleet.holds, *fleet.cooldowns)
+    standing = [rest for rest in known if not rest.is_over(fleet.now)]
+    made += _over_budget(fleet, [*standing, *(mark.rest for mark in made)])
+    places = {rest.place for rest in standing}
+    return tuple(mark for mark in made if mark.rest.place[0] not in _ONCE or mark.rest.place not in places)
 
 
 def failure(row: Instance) -> str:
@@ -110,10 +109,9 @@ def _is_unexplained(change: LeaseChanged) -> bool:
 
 def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterator[Marked]:
     if work.kind is WorkloadKind.BATCH:
-        yield hold(fleet, held, f"slot:{held.slot}", why)
+        yield hold(fleet, held, holds.of_slot(held.slot), why)
         return
-    cooling = cooldowns.cooling(fleet.cooldowns, fleet.now)
-    if f"{MOVED}:{held.slot}" not in cooling:
+    if f"{MOVED}:{held.slot}" not in cooldowns.in_force(fleet).cooling:
         yield Marked(Cooldown(MOVED, str(held.slot), fleet.now + COOL_OFF, why), work.name, held, "")
         return
     rest = Cooldown(RESTING, str(held.slot), fleet.now + COOL_OFF, why)
@@ -133,17 +131,17 @@ def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 
 
 def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iterator[Marked]:
-    row = _row(fleet, held)
+    row, slot = _row(fleet, held), holds.of_slot(held.slot)
     if is_fast:
         yield _failed_at_once(fleet, work, held, f"its container ended within {FAST} of its start")
     elif work.kind is not WorkloadKind.BATCH:
         return
     elif _is_told_by_log(work):
-        yield hold(fleet, held, f"slot:{held.slot}", "its container ended and its log does not say that it is done")
+        yield hold(fleet, held, slot, "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
-        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended with an error: {row.message}")
+        yield hold(fleet, held, slot, f"its container ended with an error: {row.message}")
     elif failure := _last_words(fleet, held):
-        yield hold(fleet, held, f"slot:{held.slot}", f"its container ended, and its log says: {failure}")
+        yield hold(fleet, held, slot, f"its container ended, and its log says: {failure}")
     else:
         yield done(fleet, held, "the end of its container")
 
@@ -205,32 +203,33 @@ def _row(fleet: Fleet, held: Lease) -> Instance | None:
     return view.instance(held.instance_id) if view is not None else None
 
 
-def hold(fleet: Fleet, held: Lease | None, key: str, why: str) -> Marked:
+def hold(fleet: Fleet, held: Lease | None, target: Target, why: str) -> Marked:
     """Return the mark of a slot or workload that waits for a person."""
-    name = key.partition(":")[2]
-    rest = Cooldown(operator_holds.HELD, key, fleet.now + FOR_GOOD, why)
+    name = target.spoken
     sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid done {name}`"
-    return Marked(rest, name.partition("/")[0], held, "workload.held", sentence)
+    return Marked(OperatorHold(Word.HELD, target, fleet.now, why), target.workload, held, "workload.held", sentence)
 
 
 def done(fleet: Fleet, held: Lease, why: str) -> Marked:
     """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
-    rest = Cooldown(operator_holds.DONE, f"slot:{held.slot}", fleet.now + FOR_GOOD, why)
+    rest = OperatorHold(Word.DONE, holds.of_slot(held.slot), fleet.now, why)
     return Marked(rest, held.slot.workload, held, "workload.done", f"{held.slot} is done by {why}")
 
 
-def _over_budget(fleet: Fleet, made: Iterable[Marked], standing: set[tuple[str, str]]) -> Iterator[Marked]:
-    """Hold workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
-    standing = standing | {_key(mark.rest) for mark in made}
+def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
+    """Hold workloads that fail wherever they are put; counted over this cycle's marks and those that still rest."""
+    places = {rest.place for rest in standing}
+    held = {rest.target for rest in standing if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
     for work in fleet.workloads:
-        if (operator_holds.HELD, f"workload:{work.name}") in standing:
+        target = holds.of_workload(work.name)
+        if target in held:
             continue
-        exits, starts = (_count(standing, scope, work) for scope in (FAST_EXIT, FAILED_START))
+        exits, starts = (_count(places, scope, work) for scope in (FAST_EXIT, FAILED_START))
         if exits >= work.max_fast_exits:
             why = f"it failed at once on {exits} hosts: correct the command or the image"
-            yield hold(fleet, None, f"workload:{work.name}", why)
+            yield hold(fleet, None, target, why)
         elif starts >= work.max_failed_starts:
-            yield hold(fleet, None, f"workload:{work.name}", f"{starts} starts failed within a day")
+            yield hold(fleet, None, target, f"{starts} starts failed within a day")
 
 
 def _count(standing: Iterable[tuple[str, str]], scope: str, work: Workload) -> int:

@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-HELD = "held"
-"""The scope of a hold for a person, under "slot:NAME/NUMBER" or "workload:NAME"."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
@@ -18,3 +15,26 @@ class Cooldown:
     key: str
     until: datetime
     code: str
+
+    def __str__(self) -> str:
+        """Return it as `gpubid fleet` shows it: SCOPE:KEY."""
+        return ":".join(self.place)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Scope and key."""
+        return self.scope, self.key
+
+    @property
+    def ground(self) -> str:
+        """After what it rests."""
+        return self.code
+
+    @property
+    def shown_until(self) -> datetime:
+        """The end that is shown of it."""
+        return self.until
+
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether its time is over."""
+        return self.until <= now

@@ -1,4 +1,4 @@
-"""Our own record of hosts, and what is cooling down."""
+"""Our own record of hosts."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,9 +12,7 @@ from sqlalchemy.dialects import sqlite
 from agent.domain.market import host as hosts_domain
 from agent.domain.market.host import HostRecord
 from agent.domain.market.outbids import NONE_TOLD, STEPS, Outbids
-from agent.domain.record.cooldown import Cooldown
 from agent.ledger.tables import schema
-from agent.ledger.tables.types import Query
 
 
 def _stored(table: sa.Table) -> sqlite.Insert:
@@ -29,10 +27,6 @@ HOST_STORED = _stored(schema.hosts)
 HOSTS = sa.select(schema.hosts)
 HOST_FORGOTTEN = sa.delete(schema.hosts).where(
     schema.hosts.c.market == sa.bindparam("this_market"), schema.hosts.c.host_id == sa.bindparam("this_host")
-)
-COOLDOWN_STORED = _stored(schema.cooldowns)
-COOLDOWN_LIFTED = sa.delete(schema.cooldowns).where(
-    schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
 )
 
 
@@ -106,23 +100,3 @@ def _outbids(kept: Mapping[str, Any]) -> Outbids:
     if tuple(kept["steps"]) != STEPS:
         return NONE_TOLD
     return Outbids(tuple(kept["ours"]), tuple(kept["rivals"]))
-
-
-def cooldown_row(cooldown: Cooldown) -> dict[str, Any]:
-    """Return the columns of a cooldown."""
-    return dataclasses.asdict(cooldown)
-
-
-def cooldown_of(columns: Mapping[str, Any]) -> Cooldown:
-    """Return the cooldown of a row."""
-    return Cooldown(**columns)
-
-
-def cooling(now: datetime) -> Query:
-    """Return the query for cooldowns that are not over."""
-    return sa.select(schema.cooldowns).where(schema.cooldowns.c.until > now)
-
-
-def over(now: datetime) -> sa.Delete:
-    """Return the statement that forgets cooldowns that are over."""
-    return sa.delete(schema.cooldowns).where(schema.cooldowns.c.until <= now)

@@ -225,8 +225,10 @@ price_rollups = columns.table(
 cooldowns = columns.table(
     "cooldowns",
     [sa.Column("scope", CleanText, primary_key=True), sa.Column("key", CleanText, primary_key=True)],
-    columns.times("until"),
+    columns.maybe_times("since", "until"),
     columns.text("code"),
+    # What has no end of its own says when it began.
+    [sa.CheckConstraint("since IS NOT NULL OR until IS NOT NULL", name="time")],
     has_rowid=False,
 )
 sa.Index("ix_cooldowns_until", cooldowns.c.until)

@@ -19,10 +19,10 @@ from agent.decide.operators.notices import Notice, held_back
 from agent.domain import money
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Slot
 from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
@@ -79,7 +79,7 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
-        "resting": [_rest(rest) for rest in known.cooldowns if rest.until > now][:ROWS],
+        "resting": [_rest(rest) for rest in known.rests if not rest.is_over(now)][:ROWS],
     }
 
 
@@ -182,8 +182,8 @@ def _lease(held: Lease, charts: Mapping[str, Markup]) -> dict[str, Any]:
     return views.lease(held) | {"chart": charts.get(held.lease_id, "")}
 
 
-def _rest(rest: Cooldown) -> dict[str, Any]:
-    return {"what": f"{rest.scope}:{rest.key}", "until": rest.until, "after": rest.code}
+def _rest(rest: Rest) -> dict[str, Any]:
+    return {"what": str(rest), "until": rest.shown_until, "after": rest.ground}
 
 
 async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Markup]:

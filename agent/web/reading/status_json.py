@@ -8,7 +8,7 @@ from typing import Any
 from agent.decide.limits import committed_spend, limits
 from agent.decide.limits.committed_spend import Standing
 from agent.decide.limits.limits import Limits
-from agent.decide.operators import kill_hold
+from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
 from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import MarketView
@@ -97,7 +97,7 @@ def _of_daemon(daemon: Daemon) -> Iterator[Notice]:
 
 
 def _of_money(known: Recollection, standing: Standing, caps: Limits, now: datetime) -> Iterator[Notice]:
-    if kill_hold.is_on(known.cooldowns, now):
+    if operator_holds.kill_of_everything(known.holds, now) is not None:
         yield Notice("daemon", "killed", "a kill is in force, nothing is rented: `gpubid kill --lift` ends it")
     for scope in caps.scopes():
         struck = limits.over_budget(standing, caps, scope)

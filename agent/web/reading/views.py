@@ -14,9 +14,10 @@ from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
-from agent.decide.pricing import cooldowns
 from agent.domain.market.price import PriceSample
+from agent.domain.record import hold
 from agent.domain.record.event import Event
+from agent.domain.record.hold import Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.work.workload import Slot, Workload
@@ -54,9 +55,9 @@ def fleet(
         "spent_month_dollars": (known.total.month + owed).dollars,
         "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
         "resting": [
-            {"what": f"{rest.scope}:{rest.key}", "until": rest.until.isoformat(), "after": rest.code}
-            for rest in known.cooldowns
-            if rest.scope != budget_alerts.CROSSED
+            {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
+            for rest in known.rests
+            if rest.place[0] != budget_alerts.CROSSED
         ],
         "credit": [
             outlook(
@@ -106,20 +107,10 @@ def _why(
     place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
 ) -> str:
     """Return why a slot is not running: first a person's order, then the last decision."""
-    cooling = cooldowns.cooling(known.cooldowns, now)
-    keys = tuple(key for held in mine for key in operator_holds.of_lease(held)) or operator_holds.of_slot(place)
-    word = operator_holds.find(
-        cooling,
-        (
-            operator_holds.DONE,
-            operator_holds.KILL,
-            operator_holds.HELD,
-            operator_holds.PAUSE,
-            operator_holds.LOCK,
-            operator_holds.DRAIN,
-        ),
-        keys,
-    )
+    of_leases = tuple(target for held in mine for target in operator_holds.of_lease(held))
+    targets = of_leases or operator_holds.of_slot(place)
+    words = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
+    word = operator_holds.find(hold.in_force(known.holds, now), words, targets)
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)

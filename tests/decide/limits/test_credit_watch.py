@@ -199,7 +199,7 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     seen = fleet(spent="1")
     marks = list(budget_alerts.crossings(seen, limits.standing(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
-    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked))
+    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, Cooldown))
     assert crossed(replace(seen, cooldowns=rests), caps) == []
     ends = max(rest.until for rest in rests)
     assert crossed(replace(seen, now=ends, cooldowns=rests), caps) == ["budget.warned"] * 2
@@ -220,7 +220,7 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(window: str
     [mark] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={TRAIN: Budget(hard)}))
     assert isinstance(mark, Marked)
     assert (mark.workload, mark.kind, mark.rest.until) == ("train", "budget.reached", until)
-    assert mark.rest.code == "$1.2500 of $1.0000"
+    assert mark.rest.ground == "$1.2500 of $1.0000"
     assert mark.sentence == (
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
         "nothing more is rented there, and its leases are paused"

@@ -1,20 +1,21 @@
 """What a person's standing words forbid and order, and what a stop of all spending still ends."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from agent.decide import needs, plan, slots
 from agent.decide.limits.limits import Limits
-from agent.decide.operators import kill_hold, operator_holds
+from agent.decide.operators import operator_holds
 from agent.decide.strategy import Proposal
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OFF_THE_MARKET, Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
+from tests.support.rests import held as hold
+from tests.support.rests import holds, in_force
 
 WHY = Reason("because", "because")
 HELD = builders.lease()
@@ -28,32 +29,28 @@ LOWER = Rebid(HELD, builders.per_hour("0.20"), WHY)
 EVERY_KEY = ["workload:train", "slot:train/0", "host:vast/h1", "owner:vast/o1", "market:vast"]
 
 
-def rest(scope: str, key: str) -> Cooldown:
-    return Cooldown(scope, key, builders.NOW + timedelta(days=1), "ops")
-
-
 @pytest.mark.parametrize("key", EVERY_KEY)
-@pytest.mark.parametrize("verb", operator_holds.OFF_THE_MARKET)
+@pytest.mark.parametrize("verb", OFF_THE_MARKET)
 def test_a_word_about_any_part_of_a_rent_forbids_it(verb: str, key: str) -> None:
-    forbidden = operator_holds.forbidden(RENT, {f"{verb}:{key}": "ops"})
+    forbidden = operator_holds.forbidden(RENT, holds(f"{verb}:{key}"))
     assert forbidden is not None
     assert "ops" in forbidden.sentence
-    assert operator_holds.forbidden(RENT, {f"{verb}:{key}9": "ops"}) is None
+    assert operator_holds.forbidden(RENT, holds(f"{verb}:{key}9")) is None
 
 
 @pytest.mark.parametrize("key", [*EVERY_KEY, "lease:vast-1"])
 @pytest.mark.parametrize("decision", [RAISE, Resume(PAUSED, WHY)], ids=["raise", "resume"])
 def test_lock_and_pause_forbid_what_would_pay_more_and_drain_does_not(decision: Decision, key: str) -> None:
-    assert operator_holds.forbidden(decision, {f"lock:{key}": "ops"}) is not None
-    assert operator_holds.forbidden(decision, {f"pause:{key}": "ops"}) is not None
-    assert operator_holds.forbidden(decision, {f"kill:{key}": "ops"}) is not None
-    assert operator_holds.forbidden(decision, {f"drain:{key}": "ops"}) is None
+    assert operator_holds.forbidden(decision, holds(f"lock:{key}")) is not None
+    assert operator_holds.forbidden(decision, holds(f"pause:{key}")) is not None
+    assert operator_holds.forbidden(decision, holds(f"kill:{key}")) is not None
+    assert operator_holds.forbidden(decision, holds(f"drain:{key}")) is None
 
 
 @pytest.mark.parametrize("decision", [LOWER, Pause(HELD, WHY), Release(HELD, WHY), Hold(builders.slot(), WHY)], ids=str)
 def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
-    cooling = {f"{verb}:{key}": "ops" for verb in operator_holds.STANDING for key in EVERY_KEY}
-    assert operator_holds.forbidden(decision, cooling) is None
+    every = holds(*(f"{word}:{key}" for word in set(Word) - {Word.HELD} for key in EVERY_KEY))
+    assert operator_holds.forbidden(decision, every) is None
 
 
 @pytest.mark.parametrize(
@@ -79,10 +76,10 @@ def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
 )
 def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooling: str, code: str) -> None:
     fleet = builders.fleet(leases=leases)
-    found = operator_holds.standstill(fleet, builders.slot(), {cooling: "ops"})
+    found = operator_holds.standstill(fleet, builders.slot(), holds(cooling))
     assert (found.code if found is not None else "") == code
     if code:
-        answer = slots.look(fleet, fleet.workloads[0], builders.slot(), {cooling: "ops"})
+        answer = slots.look(fleet, fleet.workloads[0], builders.slot(), in_force({cooling: "ops"}))
         assert isinstance(answer, Proposal)
         assert (answer.kind, answer.reason.code) == (None, code)
 
@@ -105,7 +102,7 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
     ids=str,
 )
 def test_what_words_still_have_to_end(held: Lease, cooling: str, expected: list[type]) -> None:
-    made = list(operator_holds.orders(builders.fleet(leases=(held,)), {cooling: "ops"}))
+    made = list(operator_holds.orders(builders.fleet(leases=(held,)), holds(cooling)))
     assert [type(order) for order in made] == expected
 
 
@@ -123,19 +120,19 @@ def test_what_words_still_have_to_end(held: Lease, cooling: str, expected: list[
     ids=str,
 )
 def test_a_kill_ends_whatever_turns_up(held: Lease, keeps_disks: bool, expected: list[type]) -> None:
-    rests = [rest(*kill_hold.EVERYTHING), *([rest(*kill_hold.KEEPS_DISKS)] if keeps_disks else [])]
-    made = list(kill_hold.orders(builders.fleet(leases=(held,), cooldowns=tuple(rests))))
+    kill = holds("fleet:all", *(["fleet:disks"] if keeps_disks else []))
+    made = list(operator_holds.orders(builders.fleet(leases=(held,)), kill))
     assert [type(order) for order in made] == expected
-    assert list(kill_hold.orders(builders.fleet(leases=(held,)))) == []
+    assert list(operator_holds.orders(builders.fleet(leases=(held,)), {})) == []
 
 
 def test_after_a_kill_nobody_searches() -> None:
-    assert needs.needs(builders.fleet(cooldowns=(rest(*kill_hold.EVERYTHING),))) == ()
+    assert needs.needs(builders.fleet(holds=(hold("fleet", "all"),))) == ()
 
 
 @pytest.mark.parametrize("key", ["workload:train", "slot:train/0"])
 def test_a_slot_that_stands_still_needs_no_offers(key: str) -> None:
-    assert needs.needs(builders.fleet(cooldowns=(rest(operator_holds.DRAIN, key),))) == ()
+    assert needs.needs(builders.fleet(holds=(hold("drain", key),))) == ()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +152,7 @@ def test_what_pays_for_on_demand_looks_for_something_cheaper(changes: dict[str, 
 def test_a_locked_market_says_so_instead_of_renting() -> None:
     tuned = {"patient": builders.tuned(Patient(), PatientParams())}
     view = builders.view(offers=(builders.offer(),))
-    fleet = builders.fleet(markets={"vast": view}, cooldowns=(rest(operator_holds.LOCK, "workload:train"),))
+    fleet = builders.fleet(markets={"vast": view}, holds=(hold("lock", "workload:train"),))
     (made,) = plan.plan(fleet, tuned, Limits()).decisions
     assert isinstance(made, Hold)
     assert (made.reason.code, made.slot) == ("locked", builders.slot())

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from datetime import date, timedelta
 
-from agent.decide.operators import bill_drift, kill_hold, operator_holds, oversight
+from agent.decide.operators import bill_drift, operator_holds, oversight
 from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record import hold
+from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, Word
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease
 from tests.support import builders
@@ -87,24 +88,21 @@ def test_what_is_gone_for_a_listing_counts_anew() -> None:
     assert codes(look(seen, listed(14, 1))) == []
 
 
-def killed(
-    minutes: float, *, keep_disks: bool = False, key: tuple[str, str] = kill_hold.EVERYTHING
-) -> tuple[Cooldown, ...]:
-    """Give the rests of a kill of so many minutes ago."""
-    until = builders.ago(minutes=minutes) + kill_hold.FOR_GOOD
-    disks = (Cooldown(*kill_hold.KEEPS_DISKS, until, "a kill"),) if keep_disks else ()
-    return (Cooldown(*key, until, "a kill"), *disks)
+def killed(minutes: float, *, keep_disks: bool = False, target: Target = EVERYTHING) -> tuple[OperatorHold, ...]:
+    """Give the holds of a kill of so many minutes ago."""
+    given = OperatorHold(Word.KILL, target, builders.ago(minutes=minutes), "a kill")
+    return (given, replace(given, target=DISKS)) if keep_disks else (given,)
 
 
-def under(rests: tuple[Cooldown, ...], *leases: Lease) -> Fleet:
-    return builders.fleet(leases=leases, cooldowns=rests)
+def under(holds: tuple[OperatorHold, ...], *leases: Lease) -> Fleet:
+    return builders.fleet(leases=leases, holds=holds)
 
 
 def test_what_bills_is_told_from_the_fifth_minute_of_a_kill_on() -> None:
     for minutes, told in ((4.9, []), (5, ["bills_after_kill"]), (90, ["bills_after_kill"])):
-        seen = after(1, leases=(builders.lease(1),), cooldowns=killed(minutes))
+        seen = after(1, leases=(builders.lease(1),), holds=killed(minutes))
         assert (codes(seen), len(seen.remaining)) == (told, 1)
-    (notice,) = oversight.notices(after(1, leases=(builders.lease(1),), cooldowns=killed(7)), NOW)
+    (notice,) = oversight.notices(after(1, leases=(builders.lease(1),), holds=killed(7)), NOW)
     assert notice.sentence.startswith("vast-1 still bill(s) $0.2240/h, 7 minutes after the kill")
 
 
@@ -129,25 +127,28 @@ def test_the_listing_outranks_what_the_ledger_thinks_bills() -> None:
 
 
 def test_a_rent_in_doubt_and_an_instance_without_a_lease_may_bill_under_a_kill() -> None:
-    doubted = after(1, intents=(builders.intent(1),), cooldowns=killed(6))
+    doubted = after(1, intents=(builders.intent(1),), holds=killed(6))
     assert [each.name for each in doubted.remaining] == ["the rent 0000000000000001 in doubt"]
-    assert [each.name for each in after(1, cooldowns=killed(6)).remaining] == ["instance 1"]
-    of_market = killed(6, key=(operator_holds.KILL, "market:vast"))
-    assert [each.name for each in after(1, cooldowns=of_market).remaining] == ["instance 1"]
+    assert [each.name for each in after(1, holds=killed(6)).remaining] == ["instance 1"]
+    of_market = killed(6, target=hold.of_market("vast"))
+    assert [each.name for each in after(1, holds=of_market).remaining] == ["instance 1"]
 
 
 def test_a_kill_of_one_target_counts_what_it_names_alone() -> None:
     leases = (builders.lease(1), builders.lease(2, slot=builders.slot("other")))
-    left = list(oversight.remaining(under(killed(6, key=(operator_holds.KILL, "workload:train")), *leases), NOW))
+    left = list(oversight.remaining(under(killed(6, target=hold.of_workload("train")), *leases), NOW))
     assert [each.name for each in left] == ["vast-1"]
 
 
 def test_the_same_kill_given_again_keeps_its_time() -> None:
     first = killed(6)
-    assert kill_hold.until(first, NOW, keep_disks=False) == first[0].until
-    assert kill_hold.until(first, NOW, keep_disks=True) == NOW + kill_hold.FOR_GOOD
-    assert kill_hold.until((), NOW, keep_disks=False) == NOW + kill_hold.FOR_GOOD
-    assert kill_hold.since(first[0]) == builders.ago(minutes=6)
+
+    def again(before: tuple[OperatorHold, ...], *, keeps_disks: bool) -> set[object]:
+        return {each.since for each in operator_holds.killed(before, NOW, "me", keeps_disks=keeps_disks)}
+
+    assert again(first, keeps_disks=False) == {first[0].since} == {builders.ago(minutes=6)}
+    assert again(first, keeps_disks=True) == {NOW}
+    assert again((), keeps_disks=False) == {NOW}
 
 
 def test_the_last_compared_day_of_each_market_is_told_when_it_differs() -> None:

@@ -9,10 +9,10 @@ from agent.decide.limits import limits
 from agent.decide.operators import reload
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload
 from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
+from tests.support.rests import held as hold
 
 HELD = lease()
 
@@ -140,11 +140,6 @@ def test_a_lease_follows_its_workload_to_a_new_name_and_learns_its_spec() -> Non
 
 
 def test_standing_words_follow_a_workload_to_its_new_name() -> None:
-    rests = (
-        Cooldown("drain", "workload:train", NOW, "uid 0"),
-        Cooldown("pause", "slot:train/1", NOW, "uid 0"),
-        Cooldown("host", "train", NOW, "a failed start"),
-        Cooldown("lock", "host:train", NOW, "uid 0"),
-    )
-    found = reload.renamed_words(rests, (made("other", was="train"),))
-    assert [new.key for new in found.values()] == ["workload:other", "slot:other/1"]
+    holds = (hold("drain", "workload:train"), hold("pause", "slot:train/1"), hold("lock", "host:train"))
+    found = reload.renamed_holds(holds, (made("other", was="train"),))
+    assert [str(new.target) for new in found.values()] == ["workload:other", "slot:other/1"]

@@ -16,7 +16,6 @@ from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
@@ -24,6 +23,7 @@ from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 from tests.support.builders import NOW, per_hour
+from tests.support.rests import held
 
 MINUTE = timedelta(minutes=1)
 WORK = builders.workload(checkpoint=Checkpoint(15 * MINUTE, MINUTE, 0.0, CheckpointPlace.REMOTE))
@@ -149,8 +149,7 @@ def test_no_offer_on_a_host_of_ours_is_rented_on_paper() -> None:
 
 
 def test_a_persons_word_holds_for_a_shadow_and_a_budget_does_not() -> None:
-    drained = Cooldown("drain", "workload:train", NOW + timedelta(days=1), "me")
-    assert not lived([seen(0, [offer()], cooldowns=(drained,))]).paper.held
+    assert not lived([seen(0, [offer()], holds=(held("drain", "workload:train"),))]).paper.held
     poor = builders.view(offers=(offer(),), listed_at=NOW, credit=builders.usd(0), no_spend_because="spend = false")
     made = Shadow("train", "patient", NOW)
     done = shadow.step(made, seen(0, markets={"vast": poor}), PATIENT, Limits(per_day=builders.usd(0)))

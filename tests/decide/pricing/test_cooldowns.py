@@ -13,4 +13,4 @@ def test_what_is_over_does_not_rest() -> None:
         Cooldown("host", "h2", builders.NOW, "host_gone"),
         Cooldown("offer", "a1", builders.ago(seconds=1), "taken"),
     ]
-    assert cooldowns.cooling(rests, builders.NOW) == {"host:h1": "a failed start"}
+    assert cooldowns.cooling(rests, {}, builders.NOW) == {"host:h1": "a failed start"}

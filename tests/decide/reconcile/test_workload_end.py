@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from agent.decide import slots
-from agent.decide.operators import operator_holds
-from agent.decide.pricing import spread
+from agent.decide.pricing import cooldowns, spread
 from agent.decide.reconcile import probing, readiness, reconcile, workload_end
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
@@ -17,11 +16,13 @@ from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
 from tests.support.builders import NOW, ago
+from tests.support.rests import held as held_back
 
 BATCH = builders.workload(kind=WorkloadKind.BATCH)
 LATER = NOW + dt.timedelta(hours=3)
@@ -34,7 +35,7 @@ def lost(cause: Cause, rule: str = "floor", kind: str = "lease.interrupted", **b
 
 
 def scopes(fleet: Any, *changes: LeaseChanged) -> list[tuple[str, str]]:
-    return [(mark.rest.scope, mark.rest.key) for mark in workload_end.marks(fleet, changes)]
+    return [mark.rest.place for mark in workload_end.marks(fleet, changes)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def scopes(fleet: Any, *changes: LeaseChanged) -> list[tuple[str, str]]:
 )
 def test_only_what_nobody_explains_holds_a_batch(cause: Cause, rule: str, is_held: bool) -> None:
     found = scopes(builders.fleet(workloads=(BATCH,)), lost(cause, rule))
-    assert found == ([(operator_holds.HELD, "slot:train/0")] if is_held else [])
+    assert found == ([(Word.HELD, "slot:train/0")] if is_held else [])
 
 
 def test_a_host_that_was_silent_before_it_vanished_explains_itself() -> None:
@@ -66,7 +67,7 @@ def test_a_service_has_one_move_a_cool_off() -> None:
     again = builders.fleet(cooldowns=(Cooldown(workload_end.MOVED, "train/0", LATER, "x"),))
     assert scopes(again, lost(Cause.UNKNOWN)) == [(workload_end.RESTING, "train/0")]
     resting = builders.fleet(cooldowns=(Cooldown(workload_end.RESTING, "train/0", LATER, "x"),))
-    found = slots.look(resting, builders.workload(), builders.TRAIN_0, {f"{workload_end.RESTING}:train/0": "x"})
+    found = slots.look(resting, builders.workload(), builders.TRAIN_0, cooldowns.in_force(resting))
     assert getattr(found, "reason", None) is not None
     assert found.reason.code == "cool_off"  # type: ignore[union-attr]
 
@@ -82,13 +83,13 @@ def test_the_end_of_a_container_is_done_for_a_batch_once_it_settled_and_nothing_
     change = lost(Cause.CONTAINER_EXIT, "container_state")
     assert scopes(builders.fleet(workloads=(BATCH,)), change) == []
     assert scopes(ended(minutes=1)) == []
-    assert scopes(ended()) == [(operator_holds.DONE, "slot:train/0")]
+    assert scopes(ended()) == [(Word.DONE, "slot:train/0")]
     assert scopes(builders.fleet(), change) == []
 
 
 def test_trouble_in_the_message_is_no_clean_end() -> None:
     row = builders.instance(state=InstanceState.EXITED, message="exited with code 137", has_trouble=True)
-    assert scopes(ended(instances=(row,))) == [(operator_holds.HELD, "slot:train/0")]
+    assert scopes(ended(instances=(row,))) == [(Word.HELD, "slot:train/0")]
 
 
 LINED = builders.workload(kind=WorkloadKind.BATCH, done_line="all done")
@@ -115,8 +116,9 @@ def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: d
     """Its next rent would be paid for the same failure: the mark says why, what to do, and does not wear off."""
     fleet = replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
-    assert (mark.rest.scope, mark.rest.key, mark.rest.code) == (operator_holds.HELD, "slot:train/0", why)
-    assert mark.rest.until == NOW + workload_end.FOR_GOOD
+    assert (*mark.rest.place, mark.rest.ground) == (Word.HELD, "slot:train/0", why)
+    assert isinstance(mark.rest, OperatorHold)
+    assert (mark.rest.since, mark.rest.until) == (NOW, None)
     assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.held")
     assert mark.sentence == (
         f"train/0 is held: {why}; look at it, then `gpubid resume train/0` or `gpubid done train/0`"
@@ -131,8 +133,9 @@ def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: d
 def test_a_batch_that_is_done_is_never_filled_again(work: Any, view: dict[str, Any], why: str) -> None:
     fleet = replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
-    assert (mark.rest.scope, mark.rest.key, mark.rest.code) == (operator_holds.DONE, "slot:train/0", why)
-    assert mark.rest.until == NOW + workload_end.FOR_GOOD
+    assert (*mark.rest.place, mark.rest.ground) == (Word.DONE, "slot:train/0", why)
+    assert isinstance(mark.rest, OperatorHold)
+    assert (mark.rest.since, mark.rest.until) == (NOW, None)
     assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.done")
     assert mark.sentence == f"train/0 is done by {why}"
 
@@ -141,7 +144,7 @@ def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
     quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
     (mark,) = workload_end.marks(builders.fleet(), (quick,))
     why = f"its container ended within {workload_end.FAST} of its start"
-    assert (mark.rest.code, mark.rest.until) == (why, NOW + workload_end.FAST_EXITS_KEPT)
+    assert (mark.rest.ground, mark.rest.until) == (why, NOW + workload_end.FAST_EXITS_KEPT)
     assert (mark.workload, mark.lease, mark.kind) == ("train", quick.after, "workload.failed_at_once")
     assert mark.sentence == f"train/0 on host h1: {why}"
 
@@ -152,10 +155,10 @@ def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -
     counted = tuple(Cooldown(workload_end.FAST_EXIT, f"train@h{number}", LATER, "x") for number in (7, 8))
     assert scopes(builders.fleet(cooldowns=counted), quick) == [
         (workload_end.FAST_EXIT, "train@vast/h1"),
-        (operator_holds.HELD, "workload:train"),
+        (Word.HELD, "workload:train"),
     ]
     others = tuple(Cooldown(workload_end.FAST_EXIT, f"other@h{number}", LATER, "x") for number in (7, 8))
-    assert (operator_holds.HELD, "workload:train") not in scopes(builders.fleet(cooldowns=others), quick)
+    assert (Word.HELD, "workload:train") not in scopes(builders.fleet(cooldowns=others), quick)
 
 
 def test_a_later_stretch_or_one_that_was_ready_is_no_exit_at_once() -> None:
@@ -169,9 +172,9 @@ def test_the_budget_of_failed_starts_holds_once() -> None:
     work = builders.workload(max_failed_starts=2)
     counted = tuple(Cooldown(workload_end.FAILED_START, f"train@vast-{number}", LATER, "x") for number in (7, 8))
     fleet = builders.fleet(workloads=(work,), cooldowns=counted)
-    assert scopes(fleet) == [(operator_holds.HELD, "workload:train")]
-    held = Cooldown(operator_holds.HELD, "workload:train", LATER, "x")
-    assert scopes(builders.fleet(workloads=(work,), cooldowns=(*counted, held))) == []
+    assert scopes(fleet) == [(Word.HELD, "workload:train")]
+    held = held_back("held", "workload:train")
+    assert scopes(builders.fleet(workloads=(work,), cooldowns=counted, holds=(held,))) == []
 
 
 def test_an_image_that_cannot_be_had_blames_no_host() -> None:
@@ -241,4 +244,4 @@ def test_a_container_that_is_started_again_and_again_is_read_for_the_line_of_its
     view = builders.view(instances=(builders.instance(state=InstanceState.LOADING),), sightings={"1": sighting})
     fleet = builders.fleet(workloads=(LINED,), leases=(held,), markets={"vast": view})
     assert bool(probing.targets(fleet, "vast")) is has_run
-    assert scopes(fleet) == ([(operator_holds.DONE, "slot:train/0")] if has_run else [])
+    assert scopes(fleet) == ([(Word.DONE, "slot:train/0")] if has_run else [])

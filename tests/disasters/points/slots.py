@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Iterator
 
-from agent.decide.operators import operator_holds
+from agent.domain.record.hold import Word
 from agent.domain.work.decision import SPARE, WAITS, Hold
 from agent.domain.work.workload import Slot, Workload
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
-OF_A_PERSON = frozenset(operator_holds.STANDING) | {operator_holds.HELD, "fleet"}
+OF_A_PERSON = frozenset({*Word, "fleet"})
 RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full", "started"})
 """Scopes of rests that keep a slot from being filled."""
 BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
@@ -74,12 +74,13 @@ class Slots:
         held |= {lease.lease_id for lease in sight.leases if lease.slot == place}
         now = sight.at
         return any(
-            rest.until > now
+            not rest.is_over(now)
             and (
-                (rest.scope in OF_A_PERSON and (rest.key in keys | held or rest.scope == "fleet"))
-                or (rest.scope in RESTS and (rest.key in keys | held))
+                (scope in OF_A_PERSON and (key in keys | held or scope == "fleet"))
+                or (scope in RESTS and (key in keys | held))
             )
-            for rest in sight.cooldowns
+            for rest in sight.rests
+            for scope, key in [rest.place]
         )
 
     def _holds(self, sight: Sight) -> dict[Slot, str]:

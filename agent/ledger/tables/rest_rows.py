@@ -1,0 +1,59 @@
+"""Holds and cooldowns between the domain and their table: the one place that reads a stored scope and key."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
+from agent.domain.record.rest import Rest
+from agent.ledger.tables import schema
+from agent.ledger.tables.types import Query
+
+STORED = sa.insert(schema.cooldowns).prefix_with("OR REPLACE")
+LIFTED = sa.delete(schema.cooldowns).where(
+    schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
+)
+_WORDS = frozenset(Word)
+
+
+def row(rest: Rest) -> dict[str, Any]:
+    """Return the columns of a rest."""
+    scope, key = rest.place
+    since = rest.since if isinstance(rest, OperatorHold) else None
+    return {"scope": scope, "key": key, "since": since, "until": rest.until, "code": rest.ground}
+
+
+def rest_of(columns: Mapping[str, Any]) -> Rest:
+    """Return the rest of a row.
+
+    Raises:
+        ValueError: it is a hold that is about nothing we know.
+    """
+    scope, key, until, ground = (columns[name] for name in ("scope", "key", "until", "code"))
+    if scope == TargetKind.FLEET:
+        return OperatorHold(Word.KILL, Target(TargetKind.FLEET, key), columns["since"], ground, until)
+    if scope not in _WORDS:
+        return Cooldown(scope, key, until, ground)
+    target = Target.parse(key)
+    if target is None:
+        raise ValueError(f"the ledger has a hold {scope!r} about {key!r}, which is nothing that can be held")
+    return OperatorHold(Word(scope), target, columns["since"], ground, until)
+
+
+def named(place: tuple[str, str]) -> dict[str, str]:
+    """Return what names a rest, by scope and key."""
+    return {"this_scope": place[0], "this_key": place[1]}
+
+
+def in_force(now: datetime) -> Query:
+    """Return the query for rests that are not over; one without an end never is."""
+    table = schema.cooldowns
+    return sa.select(table).where(sa.or_(table.c.until.is_(None), table.c.until > now))
+
+
+def over(now: datetime) -> sa.Delete:
+    """Return the statement that forgets rests that are over."""
+    return sa.delete(schema.cooldowns).where(schema.cooldowns.c.until <= now)
