@@ -22,10 +22,10 @@ from agent.decide.accounting import meter
 from agent.decide.moves import rests_after_writes
 from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.label import Label
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.rest import Rest
 from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
@@ -321,7 +321,7 @@ class Journal:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
             tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
             _add_rests(
-                tx, rests_after_writes.after_refusal(decision, reason, self._ledger.recollection(now).cooldowns, now)
+                tx, rests_after_writes.after_refusal(decision, reason, self._ledger.recollection(now).tallies, now)
             )
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
@@ -366,7 +366,7 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
         tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
 
 
-def _add_rests(tx: Transaction, rests: Iterable[Cooldown]) -> None:
+def _add_rests(tx: Transaction, rests: Iterable[Rest]) -> None:
     for rest in rests:
         tx.add_rest(rest)
 

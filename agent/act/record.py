@@ -30,10 +30,10 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.decision import Decision, Hold, slot_of
 from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
@@ -242,9 +242,10 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if fact.cause is not None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
-    started = cooldowns.STARTED, after.lease_id
-    if after.state is LeaseState.RUNNING and any(rest.place == started for rest in fleet.cooldowns):
-        tx.lift_rest(started)
+    if after.state is LeaseState.RUNNING:
+        for start in fleet.tallies:
+            if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
+                tx.lift_rest(start.place)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fleet.now))
 
@@ -257,8 +258,8 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         return
     if is_start:
         until = fleet.now + cooldowns.RAN_COUNTS
-        mark = f"{after.slot}@{after.lease_id}"
-        tx.add_rest(Cooldown(cooldowns.RAN, mark, until, f"a start on host {after.host_id}"))
+        start = f"a start on host {after.host_id}"
+        tx.add_rest(Tally(Counted.RAN, str(after.slot), fleet.now, until, start, after.lease_id))
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(

@@ -213,7 +213,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
-        if not is_taken and not workload_end.is_avoided(work, host, ground.in_force.cooling):
+        if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)
             # A candidate is taken before the next one is asked for.
             owners[candidate.offer.owner] += 1

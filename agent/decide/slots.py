@@ -16,6 +16,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.tally import Counted
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.workload import Slot, Workload
@@ -206,9 +207,8 @@ def _has_choice(fleet: Fleet) -> bool:
 
 
 def _runs(place: Slot, in_force: InForce) -> int:
-    """Count the leases on which a slot began to run within the last day: each left a mark that rests for so long."""
-    prefix = f"{cooldowns.RAN}:{place}@"
-    return sum(key.startswith(prefix) for key in in_force.cooling)
+    """Count the leases on which a slot began to run within the last day."""
+    return len(in_force.tallies_of(Counted.RAN, str(place)))
 
 
 def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:

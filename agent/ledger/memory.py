@@ -17,6 +17,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Tally
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
 from agent.ledger.tables.price_history import Key, Pair
@@ -53,6 +54,7 @@ class Recollection:
     total: Spend
     holds: tuple[OperatorHold, ...]
     cooldowns: tuple[Cooldown, ...]
+    tallies: tuple[Tally, ...]
     hosts: Mapping[str, Mapping[str, HostRecord]]
     accounts: Mapping[str, str]
     losses: tuple[Loss, ...] = ()
@@ -67,8 +69,9 @@ class Recollection:
 
     @property
     def rests(self) -> tuple[Rest, ...]:
-        """Holds and cooldowns together, in the order of their places."""
-        return tuple(sorted((*self.holds, *self.cooldowns), key=lambda rest: rest.place))
+        """Holds, cooldowns and tallies together, in the order of their places."""
+        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies)
+        return tuple(sorted(found, key=lambda rest: rest.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -217,6 +220,7 @@ class Memory:
             total=_total(payers.values()),
             holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
             cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
+            tallies=tuple(rest for rest in rests if isinstance(rest, Tally)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(self.losses),

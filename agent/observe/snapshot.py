@@ -62,6 +62,7 @@ def fleet(
         spend_of=renamed(known.spend_of, workloads),
         holds=known.holds,
         cooldowns=known.cooldowns,
+        tallies=known.tallies,
         hosts={record.key: record for market in markets for record in known.hosts_on(market).values()},
         past_leases=past.leases,
         past_intents=past.intents,

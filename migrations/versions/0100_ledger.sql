@@ -43,7 +43,9 @@ CREATE TABLE cooldowns (
     since INTEGER,
     until INTEGER,
     code TEXT NOT NULL,
+    count INTEGER NOT NULL,
     CONSTRAINT pk_cooldowns PRIMARY KEY (scope, "key"),
+    CONSTRAINT ck_cooldowns_count CHECK (count >= 0),
     CONSTRAINT ck_cooldowns_time CHECK (since IS NOT NULL OR until IS NOT NULL)
 )
  WITHOUT ROWID,

@@ -11,7 +11,7 @@ from agent.decide.accounting import meter
 from agent.decide.accounting.meter import Charge
 from agent.decide.limits import limits
 from agent.decide.paper.paper_ledger import Book
-from agent.decide.pricing import cooldowns, loss_rate
+from agent.decide.pricing import loss_rate
 from agent.decide.reconcile.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Evidence
@@ -27,6 +27,7 @@ from agent.ledger.tables.spend_rows import SpendKey
 from tests.act.conftest import Desk
 from tests.support import builders
 from tests.support.rests import held as held_back
+from tests.support.rests import tally
 
 WHY = Reason("because", "because")
 DAY = builders.NOW.date()
@@ -133,12 +134,12 @@ async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
 
 async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
-    mark = Cooldown(cooldowns.STARTED, before.lease_id, builders.NOW + timedelta(hours=1), "a start")
+    mark = tally("started", before.lease_id)
     async with desk.ledger.transaction() as tx:
         tx.add_rest(mark)
     assert desk.rests()
     fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), "lease.resumed")
-    await record.record(desk.ledger, builders.fleet(cooldowns=(mark,)), [fact])
+    await record.record(desk.ledger, builders.fleet(tallies=(mark,)), [fact])
     assert not desk.rests()
 
 
@@ -221,7 +222,7 @@ async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None
 
 
 async def test_a_mark_that_only_counts_is_no_event(desk: Desk) -> None:
-    rest = Cooldown("fast_exit", "train@h1", builders.NOW + timedelta(days=1), "an exit at once")
+    rest = tally("fast_exit", "train@h1")
     assert await write(desk, Marked(rest, "train", None, "")) == []
     (event,) = await write(desk, Marked(rest, "train", None, "workload.exited_fast", "ended at once"))
     assert (event.slot, event.lease_id, event.amount) == (None, "", None)

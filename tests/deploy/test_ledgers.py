@@ -63,7 +63,7 @@ def test_what_is_kept_of_a_ledger_makes_it_again(change: str, tmp_path: Path, mo
     monkeypatch.setattr(keep_ledgers, "FOLDER", folder)
     migrate.prepare(path)
     with closing(sqlite3.connect(path)) as raw:
-        raw.execute("INSERT INTO cooldowns VALUES ('host', 'vast/1', NULL, 1, 'slow')")
+        raw.execute("INSERT INTO cooldowns VALUES ('host', 'vast/1', NULL, 1, 'slow', 1)")
         raw.commit()
     before = keep_ledgers.statements(path)
     (folder / f"{schema.FIRST}.sql").write_text(keep_ledgers.step(schema.FIRST, ["nothing yet"], before))

@@ -158,7 +158,9 @@ async def test_damage_is_a_finding_not_an_error(path: Path, tmp_path: Path, cloc
     shutil.copy(path, loose)
     with closing(sqlite3.connect(loose, isolation_level=None)) as raw:
         raw.execute("DROP TABLE cooldowns")
-        raw.execute("CREATE TABLE cooldowns (scope TEXT, key TEXT, since INTEGER, until INTEGER, code TEXT)")
+        raw.execute(
+            "CREATE TABLE cooldowns (scope TEXT, key TEXT, since INTEGER, until INTEGER, code TEXT, count INTEGER)"
+        )
     for file in (torn, garbage, loose, tmp_path / "missing.sqlite"):
         assert not ledger_check.verify(file).is_sound, file
     assert ledger_check.verify(loose).findings == ("table cooldowns is not STRICT",)

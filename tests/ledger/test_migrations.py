@@ -87,7 +87,7 @@ def test_every_table_is_strict(path: Path) -> None:
         strict = {row[1]: row[5] for row in raw.execute("PRAGMA table_list")}
         assert {name: strict[name] for name in schema.METADATA.tables} == dict.fromkeys(schema.METADATA.tables, 1)
         with pytest.raises(sqlite3.IntegrityError, match="TEXT value in INTEGER"):
-            raw.execute("INSERT INTO cooldowns VALUES ('host', 'h1', NULL, 'tomorrow', 'slow')")
+            raw.execute("INSERT INTO cooldowns VALUES ('host', 'h1', NULL, 'tomorrow', 'slow', 1)")
 
 
 def test_the_revision_the_program_names_is_the_one_head() -> None:

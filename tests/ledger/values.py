@@ -20,6 +20,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.tally import AT_A_PLACE, Counted, Tally
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import Slot
 from agent.ledger.tables.decisions import RecordedDecision
@@ -218,6 +219,10 @@ hosts = st.builds(
     displaced=reals, outbids=st.builds(Outbids, steps, steps),
 )  # fmt: skip
 cooldowns = st.builds(Cooldown, ids, ids, times, texts)
+odd = st.text("ab/@:", max_size=20)
+tallies = st.builds(Tally, st.sampled_from(sorted(AT_A_PLACE)), ids, times, times, texts, odd, counts) | st.builds(
+    Tally, st.sampled_from(sorted(set(Counted) - AT_A_PLACE)), odd, times, times, texts, st.just(""), counts
+)
 targets = st.builds(Target, st.sampled_from(sorted(set(TargetKind) - {TargetKind.FLEET})), ids)
 holds = st.builds(OperatorHold, st.sampled_from(Word), targets, times, texts, maybe(times)) | st.builds(
     OperatorHold, st.just(Word.KILL), st.sampled_from([EVERYTHING, DISKS]), times, texts, maybe(times)

@@ -17,7 +17,6 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline as By
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -25,6 +24,7 @@ from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.deadline import Deadline, DeadlineParams
 from tests.support import builders
+from tests.support.rests import tally
 
 NOW = builders.NOW
 AGO = builders.ago
@@ -133,8 +133,8 @@ def test_a_lost_lease_cannot_start_by_itself_before_it_is_left() -> None:
 
 def test_a_slot_that_moved_all_day_is_still_saved() -> None:
     held = lost(paused_by_us=True)
-    marks = tuple(Cooldown("ran", f"train/0@l{number}", NOW + timedelta(hours=1), "ran") for number in range(9))
-    assert rented(seen([ASK_ONLY], [held], left=HOURS + 0.5, cooldowns=marks)).tenure is Tenure.ON_DEMAND
+    marks = tuple(tally("ran", f"train/0@l{number}") for number in range(9))
+    assert rented(seen([ASK_ONLY], [held], left=HOURS + 0.5, tallies=marks)).tenure is Tenure.ON_DEMAND
 
 
 def test_on_demand_is_left_again_while_there_is_slack_and_kept_without() -> None:

@@ -12,7 +12,6 @@ from agent.decide import plan
 from agent.decide.deadline import availability_by_market, regimes
 from agent.decide.limits import limits
 from agent.decide.moves import voluntary_move
-from agent.decide.pricing import cooldowns
 from agent.domain.fleet import Fleet
 from agent.domain.market import gpu
 from agent.domain.market.capacity import Capacity
@@ -20,7 +19,6 @@ from agent.domain.market.host import POOL
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Decision, Hold, Release, Rent, Resume
@@ -28,6 +26,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
+from tests.support.rests import tally
 
 NOW = builders.NOW
 WORK = builders.workload(strategy="hedged", kind=WorkloadKind.BATCH, deadline=Deadline(12.0, NOW + timedelta(hours=40)))
@@ -100,13 +99,13 @@ def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None
     short = (replace(WORK, deadline=Deadline(4.0, NOW + timedelta(hours=40))),)
     offers = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
     ran = [
-        Cooldown(cooldowns.RAN, f"train/0@vast-{number}", NOW + timedelta(hours=number), "ran")
+        tally("ran", f"train/0@vast-{number}", NOW + timedelta(hours=number), "ran")
         for number in range(1, voluntary_move.MOST_LEAVES + 1)
     ]
-    made = decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran[1:])))
+    made = decided(seen(offers, [held], workloads=short, tallies=tuple(ran[1:])))
     assert isinstance(made, Release)
     assert made.reason.code == "waits_for_capacity"
-    assert isinstance(decided(seen(offers, [held], workloads=short, cooldowns=tuple(ran))), Hold)
+    assert isinstance(decided(seen(offers, [held], workloads=short, tallies=tuple(ran))), Hold)
 
 
 PRICES = st.sampled_from(["0.10", "0.18", "0.30", "0.55"])

@@ -1,13 +1,13 @@
-"""Holds and cooldowns for tests, from the scope and key under which the ledger keeps them."""
+"""Holds, cooldowns and tallies for tests, from the scope and key under which the ledger keeps them."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from agent.decide.pricing.cooldowns import InForce
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import Holds, OperatorHold
 from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Tally
 from agent.ledger.tables import rest_rows
 from tests.support import builders
 
@@ -15,13 +15,21 @@ from tests.support import builders
 def rest(scope: str, key: str, until: datetime | None = None, ground: str = "ops") -> Rest:
     """Return the rest of this place, given at `builders.NOW`, for a day if nothing else is said."""
     until = until or builders.NOW + timedelta(days=1)
-    return rest_rows.rest_of({"scope": scope, "key": key, "since": builders.NOW, "until": until, "code": ground})
+    columns = {"scope": scope, "key": key, "since": builders.NOW, "until": until, "code": ground, "count": 1}
+    return rest_rows.rest_of(columns)
 
 
 def held(scope: str, key: str, ground: str = "ops") -> OperatorHold:
     """Return the hold of this place."""
     found = rest(scope, key, ground=ground)
     assert isinstance(found, OperatorHold)
+    return found
+
+
+def tally(scope: str, key: str, until: datetime | None = None, ground: str = "x") -> Tally:
+    """Return the tally of this place."""
+    found = rest(scope, key, until, ground)
+    assert isinstance(found, Tally)
     return found
 
 
@@ -36,15 +44,8 @@ def in_force(shown: dict[str, str]) -> InForce:
     return InForce(
         hold.in_force([each for each in found if isinstance(each, OperatorHold)], builders.NOW),
         {str(each): each.code for each in found if isinstance(each, Cooldown)},
+        {(each.counted, each.of, each.where): each for each in found if isinstance(each, Tally)},
     )
-
-
-def parted(*rests: Rest) -> dict[str, Any]:
-    """Return rests as the fields of a fleet that they belong in."""
-    return {
-        "holds": tuple(each for each in rests if isinstance(each, OperatorHold)),
-        "cooldowns": tuple(each for each in rests if isinstance(each, Cooldown)),
-    }
 
 
 def _place(shown: str) -> tuple[str, str]:

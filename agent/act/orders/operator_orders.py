@@ -11,22 +11,20 @@ from datetime import datetime, timedelta
 from agent.act import record
 from agent.act.orders import operator_targets
 from agent.decide.operators import operator_holds
-from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.record import hold
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
+from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({cooldowns.RAN, cooldowns.STARTED, *workload_end.COUNTED})
+MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD})
 """Scopes of marks that are only counted and hold nothing by themselves."""
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
@@ -218,25 +216,17 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word], scopes: Col
     if not holds and not rests:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
     # What was counted against the workload would hold it again in the next cycle.
-    counted = tuple(rest for rest in known.cooldowns if _is_counted(rest, target))
+    work = target.workload
+    counted = tuple(each for each in known.tallies if each.counted in OF_THE_WORKLOAD and each.of == work)
     halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *rests, *counted))
 
 
-def _is_counted(rest: Cooldown, target: Target) -> bool:
-    work = target.workload
-    return bool(work) and rest.scope in workload_end.COUNTED and rest.key.rpartition("@")[0] == work
-
-
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
     name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
-    locks = (each for each in grounds.known.holds if each.word is Word.LOCK)
-    lifts: tuple[Rest, ...] = (
-        *(each for each in locks if name in {str(each), *_names(str(each.target))}),
-        *(each for each in grounds.known.cooldowns if name in _names(str(each))),
-    )
+    lifts = tuple(rest for rest in grounds.known.rests if name in _names(rest))
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
         return _lifted(order, grounds, (Word.LOCK,), ())
     if not lifts:
@@ -244,7 +234,11 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
 
 
-def _names(shown: str) -> set[str]:
+def _names(rest: Rest) -> set[str]:
+    """Return by what names a rest is unlocked: none for what `resume` lifts."""
+    shown = str(rest)
+    if isinstance(rest, OperatorHold):
+        return {shown, str(rest.target), rest.target.spoken} if rest.word is Word.LOCK else set()
     return {shown, shown.removeprefix("workload:").removeprefix("slot:")}
 
 

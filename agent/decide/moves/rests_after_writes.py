@@ -8,6 +8,8 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.domain.fleet import Fleet
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
 from agent.domain.work.workload import Slot, Workload
 
@@ -32,7 +34,7 @@ def after_rent(slot: Slot, now: datetime) -> Cooldown:
     return Cooldown("slot", str(slot), now + SLOT_REST, "a rent a moment ago")
 
 
-def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], now: datetime) -> tuple[Cooldown, ...]:
+def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
     """Return the cooldowns after a refusal of the market.
 
     An offer whose bids are refused again and again rests ever longer: its quote is stale.
@@ -45,24 +47,24 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Cooldown], no
     return ()
 
 
-def _of_offer(offer: str, reason: str, known: Iterable[Cooldown], now: datetime) -> Iterable[Cooldown]:
+def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[Rest]:
     rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
     if reason == TOO_LOW:
-        counted = (each.code for each in known if (each.scope, each.key) == (cooldowns.REFUSALS, offer))
-        count = int(next(counted, "0").partition(" ")[0]) + 1
-        yield Cooldown(cooldowns.REFUSALS, offer, now + cooldowns.REFUSALS_KEPT, f"{count} refused bids")
+        counted = (each.count for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer))
+        count = next(counted, 0) + 1
+        until = now + cooldowns.REFUSALS_KEPT
+        yield Tally(Counted.UNDERBID, offer, now, until, f"{count} refused bids", count=count)
         rest = cooldowns.after_refusals(count)
     yield Cooldown("offer", offer, now + rest, why)
 
 
-def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
+def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
     """Return the cooldowns after a release: a host that we left or that could not start is not rented again at once."""
     held, code = decision.lease, decision.reason.code
-    found: list[Cooldown] = []
+    found: list[Rest] = []
     if code == "start_overdue":
         # A start that took too long counts against the workload; other failed starts are counted when seen.
-        key = f"{held.slot.workload}@{held.lease_id}"
-        found.append(Cooldown(workload_end.FAILED_START, key, now + workload_end.FAILED_STARTS_KEPT, code))
+        found.append(workload_end.failed_start(held.slot.workload, held.lease_id, now, code))
     if code in FAILED_STARTS:
         found.append(Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
@@ -73,11 +75,10 @@ def after_release(decision: Release, now: datetime) -> tuple[Cooldown, ...]:
     return tuple(found)
 
 
-def after_start(decision: Resume, now: datetime) -> Cooldown:
+def after_start(decision: Resume, now: datetime) -> Tally:
     """Return the mark of a start that the market confirmed: it may be queued, or may have failed."""
-    return Cooldown(
-        cooldowns.STARTED, decision.lease.lease_id, now + cooldowns.STARTED_KEPT, "a start without effect yet"
-    )
+    lease_id, until = decision.lease.lease_id, now + cooldowns.STARTED_KEPT
+    return Tally(Counted.STARTED, lease_id, now, until, "a start without effect yet")
 
 
 def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
@@ -88,11 +89,11 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
     if not isinstance(decision, Resume) or decision.lease.paused_by_us:
         return decision
     held = decision.lease
-    marks = (rest for rest in fleet.cooldowns if (rest.scope, rest.key) == (cooldowns.STARTED, held.lease_id))
-    mark = next((rest for rest in marks if rest.until > fleet.now), None)
-    if mark is None:
+    starts = (each for each in fleet.tallies if (each.counted, each.of) == (Counted.STARTED, held.lease_id))
+    start = next((each for each in starts if not each.is_over(fleet.now)), None)
+    if start is None:
         return decision
-    began = mark.until - cooldowns.STARTED_KEPT
+    began = start.since
     if fleet.now - began < cooldowns.START_PATIENCE:
         sentence = f"its start was confirmed at {began:%H:%M} UTC and waits for free GPUs"
         return Hold(held.slot, Reason("start_waits", sentence))

@@ -17,10 +17,11 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest, outlasts
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
 
-R = TypeVar("R", OperatorHold, Cooldown)
+R = TypeVar("R", OperatorHold, Cooldown, Tally)
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Book:
     leases: dict[str, Lease] = field(default_factory=dict)
     holds: dict[tuple[str, str], OperatorHold] = field(default_factory=dict)
     cooldowns: dict[tuple[str, str], Cooldown] = field(default_factory=dict)
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
     hosts: dict[HostKey, HostRecord] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, datetime] = field(default_factory=dict)
@@ -57,13 +59,16 @@ class Book:
         """Let something rest; a longer rest is never cut short."""
         if isinstance(rest, OperatorHold):
             _keep_longer(self.holds, rest)
+        elif isinstance(rest, Tally):
+            _keep_longer(self.tallies, rest)
         else:
             _keep_longer(self.cooldowns, rest)
 
     def forget_over(self, now: datetime) -> None:
-        """Forget holds and cooldowns that are over."""
+        """Forget holds, cooldowns and tallies that are over."""
         self.holds = {key: rest for key, rest in self.holds.items() if not rest.is_over(now)}
         self.cooldowns = {key: rest for key, rest in self.cooldowns.items() if not rest.is_over(now)}
+        self.tallies = {key: rest for key, rest in self.tallies.items() if not rest.is_over(now)}
 
     def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
         """Add to the record of a lease's host."""
@@ -85,8 +90,8 @@ class Book:
         if fact.kind == "lease.running":
             took = (after.state_since - after.opened_at).total_seconds()
             self.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
-            mark = f"{after.slot}@{after.lease_id}"
-            self.rest(Cooldown(cooldowns.RAN, mark, now + cooldowns.RAN_COUNTS, "ran"))
+            until = now + cooldowns.RAN_COUNTS
+            self.rest(Tally(Counted.RAN, str(after.slot), now, until, "ran", after.lease_id))
         self.meter(after, fact.charges, now)
         self._teach(fact, now, image_gb.get(after.slot.workload, 0.0))
 

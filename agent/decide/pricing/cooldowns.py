@@ -8,14 +8,14 @@ from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
+from agent.domain.record.tally import Counted, Tally
 
 OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that an offer was just taken: until its listing shows that."""
 UNDERBID = timedelta(minutes=2)
-"""After a bid was too low: the quoted floor is stale, and a new quote is needed."""
-REFUSALS = "underbid"
-"""The scope under which refusals of one offer are counted: a quote may stay stale for hours."""
+"""After a bid was too low: the floor that was quoted is stale, a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
+"""How long bids on one offer that were refused as too low are counted together."""
 UNDERBID_GROWS = 2
 """Each further refusal makes the offer's cooldown this many times longer, up to `UNDERBID_MOST`."""
 UNDERBID_MOST = timedelta(minutes=10)
@@ -23,17 +23,14 @@ START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause rarely disappears sooner."""
 HOST_LOST = timedelta(hours=1)
 """After a host went offline, vanished or ended the container."""
-RAN = "ran"
-"""The scope of the marks that a slot ran on a lease, under "SLOT@LEASE": they limit its moves a day."""
 RAN_COUNTS = timedelta(days=1)
+"""How long a lease on which a slot ran counts against its moves a day."""
 FULL = "full"
 """The scope of the cooldown, under a lease's id, of a lease that cannot start on its host."""
 HOST_FULL = timedelta(minutes=15)
-"""After a host had no free GPU for a paused instance: other renters stay for hours, few leave at once. Assumed."""
-STARTED = "started"
-"""The scope of the mark, under a lease's id, of a start that the market confirmed and that does not run yet."""
+"""After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
 STARTED_KEPT = timedelta(hours=1)
-"""After this long without an effect the start is ordered again."""
+"""After so long without an effect a start that the market confirmed is asked for again."""
 START_PATIENCE = timedelta(minutes=15)
 """How long a confirmed start of a paused lease may wait for its GPUs; then the lease counts as `FULL`. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
@@ -53,12 +50,20 @@ class InForce:
     holds: Holds = field(default_factory=dict)
     cooling: Mapping[str, str] = field(default_factory=dict)
     """What rests, as {"scope:key": why}; a place that an operator took off the market rests too."""
+    tallies: Mapping[tuple[Counted, str, str], Tally] = field(default_factory=dict)
+    """What was counted, by what it is, what it counts for, and where it happened."""
+
+    def tallies_of(self, counted: Counted, of: str) -> tuple[Tally, ...]:
+        """Return what was counted for something."""
+        return tuple(tally for (what, whom, _), tally in self.tallies.items() if (what, whom) == (counted, of))
 
 
 def in_force(fleet: Fleet) -> InForce:
     """Return what holds and rests for a fleet."""
     holds = hold.in_force(fleet.holds, fleet.now)
-    return InForce(holds, cooling(fleet.cooldowns, holds, fleet.now))
+    counted = (tally for tally in fleet.tallies if not tally.is_over(fleet.now))
+    tallies = {(tally.counted, tally.of, tally.where): tally for tally in counted}
+    return InForce(holds, cooling(fleet.cooldowns, holds, fleet.now), tallies)
 
 
 def cooling(cooldowns: Iterable[Cooldown], holds: Holds, now: datetime) -> Mapping[str, str]:

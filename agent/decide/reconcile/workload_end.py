@@ -4,11 +4,11 @@ Invariants:
 1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
    cool-off.
 2. What fails on several hosts at once is not their fault: the workload is held, no host is blamed.
-3. Marks are rests in the ledger, and an operator may lift them; they cost nothing.
+3. Marks are holds, cooldowns and tallies in the ledger, and an operator may lift them; they cost nothing.
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.decide.moves.recovery import COOL_OFF
 from agent.decide.pricing import cooldowns
@@ -23,19 +23,17 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.workload import Workload, WorkloadKind
 
 FAST = timedelta(minutes=3)
-"""A container that ends sooner after its first start has done nothing: that is the look of a wrong command."""
-FAST_EXIT, FAILED_START = "fast_exit", "failed_start"
-COUNTED = frozenset({FAST_EXIT, FAILED_START})
-"""Scopes of counts, one mark each, by workload and host or lease."""
+"""A container that ends sooner after its first start has done nothing: that is how a wrong command looks."""
+FAST_EXIT = Counted.FAST_EXIT.value
+"""The end reason of a lease whose container ended at once."""
 IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
 """Codes at the beginning of a failed start's end reason."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
-MOVED = "moved"
-"""Scope of the one move that a service has had in this cooldown."""
 RESTING = "cool_off"
 SETTLES = timedelta(seconds=90)
 """A container that the host starts again does so within a minute (assumed): such an end does not count."""
@@ -53,7 +51,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return the meaning of this cycle's changes, with the counts so far, for slots and workloads."""
     made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
     made += _of_batches(fleet)
-    known: tuple[Rest, ...] = (*fleet.holds, *fleet.cooldowns)
+    known: tuple[Rest, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     made += _over_budget(fleet, [*standing, *(mark.rest for mark in made)])
     places = {rest.place for rest in standing}
@@ -76,17 +74,17 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
     if work is None:
         return
     if change.after.has_failed and not change.before.has_failed:
-        yield failed_start(fleet, work, change.after)
+        held = change.after
+        yield Marked(failed_start(work.name, held.lease_id, fleet.now, held.end_reason), work.name, None, "")
         if change.after.end_reason.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in {"lease.interrupted", "lease.gone"}:
         yield from _of_loss(fleet, work, change)
 
 
-def failed_start(fleet: Fleet, work: Workload, held: Lease) -> Marked:
-    """Return the mark of one more failed start."""
-    rest = Cooldown(FAILED_START, f"{work.name}@{held.lease_id}", fleet.now + FAILED_STARTS_KEPT, held.end_reason)
-    return Marked(rest, work.name, None, "")
+def failed_start(workload: str, lease_id: str, now: datetime, why: str) -> Tally:
+    """Return one more start of a workload that came to nothing."""
+    return Tally(Counted.FAILED_START, workload, now, now + FAILED_STARTS_KEPT, why, lease_id)
 
 
 def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
@@ -111,8 +109,9 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
     if work.kind is WorkloadKind.BATCH:
         yield hold(fleet, held, holds.of_slot(held.slot), why)
         return
-    if f"{MOVED}:{held.slot}" not in cooldowns.in_force(fleet).cooling:
-        yield Marked(Cooldown(MOVED, str(held.slot), fleet.now + COOL_OFF, why), work.name, held, "")
+    if not cooldowns.in_force(fleet).tallies_of(Counted.MOVED, str(held.slot)):
+        move = Tally(Counted.MOVED, str(held.slot), fleet.now, fleet.now + COOL_OFF, why)
+        yield Marked(move, work.name, held, "")
         return
     rest = Cooldown(RESTING, str(held.slot), fleet.now + COOL_OFF, why)
     yield Marked(
@@ -147,8 +146,9 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
-    rest = Cooldown(FAST_EXIT, f"{work.name}@{held.host}", fleet.now + FAST_EXITS_KEPT, why)
-    return Marked(rest, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
+    until = fleet.now + FAST_EXITS_KEPT
+    mark = Tally(Counted.FAST_EXIT, work.name, fleet.now, until, why, str(held.host))
+    return Marked(mark, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
 
 
 def _of_batches(fleet: Fleet) -> Iterator[Marked]:
@@ -218,13 +218,14 @@ def done(fleet: Fleet, held: Lease, why: str) -> Marked:
 
 def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
     """Hold workloads that fail wherever they are put; counted over this cycle's marks and those that still rest."""
-    places = {rest.place for rest in standing}
-    held = {rest.target for rest in standing if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
+    known = tuple(standing)
+    tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
+    held = {rest.target for rest in known if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
     for work in fleet.workloads:
         target = holds.of_workload(work.name)
         if target in held:
             continue
-        exits, starts = (_count(places, scope, work) for scope in (FAST_EXIT, FAILED_START))
+        exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
         if exits >= work.max_fast_exits:
             why = f"it failed at once on {exits} hosts: correct the command or the image"
             yield hold(fleet, None, target, why)
@@ -232,10 +233,10 @@ def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
             yield hold(fleet, None, target, f"{starts} starts failed within a day")
 
 
-def _count(standing: Iterable[tuple[str, str]], scope: str, work: Workload) -> int:
-    return sum(1 for of, key in standing if of == scope and key.rpartition("@")[0] == work.name)
+def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: Workload) -> int:
+    return sum((what, of) == (counted, work.name) for what, of, _ in tallies)
 
 
-def is_avoided(work: Workload, host: HostKey, cooling: Iterable[str]) -> bool:
+def is_avoided(work: Workload, host: HostKey, in_force: cooldowns.InForce) -> bool:
     """Return whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
-    return f"{FAST_EXIT}:{work.name}@{host}" in cooling
+    return (Counted.FAST_EXIT, work.name, str(host)) in in_force.tallies

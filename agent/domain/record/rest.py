@@ -1,9 +1,10 @@
-"""Whatever keeps something from being done for a while: a hold, or a cooldown."""
+"""Whatever the ledger remembers until a time: a hold, a cooldown or a tally."""
 
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold
+from agent.domain.record.tally import Tally
 
-Rest = OperatorHold | Cooldown
+Rest = OperatorHold | Cooldown | Tally
 """Each has a `place`, scope and key: two rests of one place are the same rest, and the longer one counts."""
 
 

@@ -196,6 +196,7 @@ class Engine:
             leases=book.open(),
             holds=tuple(each for each in book.holds.values() if not each.is_over(self.now)),
             cooldowns=tuple(rest for rest in book.cooldowns.values() if not rest.is_over(self.now)),
+            tallies=tuple(each for each in book.tallies.values() if not each.is_over(self.now)),
             hosts=book.hosts,
             losses=tuple(loss for loss in book.losses if loss.at >= self.now - KEPT),
             vacated=book.vacated,
@@ -231,7 +232,7 @@ class Engine:
 
     def _refused(self, decision: Decision, error: market_errors.Rejected) -> None:
         for rest in rests_after_writes.after_refusal(
-            decision, error.reason, tuple(self.book.cooldowns.values()), self.now
+            decision, error.reason, tuple(self.book.tallies.values()), self.now
         ):
             self.book.rest(rest)
         if isinstance(decision, Rent) and error.leftover_id:

@@ -1,4 +1,4 @@
-"""Holds and cooldowns between the domain and their table: the one place that reads a stored scope and key."""
+"""Holds, cooldowns and tallies between the domain and their table: the one place that reads a stored scope and key."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import Rest
+from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
@@ -17,13 +18,15 @@ LIFTED = sa.delete(schema.cooldowns).where(
     schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
 )
 _WORDS = frozenset(Word)
+_COUNTED = frozenset(Counted)
 
 
 def row(rest: Rest) -> dict[str, Any]:
     """Return the columns of a rest."""
     scope, key = rest.place
-    since = rest.since if isinstance(rest, OperatorHold) else None
-    return {"scope": scope, "key": key, "since": since, "until": rest.until, "code": rest.ground}
+    since = None if isinstance(rest, Cooldown) else rest.since
+    count = rest.count if isinstance(rest, Tally) else 1
+    return {"scope": scope, "key": key, "since": since, "until": rest.until, "code": rest.ground, "count": count}
 
 
 def rest_of(columns: Mapping[str, Any]) -> Rest:
@@ -35,6 +38,9 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     scope, key, until, ground = (columns[name] for name in ("scope", "key", "until", "code"))
     if scope == TargetKind.FLEET:
         return OperatorHold(Word.KILL, Target(TargetKind.FLEET, key), columns["since"], ground, until)
+    if scope in _COUNTED:
+        of, _, where = key.partition(AT) if scope in AT_A_PLACE else (key, "", "")
+        return Tally(Counted(scope), of, columns["since"], until, ground, where, columns["count"])
     if scope not in _WORDS:
         return Cooldown(scope, key, until, ground)
     target = Target.parse(key)

@@ -227,6 +227,7 @@ cooldowns = columns.table(
     [sa.Column("scope", CleanText, primary_key=True), sa.Column("key", CleanText, primary_key=True)],
     columns.maybe_times("since", "until"),
     columns.text("code"),
+    columns.counts("count"),
     # What has no end of its own says when it began.
     [sa.CheckConstraint("since IS NOT NULL OR until IS NOT NULL", name="time")],
     has_rowid=False,

@@ -11,8 +11,8 @@ from agent.decide.limits.limits import Limits
 from agent.decide.moves import rests_after_writes
 from agent.decide.pricing import cooldowns
 from agent.domain.market.interruption import Cause
-from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.tally import Tally
 from agent.domain.work.decision import Decision, Hold, Reason, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from strategies.ondemand import OnDemand, OnDemandParams
@@ -29,14 +29,14 @@ STOPPED = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.DISPLACED
 ON_DISK = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=CheckpointPlace.DISK))
 
 
-def started(minutes: float, held: Lease = STOPPED) -> Cooldown:
+def started(minutes: float, held: Lease = STOPPED) -> Tally:
     """Return the mark of a start that was confirmed so many minutes ago."""
     return rests_after_writes.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
 
 
-def planned(held: Lease, *marks: Cooldown, work: Workload | None = None, **changes: Any) -> Decision:
+def planned(held: Lease, *marks: Tally, work: Workload | None = None, **changes: Any) -> Decision:
     of = work or builders.workload(strategy="ondemand")
-    fleet = builders.fleet(workloads=(of,), leases=(held,), cooldowns=marks, **changes)
+    fleet = builders.fleet(workloads=(of,), leases=(held,), tallies=marks, **changes)
     (decision,) = plan.plan(fleet, TUNED, Limits()).decisions
     return decision
 
@@ -86,7 +86,7 @@ def test_nobody_sends_a_start_at_the_pace_of_busy_cycles() -> None:
 
 def _afternoon(hours: int) -> Iterator[tuple[datetime, Decision]]:
     at = NOW
-    marks: tuple[Cooldown, ...] = ()
+    marks: tuple[Tally, ...] = ()
     while at < NOW + timedelta(hours=hours):
         made = planned(STOPPED, *marks, work=ON_DISK, now=at)
         yield at, made

@@ -23,6 +23,7 @@ from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
 from tests.support.builders import NOW, ago
 from tests.support.rests import held as held_back
+from tests.support.rests import tally
 
 BATCH = builders.workload(kind=WorkloadKind.BATCH)
 LATER = NOW + dt.timedelta(hours=3)
@@ -63,8 +64,8 @@ def test_a_host_that_was_silent_before_it_vanished_explains_itself() -> None:
 
 def test_a_service_has_one_move_a_cool_off() -> None:
     fleet = builders.fleet()
-    assert scopes(fleet, lost(Cause.UNKNOWN)) == [(workload_end.MOVED, "train/0")]
-    again = builders.fleet(cooldowns=(Cooldown(workload_end.MOVED, "train/0", LATER, "x"),))
+    assert scopes(fleet, lost(Cause.UNKNOWN)) == [("moved", "train/0")]
+    again = builders.fleet(tallies=(tally("moved", "train/0"),))
     assert scopes(again, lost(Cause.UNKNOWN)) == [(workload_end.RESTING, "train/0")]
     resting = builders.fleet(cooldowns=(Cooldown(workload_end.RESTING, "train/0", LATER, "x"),))
     found = slots.look(resting, builders.workload(), builders.TRAIN_0, cooldowns.in_force(resting))
@@ -152,13 +153,13 @@ def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
 def test_an_exit_at_once_counts_against_the_workload_and_three_hosts_hold_it() -> None:
     quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
     assert scopes(builders.fleet(), quick) == [(workload_end.FAST_EXIT, "train@vast/h1")]
-    counted = tuple(Cooldown(workload_end.FAST_EXIT, f"train@h{number}", LATER, "x") for number in (7, 8))
-    assert scopes(builders.fleet(cooldowns=counted), quick) == [
+    counted = tuple(tally(workload_end.FAST_EXIT, f"train@h{number}") for number in (7, 8))
+    assert scopes(builders.fleet(tallies=counted), quick) == [
         (workload_end.FAST_EXIT, "train@vast/h1"),
         (Word.HELD, "workload:train"),
     ]
-    others = tuple(Cooldown(workload_end.FAST_EXIT, f"other@h{number}", LATER, "x") for number in (7, 8))
-    assert (Word.HELD, "workload:train") not in scopes(builders.fleet(cooldowns=others), quick)
+    others = tuple(tally(workload_end.FAST_EXIT, f"other@h{number}") for number in (7, 8))
+    assert (Word.HELD, "workload:train") not in scopes(builders.fleet(tallies=others), quick)
 
 
 def test_a_later_stretch_or_one_that_was_ready_is_no_exit_at_once() -> None:
@@ -170,11 +171,11 @@ def test_a_later_stretch_or_one_that_was_ready_is_no_exit_at_once() -> None:
 
 def test_the_budget_of_failed_starts_holds_once() -> None:
     work = builders.workload(max_failed_starts=2)
-    counted = tuple(Cooldown(workload_end.FAILED_START, f"train@vast-{number}", LATER, "x") for number in (7, 8))
-    fleet = builders.fleet(workloads=(work,), cooldowns=counted)
+    counted = tuple(tally("failed_start", f"train@vast-{number}") for number in (7, 8))
+    fleet = builders.fleet(workloads=(work,), tallies=counted)
     assert scopes(fleet) == [(Word.HELD, "workload:train")]
     held = held_back("held", "workload:train")
-    assert scopes(builders.fleet(workloads=(work,), cooldowns=counted, holds=(held,))) == []
+    assert scopes(builders.fleet(workloads=(work,), tallies=counted, holds=(held,))) == []
 
 
 def test_an_image_that_cannot_be_had_blames_no_host() -> None:
@@ -188,7 +189,7 @@ def test_an_image_that_cannot_be_had_blames_no_host() -> None:
     assert isinstance(change, LeaseChanged)
     assert change.after.end_reason == "image_refused: manifest unknown"
     assert change.cooldown is None
-    assert {mark.rest.scope for mark in marks} == {workload_end.FAILED_START, workload_end.FAST_EXIT}  # type: ignore[union-attr]
+    assert {mark.rest.place[0] for mark in marks} == {"failed_start", workload_end.FAST_EXIT}  # type: ignore[union-attr]
 
 
 def test_not_ready_in_time_is_a_bad_lease_unless_it_was_ready_before() -> None:
