@@ -23,6 +23,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.tally import Tally
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Slot, Workload
@@ -116,7 +117,8 @@ class Fleet:
     `known_since` is since when a workload, by name, has been in the configuration of this run.
     `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
     the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
-    `holds` are what operators forbid or stop, `cooldowns` what rests for a while, `tallies` what was counted.
+    `holds` are what operators forbid or stop, `cooldowns` what rests for a while, `tallies` what was counted, `told`
+    the thresholds of money that were told.
     `capacity` is what looking taught of interruptible capacity, by workload with a deadline.
     """
 
@@ -133,6 +135,7 @@ class Fleet:
     holds: tuple[OperatorHold, ...] = ()
     cooldowns: tuple[Cooldown, ...] = ()
     tallies: tuple[Tally, ...] = ()
+    told: tuple[ToldCrossing, ...] = ()
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
     past_intents: Mapping[str, Intent] = field(default_factory=dict)
     hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)

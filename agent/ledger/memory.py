@@ -18,6 +18,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.workload import Slot
 from agent.ledger.tables.price_history import Key, Pair
@@ -55,6 +56,7 @@ class Recollection:
     holds: tuple[OperatorHold, ...]
     cooldowns: tuple[Cooldown, ...]
     tallies: tuple[Tally, ...]
+    told: tuple[ToldCrossing, ...]
     hosts: Mapping[str, Mapping[str, HostRecord]]
     accounts: Mapping[str, str]
     losses: tuple[Loss, ...] = ()
@@ -69,8 +71,8 @@ class Recollection:
 
     @property
     def rests(self) -> tuple[Rest, ...]:
-        """Holds, cooldowns and tallies together, in the order of their places."""
-        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies)
+        """Holds, cooldowns, tallies and what was told together, in the order of their places."""
+        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.told)
         return tuple(sorted(found, key=lambda rest: rest.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
@@ -221,6 +223,7 @@ class Memory:
             holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
             cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
             tallies=tuple(rest for rest in rests if isinstance(rest, Tally)),
+            told=tuple(rest for rest in rests if isinstance(rest, ToldCrossing)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(self.losses),

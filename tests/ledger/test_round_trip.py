@@ -79,7 +79,7 @@ def test_hosts(link: sa.Connection, host: HostRecord) -> None:
     assert host_rows.host_of(stored(link, host_rows.HOST_STORED, host_rows.host_row(host), schema.hosts)) == host
 
 
-@given(values.cooldowns | values.holds | values.tallies)
+@given(values.cooldowns | values.holds | values.tallies | values.told)
 def test_rests(link: sa.Connection, rest: Rest) -> None:
     back = stored(link, rest_rows.STORED, rest_rows.row(rest), schema.cooldowns)
     assert rest_rows.rest_of(back) == rest

@@ -15,12 +15,14 @@ from agent.domain.market.outbids import STEPS, Outbids
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record import budget
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event import Event
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import AT_A_PLACE, Counted, Tally
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import Slot
 from agent.ledger.tables.decisions import RecordedDecision
@@ -219,6 +221,11 @@ hosts = st.builds(
     displaced=reals, outbids=st.builds(Outbids, steps, steps),
 )  # fmt: skip
 cooldowns = st.builds(Cooldown, ids, ids, times, texts)
+scopes = st.just(budget.EVERYTHING) | st.builds(budget.of_workload, ids) | st.builds(budget.of_market, ids)
+told = st.builds(
+    ToldCrossing, st.sampled_from(["budget.warned", "budget.reached"]), scopes, st.sampled_from(budget.SUMS),
+    amounts, times, texts, maybe(times),
+)  # fmt: skip
 odd = st.text("ab/@:", max_size=20)
 tallies = st.builds(Tally, st.sampled_from(sorted(AT_A_PLACE)), ids, times, times, texts, odd, counts) | st.builds(
     Tally, st.sampled_from(sorted(set(Counted) - AT_A_PLACE)), odd, times, times, texts, st.just(""), counts

@@ -1,7 +1,6 @@
 """Crossed thresholds of budgets: each is reported once, until its window ends, also after a restart."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from agent.decide.limits import limits
 from agent.decide.reconcile.facts import Alert, Marked
@@ -9,20 +8,16 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import SUMS, Kind, Scope, Thresholds, Window
-from agent.domain.record.cooldown import Cooldown
-
-CROSSED = "crossed"
-"""The scope of the marks that remember which were reported; they hold nothing back."""
-_FOR_GOOD = timedelta(days=3650)
+from agent.domain.record.told_crossing import ToldCrossing
 
 
 def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
-    """Yield every threshold of money that is crossed and not reported yet, and every rate above its own."""
-    told = {rest.key for rest in fleet.cooldowns if rest.scope == CROSSED and rest.until > fleet.now}
+    """Yield every threshold of money that is crossed and was not told yet, and every rate that is above its own."""
+    told = {each.place for each in fleet.told if not each.is_over(fleet.now)}
     for scope in caps.scopes():
         part = standing.of(scope)
         for kind, thresholds in (("budget.warned", caps.told(scope)), ("budget.reached", caps.hard(scope))):
-            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place[1] not in told)
+            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in told)
         warn = caps.told(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
@@ -48,11 +43,10 @@ def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, threshol
     for window in SUMS:
         threshold, spent = thresholds.amount(window), part.spent(window)
         if threshold is not None and spent >= threshold:
-            key = f"{kind} {scope} {window.value} {threshold.micros}"
-            until = budget.end(window, fleet.now) or fleet.now + _FOR_GOOD
-            rest = Cooldown(CROSSED, key, until, f"{spent} of {threshold}")
+            until = budget.end(window, fleet.now)
+            told = ToldCrossing(kind, scope, window, threshold, fleet.now, f"{spent} of {threshold}", until)
             workload = scope.name if scope.kind is Kind.WORKLOAD else ""
-            yield Marked(rest, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
+            yield Marked(told, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
 
 
 def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: str) -> str:

@@ -56,12 +56,12 @@ class Book:
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
     def rest(self, rest: Rest) -> None:
-        """Let something rest; a longer rest is never cut short."""
+        """Let something rest; a longer rest is never cut short. On paper nobody is told of money."""
         if isinstance(rest, OperatorHold):
             _keep_longer(self.holds, rest)
         elif isinstance(rest, Tally):
             _keep_longer(self.tallies, rest)
-        else:
+        elif isinstance(rest, Cooldown):
             _keep_longer(self.cooldowns, rest)
 
     def forget_over(self, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Holds, cooldowns and tallies between the domain and their table: the one place that reads a stored scope and key."""
+"""Rests between the domain and their table: the one place that reads a stored scope and key."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,10 +6,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from agent.domain.money import Usd
+from agent.domain.record.budget import Kind, Scope, Window
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
+from agent.domain.record.told_crossing import CROSSED, ToldCrossing
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
@@ -41,12 +44,20 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     if scope in _COUNTED:
         of, _, where = key.partition(AT) if scope in AT_A_PLACE else (key, "", "")
         return Tally(Counted(scope), of, columns["since"], until, ground, where, columns["count"])
+    if scope == CROSSED:
+        return _told(key, columns["since"], until, ground)
     if scope not in _WORDS:
         return Cooldown(scope, key, until, ground)
     target = Target.parse(key)
     if target is None:
         raise ValueError(f"the ledger has a hold {scope!r} about {key!r}, which is nothing that can be held")
     return OperatorHold(Word(scope), target, columns["since"], ground, until)
+
+
+def _told(key: str, since: datetime, until: datetime | None, ground: str) -> ToldCrossing:
+    kind, of, *name, window, micros = key.split(" ")
+    scope = Scope(Kind(of), " ".join(name))
+    return ToldCrossing(kind, scope, Window(window), Usd(int(micros)), since, ground, until)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from agent.cycle import Pass
 from agent.decide import explain
 from agent.decide.accounting import meter
-from agent.decide.limits import budget_alerts, credit_watch
+from agent.decide.limits import credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
@@ -20,6 +20,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.hold import Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.shadow_account import ShadowDecision
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
@@ -57,7 +58,7 @@ def fleet(
         "resting": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
             for rest in known.rests
-            if rest.place[0] != budget_alerts.CROSSED
+            if not isinstance(rest, ToldCrossing)
         ],
         "credit": [
             outlook(

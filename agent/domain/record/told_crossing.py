@@ -1,0 +1,46 @@
+"""A threshold of money that was crossed and told: it is not told again until its window is over."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.domain.money import Usd
+from agent.domain.record.budget import Scope, Window
+from agent.domain.record.hold import LASTING
+
+CROSSED = "crossed"
+"""Under this the ledger remembers what was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldCrossing:
+    """A threshold that was told; a moved threshold is another one."""
+
+    kind: str
+    """The event that told it."""
+    scope: Scope
+    window: Window
+    threshold: Usd
+    since: datetime
+    """When it was told."""
+    ground: str
+    """What was spent of it then."""
+    until: datetime | None = None
+    """When its window is over; None: never, and it is told once."""
+
+    def __str__(self) -> str:
+        """Return its scope and key."""
+        return ":".join(self.place)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Scope and key."""
+        return CROSSED, f"{self.kind} {self.scope} {self.window.value} {self.threshold.micros}"
+
+    @property
+    def shown_until(self) -> datetime:
+        """The end that is shown of it: far ahead, where it has none."""
+        return self.until if self.until is not None else self.since + LASTING
+
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether it would be told again."""
+        return self.until is not None and self.until <= now
