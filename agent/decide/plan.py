@@ -145,7 +145,7 @@ def _ground(fleet: Fleet) -> Ground:
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
     for place in work.places:
-        answer = slots.look(fleet, work, place, ground.in_force)
+        answer = slots.look(fleet, place, ground.in_force)
         if isinstance(answer, Proposal):
             yield answer
         else:

@@ -13,6 +13,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -85,12 +86,12 @@ def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
     work = fleet.workload(held.slot.workload)
     if work is None or not _is_stuck(held, in_force) or not may_leave(held, work):
         return None
-    why = in_force.cooling[f"{cooldowns.FULL}:{held.lease_id}"]
+    why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
 def _is_stuck(held: Lease, in_force: InForce) -> bool:
-    return held.state is LeaseState.PAUSED and f"{cooldowns.FULL}:{held.lease_id}" in in_force.cooling
+    return held.state is LeaseState.PAUSED and in_force.why_resting(CooldownKind.FULL, held.lease_id) is not None
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -138,12 +139,11 @@ def may_start(held: Lease) -> bool:
     return held.state is LeaseState.PAUSED and held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us
 
 
-def look(fleet: Fleet, work: Workload, place: Slot, in_force: InForce) -> SlotView | Proposal:
+def look(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
     kill = in_force.holds.get((Word.KILL, EVERYTHING))
-    stopped = kill.ground if kill is not None else in_force.cooling.get(f"workload:{work.name}")
-    if stopped is not None:
-        return _hold(place, "stopped", f"stopped after {stopped}; `gpubid kill --lift` ends that")
+    if kill is not None:
+        return _hold(place, "stopped", f"stopped after {kill.ground}; `gpubid kill --lift` ends that")
     word = operator_holds.standstill(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)
@@ -170,8 +170,8 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
         return _hold(
             place, "stranger", f"instance {stranger} carries its label and has no lease: gpubid settles that first"
         )
-    why = in_force.cooling.get(f"slot:{place}")
-    resting = in_force.cooling.get(f"{workload_end.RESTING}:{place}")
+    why = in_force.why_resting(CooldownKind.SLOT, str(place))
+    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
     if resting:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
@@ -189,9 +189,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
     if _is_stuck(held, in_force):
-        why = in_force.cooling[f"{cooldowns.FULL}:{held.lease_id}"]
+        why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
         return _hold(place, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
-    resting = in_force.cooling.get(f"{workload_end.RESTING}:{place}")
+    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
     down = None

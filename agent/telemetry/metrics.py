@@ -97,7 +97,7 @@ class Metrics(families.Families):
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
     def _see_rests(self, fleet: Fleet) -> None:
-        resting = [rest.scope for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
+        resting = [rest.kind.value for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
         for name in families.PROTECTIONS:
             self.protections.labels(name).set(resting.count(name))
 

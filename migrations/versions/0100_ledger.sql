@@ -46,6 +46,7 @@ CREATE TABLE cooldowns (
     count INTEGER NOT NULL,
     CONSTRAINT pk_cooldowns PRIMARY KEY (scope, "key"),
     CONSTRAINT ck_cooldowns_count CHECK (count >= 0),
+    CONSTRAINT ck_cooldowns_scope CHECK (scope IN ('cool_off', 'done', 'drain', 'failed_start', 'fast_exit', 'fleet', 'full', 'held', 'host', 'kill', 'lock', 'market', 'moved', 'offer', 'owner', 'pause', 'ran', 'rejected', 'slot', 'started', 'starts', 'storm', 'underbid', 'crossed')),
     CONSTRAINT ck_cooldowns_time CHECK (since IS NOT NULL OR until IS NOT NULL)
 )
  WITHOUT ROWID,

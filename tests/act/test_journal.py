@@ -91,7 +91,7 @@ async def test_an_offer_that_refuses_bids_again_and_again_rests_ever_longer(desk
     for _ in range(4):
         await desk.send(decision)
         known = desk.ledger.recollection(desk.clock.now()).cooldowns
-        (until,) = (each.until for each in known if each.scope == "offer")
+        (until,) = (each.until for each in known if each.kind == "offer")
         rests.append(round((until - desk.clock.now()).total_seconds() / 60))
         desk.clock.advance((until - desk.clock.now()).total_seconds() + 1)
     assert rests == [2, 4, 8, 10]
@@ -215,7 +215,7 @@ async def test_a_host_that_was_left_for_a_reason_rests(desk: Desk, code: str, sp
     held = await desk.rented()
     await desk.send(Release(held, Reason(code, "for this reason")))
     known = desk.ledger.recollection(desk.clock.now())
-    (rest,) = [rest for rest in known.cooldowns if rest.scope == "host"]
+    (rest,) = [rest for rest in known.cooldowns if rest.kind == "host"]
     assert rest.key == str(held.host)
     if span is not None:
         assert rest.until == desk.clock.now() + span

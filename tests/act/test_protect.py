@@ -45,7 +45,7 @@ async def storm(desk: Desk, losses: int) -> Fleet:
 async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
     fleet = await storm(desk, 12)
     (trip,) = await protect.review(desk.ledger, fleet)
-    assert (trip.rest.scope, trip.rest.key) == ("storm", "vast/RTX 4090")
+    assert trip.rest.place == ("storm", "vast/RTX 4090")
     assert desk.rests() == {"storm:vast/RTX 4090": trip.sentence}
     assert (await desk.kinds()).count(protect.TRIPPED) == 1
     assert await protect.review(desk.ledger, fleet) == ()

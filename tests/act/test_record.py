@@ -17,7 +17,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.market.outbids import Outbids
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -69,7 +69,7 @@ async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> No
     )
     charge = Charge(before.lease_id, DAY, builders.usd(2), builders.usd("0.1"), builders.usd("0.02"), 3600.0, 1800.0)
     evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
-    rest = Cooldown("host", "h1", builders.NOW + timedelta(hours=1), "host_offline")
+    rest = Cooldown(CooldownKind.HOST, "h1", builders.NOW + timedelta(hours=1), "host_offline")
     fact = LeaseChanged(before, after, "lease.interrupted", (charge,), Cause.OUTBID, evidence, rest)
     (event,) = await write(desk, fact)
     assert (event.kind, event.cause, event.rule, event.evidence) == (

@@ -19,7 +19,7 @@ from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import (
@@ -243,8 +243,8 @@ def test_a_host_of_one_market_says_nothing_of_the_other_markets_host_of_that_id(
     """A lease, a lock and a rest on 777 of one market leave 777 of the other to be rented."""
     there = builders.lease(7, slot=Slot("other", 0), market="vast", host_id="777", owner_id="12")
     rests = (
-        Cooldown("host", "vast/777", NOW + timedelta(hours=1), "a failed start"),
-        Cooldown("owner", "vast/12", NOW + timedelta(hours=1), "hosts of one owner lost"),
+        Cooldown(CooldownKind.HOST, "vast/777", NOW + timedelta(hours=1), "a failed start"),
+        Cooldown(CooldownKind.OWNER, "vast/12", NOW + timedelta(hours=1), "hosts of one owner lost"),
     )
     offered = builders.offer(1, market="runpod", host_id="777", owner_id="12")
     view = builders.view(market="runpod", offers=(offered,))

@@ -14,7 +14,7 @@ from agent.domain.market import host
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Release, Rent, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
@@ -78,7 +78,7 @@ def test_loading_is_charged_where_the_market_does_and_runs_for_nobody() -> None:
 
 def test_what_cannot_start_where_it_stands_is_given_up_unless_its_disk_counts() -> None:
     held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND, paused_by_us=True)
-    full = Cooldown("full", held.lease_id, builders.NOW + timedelta(minutes=5), "its host has no free GPU")
+    full = Cooldown(CooldownKind.FULL, held.lease_id, builders.NOW + timedelta(minutes=5), "its host has no free GPU")
     for place, kind in ((CheckpointPlace.REMOTE, Release), (CheckpointPlace.DISK, Hold)):
         work = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=place))
         fleet = builders.fleet(workloads=(work,), leases=(held,), cooldowns=(full,), markets={"vast": builders.view()})

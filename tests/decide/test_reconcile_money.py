@@ -141,7 +141,7 @@ def test_what_is_gone_is_closed_and_owes_nothing_after_it_was_last_seen() -> Non
     assert (after.interrupted_by, after.end_reason, after.run_since) == (Cause.HOST_GONE, "host_gone", None)
     assert fact.evidence is not None
     assert fact.cooldown is not None
-    assert (fact.cooldown.scope, fact.cooldown.key, fact.cooldown.code) == ("host", "vast/h1", "host_gone")
+    assert (*fact.cooldown.place, fact.cooldown.ground) == ("host", "vast/h1", "host_gone")
     assert fact.cooldown.until == after.ended_at + cooldowns.HOST_LOST
 
 
@@ -171,7 +171,7 @@ def test_a_start_that_failed_rests_its_host_and_says_what_its_daemon_said() -> N
     assert fact.evidence is not None
     assert fact.evidence.sentence.endswith("its daemon said: no space left")
     assert fact.cooldown is not None
-    assert (fact.cooldown.scope, fact.cooldown.key, fact.cooldown.code) == ("host", "vast/h1", "a failed start")
+    assert (*fact.cooldown.place, fact.cooldown.ground) == ("host", "vast/h1", "a failed start")
     assert fact.cooldown.until == NOW + timedelta(seconds=15) + cooldowns.START_FAILED
 
 

@@ -23,7 +23,7 @@ NOW = builders.NOW
 
 def look(cooling: dict[str, str] | None = None, **changes: Any) -> SlotView | Proposal:
     fleet = builders.fleet(**changes)
-    return slots.look(fleet, fleet.workloads[0], PLACE, in_force(cooling or {}))
+    return slots.look(fleet, PLACE, in_force(cooling or {}))
 
 
 def held_back(answer: SlotView | Proposal) -> str:
@@ -48,9 +48,8 @@ def test_a_pause_in_doubt_blocks_nothing() -> None:
     assert look(intents=(builders.intent(kind=IntentKind.PAUSE),)) == SlotView(PLACE, None)
 
 
-@pytest.mark.parametrize("key", ["fleet:all", "workload:train"])
-def test_what_a_person_stopped_stays_stopped(key: str) -> None:
-    assert held_back(look({key: "a kill"}, leases=(builders.lease(),))) == "stopped"
+def test_what_a_person_stopped_stays_stopped() -> None:
+    assert held_back(look({"fleet:all": "a kill"}, leases=(builders.lease(),))) == "stopped"
 
 
 def test_a_slot_that_just_rented_rests() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.record import hold
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import EVERYTHING, LASTING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import outlasts
 from agent.domain.work.workload import Slot
@@ -47,7 +47,7 @@ def test_what_has_no_end_outlasts_what_has_one_and_counts_from_when_it_was_given
     again = OperatorHold(Word.LOCK, FOR_EVER.target, NOW + timedelta(seconds=1), "me")
     assert (outlasts(FOR_EVER, timed), outlasts(timed, FOR_EVER)) == (True, False)
     assert (outlasts(again, FOR_EVER), outlasts(FOR_EVER, again), outlasts(FOR_EVER, FOR_EVER)) == (True, False, True)
-    brief = Cooldown("host", "vast/1", NOW, "lost")
+    brief = Cooldown(CooldownKind.HOST, "vast/1", NOW, "lost")
     assert (outlasts(brief, brief), outlasts(FOR_EVER, brief), outlasts(brief, FOR_EVER)) == (True, True, False)
 
 

@@ -17,7 +17,7 @@ from agent.domain.market.credit import Credit
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
 from agent.domain.record.intent import IntentKind, IntentState
@@ -68,7 +68,7 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
             day = (now - dt.timedelta(days=days)).date()
             tx.add_spend(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros))
         case "cool", number, seconds:
-            tx.add_rest(Cooldown("host", f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
+            tx.add_rest(Cooldown(CooldownKind.HOST, f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
         case "host", number, seconds:
             tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
         case "lift", number:
@@ -182,8 +182,8 @@ async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(pa
 async def test_a_cooldown_is_gone_the_instant_it_is_over(ledger: Ledger) -> None:
     until = NOW + dt.timedelta(minutes=10)
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown("host", "h1", until, "slow"))
-        tx.add_rest(Cooldown("host", "h2", until + dt.timedelta(days=2), "slow"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", until, "slow"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h2", until + dt.timedelta(days=2), "slow"))
     assert [rest.key for rest in ledger.recollection(until - dt.timedelta(microseconds=1)).cooldowns] == ["h1", "h2"]
     assert [rest.key for rest in ledger.recollection(until).cooldowns] == ["h2"]
 

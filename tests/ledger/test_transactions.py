@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
@@ -35,7 +35,7 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
         tx.open_lease(lease())
         tx.append_event(Event(NOW, "lease.opened", lease_id="l1"))
         tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7), running_seconds=60.0)
-        tx.add_rest(Cooldown("host", "h2", NOW + dt.timedelta(hours=1), "start_failed"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h2", NOW + dt.timedelta(hours=1), "start_failed"))
         tx.add_host_exposure("vast", "h1", 60.0, starts_ok=1, at=NOW, owner_id="o1")
     assert sent.sent_at == NOW
     before = ledger.recollection()
@@ -236,12 +236,12 @@ async def test_spend_adds_up_by_lease_day_and_tenure(ledger: Ledger) -> None:
 async def test_a_rest_is_never_cut_short(ledger: Ledger) -> None:
     long, short = NOW + dt.timedelta(hours=2), NOW + dt.timedelta(hours=1)
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown("host", "h1", long, "dead"))
-        tx.add_rest(Cooldown("host", "h1", short, "slow"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", long, "dead"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown("host", "h1", short, "slow"))
+        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
     [kept] = ledger.recollection().cooldowns
-    assert (kept.until, kept.code) == (long, "dead")
+    assert (kept.until, kept.ground) == (long, "dead")
 
 
 async def test_the_record_of_a_host_adds_up(ledger: Ledger) -> None:

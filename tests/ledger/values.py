@@ -16,7 +16,7 @@ from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
@@ -220,7 +220,7 @@ hosts = st.builds(
     HostRecord, ids, ids, texts, reals, counts, counts, counts, maybe(times),
     displaced=reals, outbids=st.builds(Outbids, steps, steps),
 )  # fmt: skip
-cooldowns = st.builds(Cooldown, ids, ids, times, texts)
+cooldowns = st.builds(Cooldown, st.sampled_from(CooldownKind), ids, times, texts)
 scopes = st.just(budget.EVERYTHING) | st.builds(budget.of_workload, ids) | st.builds(budget.of_market, ids)
 told = st.builds(
     ToldCrossing, st.sampled_from(["budget.warned", "budget.reached"]), scopes, st.sampled_from(budget.SUMS),

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from agent.decide.pricing import cooldowns
 from agent.decide.pricing.cooldowns import InForce
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
@@ -26,6 +27,13 @@ def held(scope: str, key: str, ground: str = "ops") -> OperatorHold:
     return found
 
 
+def cooldown(scope: str, key: str, until: datetime | None = None, ground: str = "x") -> Cooldown:
+    """Return the cooldown of this place."""
+    found = rest(scope, key, until, ground)
+    assert isinstance(found, Cooldown)
+    return found
+
+
 def tally(scope: str, key: str, until: datetime | None = None, ground: str = "x") -> Tally:
     """Return the tally of this place."""
     found = rest(scope, key, until, ground)
@@ -39,13 +47,15 @@ def holds(*shown: str) -> Holds:
 
 
 def in_force(shown: dict[str, str]) -> InForce:
-    """Return what is in force, by SCOPE:KEY with the ground of each; a hold is recognised by its scope."""
+    """Return what is in force, by SCOPE:KEY with the ground of each."""
     found = [rest(*_place(key), ground=ground) for key, ground in shown.items()]
-    return InForce(
-        hold.in_force([each for each in found if isinstance(each, OperatorHold)], builders.NOW),
-        {str(each): each.code for each in found if isinstance(each, Cooldown)},
-        {(each.counted, each.of, each.where): each for each in found if isinstance(each, Tally)},
+    resting = [each for each in found if isinstance(each, Cooldown)]
+    fleet = builders.fleet(
+        holds=tuple(each for each in found if isinstance(each, OperatorHold)),
+        cooldowns=tuple(resting),
+        tallies=tuple(each for each in found if isinstance(each, Tally)),
     )
+    return cooldowns.in_force(fleet)
 
 
 def _place(shown: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.market.gpu import model
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work import decision
@@ -128,9 +128,9 @@ def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metric
 def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     assert set(families.PROTECTIONS) == {each.name for each in protections.ALL}
     rests = (
-        Cooldown("storm", "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
-        Cooldown("storm", "vast/RTX 3090", NOW, "over"),
-        Cooldown("offer", "7", NOW + timedelta(minutes=1), "no protection"),
+        Cooldown(CooldownKind.STORM, "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
+        Cooldown(CooldownKind.STORM, "vast/RTX 3090", NOW, "over"),
+        Cooldown(CooldownKind.OFFER, "7", NOW + timedelta(minutes=1), "no protection"),
     )
     figures.see_fleet(fleet(cooldowns=rests))
     assert value(registry, "protections_resting", protection="storm") == 1

@@ -13,6 +13,7 @@ from agent.act.orders import operator_targets
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.record import hold
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
@@ -31,8 +32,6 @@ ENDING = frozenset({"pause", "release", "done", "kill"})
 VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
 EVERYTHING_LEARNED = "all"
 _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
-_RESTS_OF_PLACES = ("workload", "slot")
-"""Scopes of holds and cooldowns that gpubid makes itself and a person may end."""
 
 
 class OrderError(Exception):
@@ -199,7 +198,7 @@ def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
     return tuple(Release(held, Reason("ordered", f"ordered by `gpubid {verb}`")) for held in leases)
 
 
-def _lifted(order: Order, grounds: Grounds, words: Collection[Word], scopes: Collection[str]) -> Meaning:
+def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     target, leases = _target(order.target, grounds)
     targets = {target}
     if target.workload:
@@ -207,12 +206,13 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word], scopes: Col
     if target.kind is TargetKind.LEASE:
         targets |= {hold.of_slot(held.slot) for held in leases}
 
-    def is_meant(about: Target | None) -> bool:
-        return about is not None and (about in targets or _is_within(about, target))
+    def is_meant(about: Target) -> bool:
+        return about in targets or _is_within(about, target)
 
     known = grounds.known
     holds = tuple(each for each in known.holds if each.word in words and is_meant(each.target))
-    rests = tuple(each for each in known.cooldowns if each.scope in scopes and is_meant(Target.parse(str(each))))
+    slots = (each for each in known.cooldowns if each.kind is CooldownKind.SLOT and Word.PAUSE in words)
+    rests = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
     if not holds and not rests:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
     # What was counted against the workload would hold it again in the next cycle.
@@ -228,7 +228,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
     lifts = tuple(rest for rest in grounds.known.rests if name in _names(rest))
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
-        return _lifted(order, grounds, (Word.LOCK,), ())
+        return _lifted(order, grounds, (Word.LOCK,))
     if not lifts:
         raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
     return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
@@ -327,7 +327,7 @@ def _resting(grounds: Grounds) -> str:
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:
-    return _lifted(order, grounds, _LIFTED_BY_RESUME, _RESTS_OF_PLACES)
+    return _lifted(order, grounds, _LIFTED_BY_RESUME)
 
 
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {

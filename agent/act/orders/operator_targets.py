@@ -58,7 +58,7 @@ def _having(kind: TargetKind, name: str, known: Recollection) -> Iterable[str]:
         if name in records if kind is TargetKind.HOST else any(record.owner_id == name for record in records.values()):
             yield market
     held = (each.target.name for each in known.holds if each.target.kind is kind)
-    for place in (*held, *(rest.key for rest in known.cooldowns if rest.scope == kind)):
+    for place in (*held, *(rest.key for rest in known.cooldowns if rest.kind.value == kind.value)):
         market, _, named = place.partition("/")
         if named == name:
             yield market

@@ -7,7 +7,8 @@ from agent.decide.moves.recovery import may_leave
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.domain.fleet import Fleet
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record import cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
@@ -31,7 +32,7 @@ FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
 
 def after_rent(slot: Slot, now: datetime) -> Cooldown:
     """Return the cooldown of a slot that has just rented."""
-    return Cooldown("slot", str(slot), now + SLOT_REST, "a rent a moment ago")
+    return Cooldown(CooldownKind.SLOT, str(slot), now + SLOT_REST, "a rent a moment ago")
 
 
 def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
@@ -43,7 +44,7 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
         return tuple(_of_offer(decision.offer.key, reason, known, now))
     if reason in CANNOT_START and isinstance(decision, Resume | Rebid):
         why = f"a start that was refused: {reason}"
-        return (Cooldown(cooldowns.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why),)
+        return (Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why),)
     return ()
 
 
@@ -55,7 +56,7 @@ def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) ->
         until = now + cooldowns.REFUSALS_KEPT
         yield Tally(Counted.UNDERBID, offer, now, until, f"{count} refused bids", count=count)
         rest = cooldowns.after_refusals(count)
-    yield Cooldown("offer", offer, now + rest, why)
+    yield Cooldown(CooldownKind.OFFER, offer, now + rest, why)
 
 
 def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
@@ -66,12 +67,12 @@ def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
         # A start that took too long counts against the workload; other failed starts are counted when seen.
         found.append(workload_end.failed_start(held.slot.workload, held.lease_id, now, code))
     if code in FAILED_STARTS:
-        found.append(Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start"))
+        found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
         why = "a rent that was not what was asked for"
-        found.append(Cooldown("host", str(held.host), now + cooldowns.START_FAILED, why))
+        found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, why))
     elif code == "moved":
-        found.append(Cooldown("host", str(held.host), now + cooldowns.HOST_LEFT, "we left it a moment ago"))
+        found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))
     return tuple(found)
 
 

@@ -24,7 +24,7 @@ from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.market.host import is_pool
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.deadline import Progress
@@ -35,17 +35,9 @@ from agent.domain.work.workload import Slot, Workload
 ROUNDS = 3
 """A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""
 KEPT = timedelta(days=1)
-"""How far back a strategy sees its losses."""
-SHARED = frozenset(
-    {
-        "host",
-        "owner",
-        "market",
-        "offer",
-        "workload",
-    }
-)
-"""Scopes of the cooldowns that count for a shadow too, as every hold does: what hosts and offers were found to be."""
+"""How far a strategy may look back at its losses."""
+SHARED = frozenset({CooldownKind.HOST, CooldownKind.OWNER, CooldownKind.MARKET, CooldownKind.OFFER})
+"""Cooldowns that count for a shadow too, as every hold does: what hosts and offers were found to be."""
 
 
 @dataclass(slots=True)
@@ -187,7 +179,7 @@ def _gist(decision: Decision) -> tuple[str, ...]:
 def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
     """Return the fleet as it would be: the same offers and holds, with paper leases instead of real ones."""
     book = shadow.book
-    shared = [rest for rest in fleet.cooldowns if rest.scope in SHARED]
+    shared = [rest for rest in fleet.cooldowns if rest.kind in SHARED]
     own = [rest for rest in book.cooldowns.values() if not rest.is_over(fleet.now)]
     held = [each for each in book.holds.values() if not each.is_over(fleet.now)]
     return replace(
@@ -293,7 +285,9 @@ def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: date
 def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> bool:
     instance_id = shadow.paper.rent(decision, work, fleet)
     if instance_id is None:
-        shadow.book.rest(Cooldown("offer", decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low"))
+        shadow.book.rest(
+            Cooldown(CooldownKind.OFFER, decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low")
+        )
         return False
     intent = Intent(
         intent_id=instance_id,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind, Cooling
 from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
 from agent.domain.record.tally import Counted, Tally
 
@@ -25,17 +25,19 @@ HOST_LOST = timedelta(hours=1)
 """After a host went offline, vanished or ended the container."""
 RAN_COUNTS = timedelta(days=1)
 """How long a lease on which a slot ran counts against its moves a day."""
-FULL = "full"
-"""The scope of the cooldown, under a lease's id, of a lease that cannot start on its host."""
 HOST_FULL = timedelta(minutes=15)
 """After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
 STARTED_KEPT = timedelta(hours=1)
 """After so long without an effect a start that the market confirmed is asked for again."""
 START_PATIENCE = timedelta(minutes=15)
-"""How long a confirmed start of a paused lease may wait for its GPUs; then the lease counts as `FULL`. Assumed."""
+"""How long a confirmed start of a paused lease may wait for its GPUs; then its host counts as full. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
 """After we left a host for another: coming straight back pays the loading twice."""
-_PLACES = frozenset({TargetKind.HOST, TargetKind.OWNER, TargetKind.MARKET})
+_PLACES = {
+    TargetKind.HOST: CooldownKind.HOST,
+    TargetKind.OWNER: CooldownKind.OWNER,
+    TargetKind.MARKET: CooldownKind.MARKET,
+}
 
 
 def after_refusals(count: int) -> timedelta:
@@ -48,10 +50,14 @@ class InForce:
     """What holds and rests at one instant."""
 
     holds: Holds = field(default_factory=dict)
-    cooling: Mapping[str, str] = field(default_factory=dict)
-    """What rests, as {"scope:key": why}; a place that an operator took off the market rests too."""
+    cooling: Cooling = field(default_factory=dict)
+    """What rests; a place that an operator took off the market rests too."""
     tallies: Mapping[tuple[Counted, str, str], Tally] = field(default_factory=dict)
     """What was counted, by what it is, what it counts for, and where it happened."""
+
+    def why_resting(self, kind: CooldownKind, key: str) -> str | None:
+        """Return after what something rests, or None."""
+        return self.cooling.get(kind, {}).get(key)
 
     def tallies_of(self, counted: Counted, of: str) -> tuple[Tally, ...]:
         """Return what was counted for something."""
@@ -66,11 +72,14 @@ def in_force(fleet: Fleet) -> InForce:
     return InForce(holds, cooling(fleet.cooldowns, holds, fleet.now), tallies)
 
 
-def cooling(cooldowns: Iterable[Cooldown], holds: Holds, now: datetime) -> Mapping[str, str]:
-    """Return {"scope:key": why} of what still rests at `now`."""
-    found = {f"{rest.scope}:{rest.key}": rest.code for rest in cooldowns if rest.until > now}
+def cooling(cooldowns: Iterable[Cooldown], holds: Holds, now: datetime) -> Cooling:
+    """Return what still rests at `now`."""
+    found: dict[CooldownKind, dict[str, str]] = {}
+    for rest in cooldowns:
+        if not rest.is_over(now):
+            found.setdefault(rest.kind, {})[rest.key] = rest.ground
     for word in OFF_THE_MARKET:
         for (held_by, target), given in holds.items():
             if held_by is word and target.kind in _PLACES:
-                found.setdefault(str(target), f"a {word} by {given.ground}")
+                found.setdefault(_PLACES[target.kind], {}).setdefault(target.name, f"a {word} by {given.ground}")
     return found

@@ -8,7 +8,7 @@ Invariants:
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -18,10 +18,17 @@ import msgspec
 from agent.decide.pricing import useful_hour
 from agent.domain import money
 from agent.domain.market import host, offer
+from agent.domain.record.cooldown import CooldownKind, Cooling
 from agent.domain.work import workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
-"""The required time before a host leaves the market, for a workload without a requirement."""
+"""What a workload that says nothing asks of a host's time on the market."""
+_KEYS: tuple[tuple[CooldownKind, Callable[[offer.Offer], str]], ...] = (
+    (CooldownKind.OFFER, lambda row: row.key),
+    (CooldownKind.HOST, lambda row: str(row.host)),
+    (CooldownKind.OWNER, lambda row: str(row.owner)),
+    (CooldownKind.MARKET, lambda row: row.market),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Offers that may not be rented now: hosts with a lease of ours, and cooldowns (why, by key)."""
+    """What may not be rented now: hosts that already hold a lease of ours, and what rests."""
 
     hosts: Collection[host.HostKey] = frozenset()
-    cooling: Mapping[str, str] | None = None
+    cooling: Cooling | None = None
 
 
 def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Taken) -> Refusal | None:
@@ -83,11 +90,8 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
-    if taken.cooling:
-        for key in _resting_keys(candidate):
-            if key in taken.cooling:
-                return Refusal("cooldown", f"rests after {taken.cooling[key]}")
-    return None
+    why = next(_resting(candidate, taken.cooling), None) if taken.cooling else None
+    return Refusal("cooldown", f"rests after {why}") if why is not None else None
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
@@ -131,12 +135,16 @@ def is_free(row: offer.Offer, taken: Taken) -> bool:
     """Return whether no taken host and no cooldown forbids an offer: the rest of `refusal`."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
-    cooling = taken.cooling
-    return not cooling or not any(key in cooling for key in _resting_keys(row))
+    return not taken.cooling or next(_resting(row, taken.cooling), None) is None
 
 
-def _resting_keys(row: offer.Offer) -> tuple[str, ...]:
-    return f"offer:{row.key}", f"host:{row.host}", f"owner:{row.owner}", f"market:{row.market}"
+def _resting(row: offer.Offer, cooling: Cooling) -> Iterator[str]:
+    """Yield after what an offer, its host, its owner or its market rests."""
+    for kind, key_of in _KEYS:
+        resting = cooling.get(kind)
+        why = resting.get(key_of(row)) if resting else None
+        if why is not None:
+            yield why
 
 
 @lru_cache(maxsize=65_536)

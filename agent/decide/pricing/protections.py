@@ -17,9 +17,8 @@ from agent.domain.market.host import OwnerKey
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind, Cooling
 
-STORM, STARTS, REJECTED, OWNER = "storm", "starts", "rejected", "owner"
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
 OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
 
@@ -55,7 +54,7 @@ Grouping = Callable[[Incident], str]
 class Protection:
     """More than `bears` incidents (plus one for every lease at risk) within `lookback` start a cooldown of `rest`."""
 
-    name: str
+    name: CooldownKind
     counts: Grouping
     lookback: timedelta
     bears: int
@@ -108,29 +107,45 @@ def _of_owner(incident: Incident) -> str:
 
 
 ALL = (
-    # Three to five losses a day and lease are common; this many in an hour mean many rivals who outbid everything.
-    Protection(STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"),
-    # Images that fail on this many hosts of one model rarely fail by chance: a driver, a registry, a bad batch.
+    # Three to five losses a day and lease are common; so many in an hour is a crowd that outbids whatever is rented.
     Protection(
-        STARTS, _failing, timedelta(hours=2), 3, timedelta(hours=1), "hosts that failed to start", is_by_host=True
+        CooldownKind.STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"
     ),
-    # Each refusal costs a search; after this many the listing needs time to become right.
-    Protection(REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
-    # Hosts of one owner are in one room and become silent together.
-    Protection(OWNER, _of_owner, timedelta(hours=6), 2, timedelta(hours=6), "hosts of one owner lost", is_by_host=True),
+    # Images that fail on so many hosts of one model seldom fail by chance: a driver, a registry, a bad batch.
+    Protection(
+        CooldownKind.STARTS,
+        _failing,
+        timedelta(hours=2),
+        3,
+        timedelta(hours=1),
+        "hosts that failed to start",
+        is_by_host=True,
+    ),
+    # Each refusal costs a search; a listing that is so wrong is let catch up.
+    Protection(CooldownKind.REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
+    # Hosts of one owner stand in one room and fall silent together.
+    Protection(
+        CooldownKind.OWNER,
+        _of_owner,
+        timedelta(hours=6),
+        2,
+        timedelta(hours=6),
+        "hosts of one owner lost",
+        is_by_host=True,
+    ),
 )
 """The shipped protections. The numbers are judgements, not measurements; each names its grounds."""
 LOOKBACK = max(protection.lookback for protection in ALL)
 
 
-def is_barred(offer: Offer, tenure: Tenure, cooling: Mapping[str, str] | None) -> bool:
-    """Return whether a protection allows this way to rent an offer; cooldowns of owners are checked by the match."""
+def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
+    """Return whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)
-    if f"{STARTS}:{model}" in cooling or f"{REJECTED}:{offer.market}" in cooling:
+    if model in cooling.get(CooldownKind.STARTS, {}) or offer.market in cooling.get(CooldownKind.REJECTED, {}):
         return True
-    return tenure is Tenure.INTERRUPTIBLE and f"{STORM}:{model}" in cooling
+    return tenure is Tenure.INTERRUPTIBLE and model in cooling.get(CooldownKind.STORM, {})
 
 
 def tripped(

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from agent.decide.pricing import cooldowns
 from agent.domain.market.interruption import Cause
+from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease
 
@@ -11,7 +12,7 @@ from agent.domain.record.lease import Lease
 def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
     """Return why a host gets a cooldown after it lost or never started a lease, or None."""
     if has_failed:
-        return Cooldown("host", str(held.host), now + cooldowns.START_FAILED, "a failed start")
+        return cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
-        return Cooldown("host", str(held.host), now + cooldowns.HOST_LOST, why.value)
+        return cooldown.of_host(held.host, now + cooldowns.HOST_LOST, why.value)
     return None

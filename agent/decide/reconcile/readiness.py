@@ -13,7 +13,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record import cooldown
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
@@ -36,7 +36,8 @@ def seen(
     if after.state is LeaseState.RUNNING and not kind:
         after, kind = _judged(fleet, view, work, after, row)
         if kind == "lease.not_ready" and after.has_failed:
-            rest = Cooldown("host", str(held.host), fleet.now + cooldowns.START_FAILED, "a lease that was never ready")
+            until = fleet.now + cooldowns.START_FAILED
+            rest = cooldown.of_host(held.host, until, "a lease that was never ready")
     if after == now:
         return so_far
     late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()

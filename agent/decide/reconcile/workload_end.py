@@ -19,7 +19,7 @@ from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause
 from agent.domain.record import hold as holds
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -34,7 +34,6 @@ IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
 """Codes at the beginning of a failed start's end reason."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
-RESTING = "cool_off"
 SETTLES = timedelta(seconds=90)
 """A container that the host starts again does so within a minute (assumed): such an end does not count."""
 LOG_PATIENCE = timedelta(minutes=3)
@@ -113,14 +112,9 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
         move = Tally(Counted.MOVED, str(held.slot), fleet.now, fleet.now + COOL_OFF, why)
         yield Marked(move, work.name, held, "")
         return
-    rest = Cooldown(RESTING, str(held.slot), fleet.now + COOL_OFF, why)
-    yield Marked(
-        rest,
-        work.name,
-        held,
-        "slot.cooling_off",
-        f"{why}; this is the second one within {COOL_OFF}, so it waits that long",
-    )
+    rest = Cooldown(CooldownKind.COOL_OFF, str(held.slot), fleet.now + COOL_OFF, why)
+    sentence = f"{why}; this is the second one within {COOL_OFF}, so it waits that long"
+    yield Marked(rest, work.name, held, "slot.cooling_off", sentence)
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:

@@ -1,20 +1,52 @@
 """A cooldown: time in which a refused offer or host is not tried again."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+from agent.domain.market.host import HostKey
+
+
+class CooldownKind(StrEnum):
+    """What rests, or after what."""
+
+    OFFER = "offer"
+    """An offer that was refused or taken, by its key."""
+    HOST = "host"
+    """A host that failed, was lost or was left: MARKET/ID."""
+    OWNER = "owner"
+    """The hosts of one owner, several of which were lost: MARKET/ID."""
+    MARKET = "market"
+    """A market that an operator's hold closes."""
+    SLOT = "slot"
+    """A slot that rented a moment ago."""
+    COOL_OFF = "cool_off"
+    """A slot of a service that was moved once without an explanation, and stopped again."""
+    FULL = "full"
+    """A lease, by its id, that cannot start where it is: its host has no free GPU."""
+    STORM = "storm"
+    """A model of a market, MARKET/MODEL, that was interrupted too often: nothing interruptible is rented of it."""
+    STARTS = "starts"
+    """A model of a market, MARKET/MODEL, that did not start on several hosts."""
+    REJECTED = "rejected"
+    """A market that refused too many orders."""
+
+
+Cooling = Mapping[CooldownKind, Mapping[str, str]]
+"""What rests now, by kind and key, and after what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """`key` of `scope` ("offer", "host", "slot" or "market") rests until `until`; `code` is the reason.
+    """`key` of a kind rests until `until`."""
 
-    The key of a host or an owner has its market: "vast/777".
-    """
-
-    scope: str
+    kind: CooldownKind
     key: str
+    """Which one; that of a host or an owner has its market: "vast/777"."""
     until: datetime
-    code: str
+    ground: str
+    """After what it rests."""
 
     def __str__(self) -> str:
         """Return it as `gpubid fleet` shows it: SCOPE:KEY."""
@@ -23,12 +55,7 @@ class Cooldown:
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key."""
-        return self.scope, self.key
-
-    @property
-    def ground(self) -> str:
-        """After what it rests."""
-        return self.code
+        return self.kind.value, self.key
 
     @property
     def shown_until(self) -> datetime:
@@ -38,3 +65,8 @@ class Cooldown:
     def is_over(self, now: datetime) -> bool:
         """Tell whether its time is over."""
         return self.until <= now
+
+
+def of_host(host: HostKey, until: datetime, ground: str) -> Cooldown:
+    """Return the cooldown of a host."""
+    return Cooldown(CooldownKind.HOST, str(host), until, ground)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from agent.domain.money import Usd
 from agent.domain.record.budget import Kind, Scope, Window
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
@@ -36,7 +36,7 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     """Return the rest of a row.
 
     Raises:
-        ValueError: it is a hold that is about nothing we know.
+        ValueError: it is of no kind that we know, or a hold about nothing that can be held.
     """
     scope, key, until, ground = (columns[name] for name in ("scope", "key", "until", "code"))
     if scope == TargetKind.FLEET:
@@ -47,7 +47,7 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     if scope == CROSSED:
         return _told(key, columns["since"], until, ground)
     if scope not in _WORDS:
-        return Cooldown(scope, key, until, ground)
+        return Cooldown(CooldownKind(scope), key, until, ground)
     target = Target.parse(key)
     if target is None:
         raise ValueError(f"the ledger has a hold {scope!r} about {key!r}, which is nothing that can be held")

@@ -8,8 +8,12 @@ import sqlalchemy as sa
 
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import CooldownKind
+from agent.domain.record.hold import TargetKind, Word
 from agent.domain.record.intent import OPEN, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.record.tally import Counted
+from agent.domain.record.told_crossing import CROSSED
 from agent.ledger.tables import columns
 from agent.ledger.tables.types import (
     CleanText,
@@ -222,13 +226,15 @@ price_rollups = columns.table(
     has_rowid=False,
 )
 
+_SCOPES = columns.quoted((*Word, *CooldownKind, *Counted, TargetKind.FLEET)) + f", '{CROSSED}'"
 cooldowns = columns.table(
     "cooldowns",
     [sa.Column("scope", CleanText, primary_key=True), sa.Column("key", CleanText, primary_key=True)],
     columns.maybe_times("since", "until"),
     columns.text("code"),
     columns.counts("count"),
-    # What has no end of its own says when it began.
+    # What has no end of its own says when it began. A new scope is a new schema: no older release overlooks a hold.
+    [sa.CheckConstraint(f"scope IN ({_SCOPES})", name="scope")],
     [sa.CheckConstraint("since IS NOT NULL OR until IS NOT NULL", name="time")],
     has_rowid=False,
 )

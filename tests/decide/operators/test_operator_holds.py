@@ -79,7 +79,7 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
     found = operator_holds.standstill(fleet, builders.slot(), holds(cooling))
     assert (found.code if found is not None else "") == code
     if code:
-        answer = slots.look(fleet, fleet.workloads[0], builders.slot(), in_force({cooling: "ops"}))
+        answer = slots.look(fleet, builders.slot(), in_force({cooling: "ops"}))
         assert isinstance(answer, Proposal)
         assert (answer.kind, answer.reason.code) == (None, code)
 

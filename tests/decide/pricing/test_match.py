@@ -14,6 +14,7 @@ from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
 from agent.domain.work.workload import Workload
 from tests.support import builders
+from tests.support.rests import in_force
 
 NOW = builders.NOW
 NOTHING = Taken()
@@ -86,11 +87,11 @@ def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
 
 @pytest.mark.parametrize("key", ["offer:vast/a1", "host:vast/h1", "owner:vast/o1"])
 def test_what_cools_down_rests(key: str) -> None:
-    refused = match.refusal(builders.offer(), WORK, NOW, Taken(cooling={key: "a failed start"}))
+    refused = match.refusal(builders.offer(), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling))
     assert refused is not None
     assert refused.code == "cooldown"
     assert "a failed start" in refused.sentence
-    assert match.refusal(builders.offer(2), WORK, NOW, Taken(cooling={key: "a failed start"})) is None
+    assert match.refusal(builders.offer(2), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)) is None
 
 
 MODELS = [gpu.model("RTX 4090"), gpu.model("RTX 3090")]

@@ -11,7 +11,9 @@ from agent.decide.pricing.useful_hour import Way
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import CooldownKind
 from tests.support import builders
+from tests.support.rests import in_force
 
 NOW = builders.NOW
 MODEL = "vast/RTX 4090"
@@ -29,7 +31,7 @@ def resting(
     found: list[Incident], exposed: dict[str, int] | None = None, since: dict[str, object] | None = None
 ) -> list[str]:
     trips = protections.tripped(found, exposed or {}, since or {}, NOW)  # type: ignore[arg-type]
-    return [f"{trip.rest.scope}:{trip.rest.key}" for trip in trips]
+    return [str(trip.rest) for trip in trips]
 
 
 def test_a_storm_is_more_interruptions_by_the_market_than_one_bears() -> None:
@@ -62,8 +64,8 @@ def test_one_host_that_is_lost_again_and_again_is_a_storm_too() -> None:
     ]
     [trip] = protections.tripped(again, {}, {}, NOW)
     said = f"4 interruptions by the market within 1 h: {MODEL} rests for 30 min"
-    assert (trip.protection, trip.market, trip.sentence) == (protections.STORM, "vast", said)
-    assert (trip.rest.scope, trip.rest.key, trip.rest.code) == (protections.STORM, MODEL, said)
+    assert (trip.protection, trip.market, trip.sentence) == (CooldownKind.STORM, "vast", said)
+    assert (*trip.rest.place, trip.rest.ground) == (CooldownKind.STORM, MODEL, said)
     assert trip.rest.until == NOW + timedelta(minutes=30)
     first = min(incident.at for incident in again)
     assert protections.tripped(again, {}, {f"storm:{MODEL}": first}, NOW) == ()
@@ -102,6 +104,6 @@ def test_what_rests_is_not_rented(cooling: dict[str, str], tenures: list[Tenure]
         assert row.floor is not None
         return [Way(Tenure.INTERRUPTIBLE, row.floor), Way(Tenure.ON_DEMAND, row.ask)]
 
-    taken = Taken(cooling=cooling)
+    taken = Taken(cooling=in_force(cooling).cooling)
     found = ranking.ranking(Book([builders.offer()]), builders.workload(), both, {}, taken, NOW, 0.1)
     assert [candidate.way.tenure for candidate in found] == tenures

@@ -122,7 +122,7 @@ def test_a_failed_start_is_marked_and_its_host_rests() -> None:
     assert fact.after.has_failed
     assert fact.after.end_reason.startswith("start_failed")
     assert fact.cooldown is not None
-    assert (fact.cooldown.scope, fact.cooldown.key) == ("host", "vast/h1")
+    assert fact.cooldown.place == ("host", "vast/h1")
 
 
 def test_a_host_that_went_offline_rests_and_bills_nothing() -> None:

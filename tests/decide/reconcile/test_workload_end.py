@@ -15,7 +15,7 @@ from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, Evidence
-from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
@@ -66,9 +66,9 @@ def test_a_service_has_one_move_a_cool_off() -> None:
     fleet = builders.fleet()
     assert scopes(fleet, lost(Cause.UNKNOWN)) == [("moved", "train/0")]
     again = builders.fleet(tallies=(tally("moved", "train/0"),))
-    assert scopes(again, lost(Cause.UNKNOWN)) == [(workload_end.RESTING, "train/0")]
-    resting = builders.fleet(cooldowns=(Cooldown(workload_end.RESTING, "train/0", LATER, "x"),))
-    found = slots.look(resting, builders.workload(), builders.TRAIN_0, cooldowns.in_force(resting))
+    assert scopes(again, lost(Cause.UNKNOWN)) == [(CooldownKind.COOL_OFF, "train/0")]
+    resting = builders.fleet(cooldowns=(Cooldown(CooldownKind.COOL_OFF, "train/0", LATER, "x"),))
+    found = slots.look(resting, builders.TRAIN_0, cooldowns.in_force(resting))
     assert getattr(found, "reason", None) is not None
     assert found.reason.code == "cool_off"  # type: ignore[union-attr]
 
