@@ -26,6 +26,7 @@ from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.fleet import MarketView
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease
 from agent.domain.work.decision import Pause, Reason, Release
@@ -220,7 +221,7 @@ class App:
             except LedgerError:
                 if not meant.decisions:
                     raise
-        log.info("operator.ordered", verb=order.verb, target=order.target, who=who)
+        log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
         return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
@@ -250,7 +251,7 @@ class App:
                 tx.append_event(
                     Event(
                         at=now,
-                        kind="operator.ordered",
+                        kind=EventKind.OPERATOR_ORDERED,
                         workload=lease.slot.workload,
                         slot=lease.slot.index,
                         lease_id=lease.lease_id,

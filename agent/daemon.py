@@ -19,6 +19,7 @@ from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.operators.notices import Notice
 from agent.decide.strategy import Tuned
+from agent.domain.record.event_kind import LoggedKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
 from agent.notify.dispatcher import Courier
@@ -129,11 +130,11 @@ class Daemon:
             self._reloaded = Reloaded(file, app.config.digest, notes=tuple(notes))
         except ConfigError as error:
             for problem in error.problems:
-                log.error("config.refused", problem=str(problem))
+                log.error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
             self._reloaded = Reloaded(file, app.config.digest, error.problems)
         except Exception:
             # Whatever goes wrong in the reading, the daemon continues with its present numbers.
-            log.exception("config.refused", problem="a defect of gpubid itself")
+            log.exception(LoggedKind.CONFIG_REFUSED, problem="a defect of gpubid itself")
             self._reloaded = Reloaded(file, app.config.digest, (reload_json.defect(file),))
         parts.metrics.see_reload(app.clock.now(), is_good=self._reloaded.is_applied)
         parts.notifier.ready("running")
@@ -149,7 +150,7 @@ class Daemon:
             file = str(config.file)
             raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
         for each in found:
-            log.warning("config.noted", about=each.key, code=each.code, reason=each.sentence)
+            log.warning(LoggedKind.CONFIG_NOTED, about=each.key, code=each.code, reason=each.sentence)
         shortfalls = list(service_reach.shortfalls(before, config))
         for short in shortfalls:
             log.warning(short.event, about=short.about, reason=short.sentence)
@@ -162,7 +163,7 @@ class Daemon:
             self._clockwork.repoll(config.poll)
             self._expect_cycles()
         # A whole digest would look like a key and be removed from the log.
-        log.info("config.reloaded", digest=config.digest[:16])
+        log.info(LoggedKind.CONFIG_RELOADED, digest=config.digest[:16])
         noted = [Notice(each.key, each.code, each.sentence) for each in found]
         return [*noted, *(Notice(short.about, short.event, short.sentence) for short in shortfalls)]
 

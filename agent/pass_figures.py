@@ -9,6 +9,7 @@ from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import match
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.paid_time import Phases
 from agent.telemetry import recovery_figures
 from agent.telemetry.metrics import Metrics
@@ -36,7 +37,7 @@ class Figures:
             metrics.see_shadow(
                 beside.workload, beside.strategy, beside.spent, beside.useful_seconds, beside.interruptions, kinds
             )
-        self._see_losses([fact for fact in changes if fact.kind == "lease.interrupted"], done)
+        self._see_losses([fact for fact in changes if fact.kind == EventKind.LEASE_INTERRUPTED], done)
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
@@ -86,7 +87,7 @@ class Figures:
             for charge in fact.charges:
                 if charge.useful_seconds:
                     charged[charge.lease_id] = charged.get(charge.lease_id, 0.0) + charge.useful_seconds
-        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == "lease.interrupted"}
+        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == EventKind.LEASE_INTERRUPTED}
         if self._stretches is not None:
             for workload, seconds in useful_time.gained(self._stretches, fleet, ended | charged):
                 self._metrics.see_useful(workload, seconds)

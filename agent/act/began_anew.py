@@ -7,6 +7,7 @@ from datetime import datetime
 import structlog
 
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.ledger.store import Ledger
@@ -29,7 +30,7 @@ async def settle(ledger: Ledger, markets: Collection[str], now: datetime) -> Non
             _end(tx, lease, now)
         for intent in intents:
             tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome=WHY)
-    log.warning("market.began_anew", leases=len(leases), intents=len(intents), reason=WHY)
+    log.warning(EventKind.MARKET_BEGAN_ANEW, leases=len(leases), intents=len(intents), reason=WHY)
 
 
 def _end(tx: Transaction, lease: Lease, now: datetime) -> None:
@@ -46,7 +47,7 @@ def _end(tx: Transaction, lease: Lease, now: datetime) -> None:
     tx.append_event(
         Event(
             at=now,
-            kind="lease.ended",
+            kind=EventKind.LEASE_ENDED,
             market=lease.market,
             workload=lease.slot.workload,
             slot=lease.slot.index,

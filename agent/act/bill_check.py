@@ -16,6 +16,7 @@ from agent.decide.operators import bill_drift
 from agent.decide.operators.bill_drift import Drift
 from agent.domain.money import ZERO, Usd, total
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.ledger.reader import Reader
 from agent.ledger.store import Ledger
 from agent.ledger.tables.market_bills import BillLine
@@ -94,14 +95,14 @@ async def _charged(ledger: Ledger, market: port.Market, day: date, lines: Iterab
             tx.add_charged(market.name, day, line.instance_id, sums.get(line.instance_id, ZERO), now)
         if drift.is_wide:
             tx.append_event(_event(drift, now))
-    log.info("bill.compared", market=market.name, day=day.isoformat(), share=round(drift.share, 4))
+    log.info(LoggedKind.BILL_COMPARED, market=market.name, day=day.isoformat(), share=round(drift.share, 4))
     return drift
 
 
 def _event(drift: Drift, now: datetime) -> Event:
     return Event(
         at=now,
-        kind="bill.drifted",
+        kind=EventKind.BILL_DRIFTED,
         market=drift.market,
         amount=drift.amount,
         reason_code="drift",

@@ -9,6 +9,7 @@ import structlog
 from agent.decide.reconcile import ownership
 from agent.decide.reconcile.facts import Fact, LeaseDisowned
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, LeaseState
 from agent.ledger.store import Ledger
@@ -42,11 +43,11 @@ def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now
     intent = known.get(held.intent_id)
     if intent is not None and not intent.is_open:
         tx.reopen_intent(intent, at=now, outcome=fact.sentence)
-    log.error("lease.disowned", lease=held.lease_id, intent=held.intent_id)
+    log.error(EventKind.LEASE_DISOWNED, lease=held.lease_id, intent=held.intent_id)
     tx.append_event(
         Event(
             at=now,
-            kind="lease.disowned",
+            kind=EventKind.LEASE_DISOWNED,
             workload=held.slot.workload,
             slot=held.slot.index,
             lease_id=held.lease_id,

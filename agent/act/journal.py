@@ -23,6 +23,7 @@ from agent.decide.moves import rests_after_writes
 from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -200,7 +201,7 @@ class Journal:
         return replace(intent, state=state, outcome=outcome, resolved_at=now)
 
     async def _unjournaled(self, intent: Intent, decision: Decision, error: LedgerError) -> None:
-        log.error("intent.unjournaled", kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
+        log.error(LoggedKind.INTENT_UNJOURNALED, kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
         market = self._markets[intent.market]
         calls = {Release: (market.release, market.pause), Pause: (market.pause,)}
         for call in calls.get(type(decision), ()):
@@ -208,7 +209,7 @@ class Journal:
                 return await call(intent.instance_id)
             except market_errors.MarketError as failure:
                 # Nothing is lost: a release that fails becomes a pause, and the next cycle asks for both again.
-                log.error("intent.unsent", kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
+                log.error(LoggedKind.INTENT_UNSENT, kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
         return None
 
     async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
@@ -316,13 +317,13 @@ class Journal:
         self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str
     ) -> Intent:
         now = self._clock.now()
-        log.warning("intent.rejected", intent=intent.intent_id, kind=intent.kind.value, reason=reason)
+        log.warning(EventKind.INTENT_REJECTED, intent=intent.intent_id, kind=intent.kind.value, reason=reason)
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
-            tx.append_event(_event("intent.rejected", intent, decision, intent.host_id, now, f"{reason}: {sentence}"))
-            _add_rests(
-                tx, rests_after_writes.after_refusal(decision, reason, self._ledger.recollection(now).tallies, now)
-            )
+            said = f"{reason}: {sentence}"
+            tx.append_event(_event(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
+            tallies = self._ledger.recollection(now).tallies
+            _add_rests(tx, rests_after_writes.after_refusal(decision, reason, tallies, now))
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
@@ -335,13 +336,13 @@ class Journal:
     async def _doubted(self, intent: Intent, error: BaseException) -> None:
         now = self._clock.now()
         said = str(error)[:200] or type(error).__name__
-        log.warning("intent.in_doubt", intent=intent.intent_id, kind=intent.kind.value, reason=said)
+        log.warning(EventKind.INTENT_IN_DOUBT, intent=intent.intent_id, kind=intent.kind.value, reason=said)
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome=said)
             tx.append_event(
                 Event(
                     at=now,
-                    kind="intent.in_doubt",
+                    kind=EventKind.INTENT_IN_DOUBT,
                     workload=intent.slot.workload,
                     slot=intent.slot.index,
                     intent_id=intent.intent_id,
@@ -371,7 +372,7 @@ def _add_rests(tx: Transaction, rests: Iterable[Rest]) -> None:
         tx.add_rest(rest)
 
 
-def _event(kind: str, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
+def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
     return Event(
         at=now,
         kind=kind,

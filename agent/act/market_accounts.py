@@ -9,6 +9,7 @@ from agent.clock import SteadyClock
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED
@@ -77,7 +78,9 @@ class Accounts:
                 now, code = self._clock.now(), error.code.value
                 async with self._ledger.transaction() as tx:
                     tx.append_event(
-                        Event(at=now, kind="daemon.refused", market=name, reason_code=code, reason=error.sentence)
+                        Event(
+                            at=now, kind=EventKind.DAEMON_REFUSED, market=name, reason_code=code, reason=error.sentence
+                        )
                     )
             raise
 

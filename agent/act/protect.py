@@ -14,6 +14,7 @@ from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.ledger.reader import Reader
@@ -21,8 +22,14 @@ from agent.ledger.store import Ledger
 
 log = structlog.get_logger("gpubid.protect")
 
-TRIPPED = "protection.tripped"
-KINDS = ("lease.interrupted", "lease.offline", "lease.gone", "lease.failed", "intent.rejected")
+TRIPPED = EventKind.PROTECTION_TRIPPED
+KINDS = (
+    EventKind.LEASE_INTERRUPTED,
+    EventKind.LEASE_OFFLINE,
+    EventKind.LEASE_GONE,
+    EventKind.LEASE_FAILED,
+    EventKind.INTENT_REJECTED,
+)
 MOST_EVENTS = 2000
 
 

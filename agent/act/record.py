@@ -31,6 +31,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
@@ -43,7 +44,7 @@ from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.record")
 
-_COSTED = frozenset({"workload.done", "workload.held"})
+_COSTED = frozenset({EventKind.WORKLOAD_DONE, EventKind.WORKLOAD_HELD})
 """Events with the cost of the slot up to then."""
 _MOST_LEASES = 100_000
 
@@ -247,13 +248,13 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
             if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
                 tx.lift_rest(start.place)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
-    tx.append_event(_lease_event(fact, fleet.now))
+    tx.append_event(_lease_event(fact, fact.kind, fleet.now))
 
 
 def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     """Add the latest event to the record of the host."""
     after = fact.after
-    is_loss, is_start = fact.kind == "lease.interrupted", fact.kind == "lease.running"
+    is_loss, is_start = fact.kind == EventKind.LEASE_INTERRUPTED, fact.kind == EventKind.LEASE_RUNNING
     if not is_loss and not is_start:
         return
     if is_start:
@@ -279,12 +280,12 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     )
 
 
-def _lease_event(fact: LeaseChanged, now: datetime) -> Event:
+def _lease_event(fact: LeaseChanged, kind: EventKind, now: datetime) -> Event:
     after, evidence = fact.after, fact.evidence
     return Event(
         at=after.state_since,
         seen_at=now,
-        kind=fact.kind,
+        kind=kind,
         workload=after.slot.workload,
         slot=after.slot.index,
         lease_id=after.lease_id,
@@ -314,7 +315,7 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
     )
     if lease is not None:
         tx.open_lease(lease)
-    kind = "intent.confirmed" if fact.state is IntentState.CONFIRMED else "intent.void"
+    kind = EventKind.INTENT_CONFIRMED if fact.state is IntentState.CONFIRMED else EventKind.INTENT_VOID
     log.info(kind, intent=intent.intent_id, outcome=fact.outcome)
     tx.append_event(
         Event(
@@ -336,7 +337,7 @@ def _found(tx: Transaction, fleet: Fleet, fact: InstanceFound) -> None:
     row, lease = fact.instance, fact.lease
     if lease is not None:
         tx.open_lease(lease)
-    log.warning("orphan.seen", instance=row.instance_id, verdict=fact.verdict)
+    log.warning(EventKind.ORPHAN_SEEN, instance=row.instance_id, verdict=fact.verdict)
     tx.append_event(_orphan_event(row, fact, fleet.now))
 
 
@@ -344,7 +345,7 @@ def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
     lease = fact.lease
     return Event(
         at=now,
-        kind="orphan.seen",
+        kind=EventKind.ORPHAN_SEEN,
         workload=lease.slot.workload if lease else "",
         slot=lease.slot.index if lease else None,
         lease_id=lease.lease_id if lease else "",
@@ -364,12 +365,12 @@ def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
         tx.add_speed(fact.speed)
     if before is None or after.hours >= before.hours:
         return
-    log.warning("progress.went_back", workload=after.workload, hours=after.hours, before=before.hours)
+    log.warning(EventKind.PROGRESS_WENT_BACK, workload=after.workload, hours=after.hours, before=before.hours)
     sentence = f"{after.hours:g} h are done, {before.hours:g} h were told before: work was lost, or the report is wrong"
     tx.append_event(
         Event(
             at=after.told_at,
-            kind="progress.went_back",
+            kind=EventKind.PROGRESS_WENT_BACK,
             workload=after.workload,
             lease_id=after.lease_id,
             reason_code=after.source,
@@ -380,4 +381,4 @@ def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
 
 def _alert(tx: Transaction, fleet: Fleet, fact: Alert) -> None:
     log.warning("alert", code=fact.code, key=fact.key)
-    tx.append_event(Event(at=fleet.now, kind=f"alert.{fact.code}", reason_code=fact.code, reason=fact.sentence))
+    tx.append_event(Event(at=fleet.now, kind=fact.kind, reason_code=fact.code, reason=fact.sentence))

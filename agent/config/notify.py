@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
 
+from agent.domain.record.event_kind import EventKind
+
 CHANNELS = ("webhook", "apprise", "hook")
 
 
@@ -18,23 +20,22 @@ class Severity(IntEnum):
 
 
 OF_EVENTS: tuple[tuple[str, Severity], ...] = (
-    ("orphan.seen", Severity.CRITICAL),
-    ("daemon.refused", Severity.CRITICAL),
-    ("operator.halted", Severity.CRITICAL),
-    ("alert.market_fault", Severity.CRITICAL),
-    ("alert.second_daemon", Severity.CRITICAL),
-    ("budget.spent", Severity.CRITICAL),
-    ("lease.interrupted", Severity.WARNING),
-    ("lease.failed", Severity.WARNING),
-    ("lease.gone", Severity.WARNING),
-    ("lease.missing", Severity.WARNING),
-    ("lease.mismatched", Severity.WARNING),
-    ("lease.not_ready", Severity.WARNING),
-    ("lease.repriced", Severity.WARNING),
-    ("intent.in_doubt", Severity.WARNING),
-    ("workload.held", Severity.WARNING),
-    ("workload.failed_at_once", Severity.WARNING),
-    ("progress.went_back", Severity.WARNING),
+    (EventKind.ORPHAN_SEEN, Severity.CRITICAL),
+    (EventKind.DAEMON_REFUSED, Severity.CRITICAL),
+    (EventKind.OPERATOR_HALTED, Severity.CRITICAL),
+    (EventKind.ALERT_MARKET_FAULT, Severity.CRITICAL),
+    (EventKind.ALERT_SECOND_DAEMON, Severity.CRITICAL),
+    (EventKind.LEASE_INTERRUPTED, Severity.WARNING),
+    (EventKind.LEASE_FAILED, Severity.WARNING),
+    (EventKind.LEASE_GONE, Severity.WARNING),
+    (EventKind.LEASE_MISSING, Severity.WARNING),
+    (EventKind.LEASE_MISMATCHED, Severity.WARNING),
+    (EventKind.LEASE_NOT_READY, Severity.WARNING),
+    (EventKind.LEASE_REPRICED, Severity.WARNING),
+    (EventKind.INTENT_IN_DOUBT, Severity.WARNING),
+    (EventKind.WORKLOAD_HELD, Severity.WARNING),
+    (EventKind.WORKLOAD_FAILED_AT_ONCE, Severity.WARNING),
+    (EventKind.PROGRESS_WENT_BACK, Severity.WARNING),
     ("deadline.*", Severity.WARNING),
     ("budget.*", Severity.WARNING),
     ("credit.*", Severity.WARNING),
@@ -44,9 +45,9 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     ("alert.*", Severity.WARNING),
     ("workload.*", Severity.NOTICE),
     ("operator.*", Severity.NOTICE),
-    ("endpoints.changed", Severity.NOTICE),
-    ("lease.running", Severity.NOTICE),
-    ("lease.resumed", Severity.NOTICE),
+    (EventKind.ENDPOINTS_CHANGED, Severity.NOTICE),
+    (EventKind.LEASE_RUNNING, Severity.NOTICE),
+    (EventKind.LEASE_RESUMED, Severity.NOTICE),
     ("lease.released*", Severity.NOTICE),
 )
 """The first pattern that an event's kind matches gives its severity; a kind that matches none is for information."""

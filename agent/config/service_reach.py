@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.config.settings import Config, MarketSettings
+from agent.domain.record.event_kind import LoggedKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Shortfall:
 def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
     """Yield what the operator should know about a reload that is accepted nevertheless."""
     for key in _deferred(before, after):
-        yield Shortfall("config.deferred", key, "holds from the next start on; until then the old value does")
+        yield Shortfall(LoggedKind.CONFIG_DEFERRED, key, "holds from the next start on; until then the old value does")
 
 
 def is_spend_withdrawn(before: Config, after: Config) -> bool:

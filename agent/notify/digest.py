@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agent.config.notify import Severity
 from agent.domain import money
+from agent.domain.record.event_kind import EventKind
 from agent.ledger.reader import Reader
 from agent.ledger.tables.spend_rows import SpendKey
 
@@ -27,8 +28,12 @@ async def digest(reader: Reader, now: dt.datetime) -> Digest:
     start = dt.datetime.combine(day, dt.time(), dt.UTC)
     lines = await reader.spend_by(SpendKey.WORKLOAD, day, now.date())
     happened = await reader.events(since=start, until=start + dt.timedelta(days=1), limit=MOST_EVENTS)
-    losses = Counter(each.cause.value for each in happened if each.kind == "lease.interrupted" and each.cause)
-    did = Counter(each.kind for each in happened if each.kind.startswith(("lease.re", "lease.opened", "lease.paused")))
+    losses = Counter(each.cause.value for each in happened if each.kind == EventKind.LEASE_INTERRUPTED and each.cause)
+    did = Counter(
+        each.kind
+        for each in happened
+        if each.kind.startswith(("lease.re", EventKind.LEASE_OPENED, EventKind.LEASE_PAUSED))
+    )
     spent = money.total(line.amount for line in lines)
     told = [f"{day}: spent {spent}"]
     for line in lines:

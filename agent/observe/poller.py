@@ -21,7 +21,8 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import PRICE_RISE, MarketEvent
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
-from agent.domain.work.workload import Requirements, Workload
+from agent.domain.record.event_kind import LoggedKind
+from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
 from agent.observe.prober import Prober
 
@@ -348,12 +349,14 @@ class Poller:
     def _failed(self, error: market_errors.MarketError) -> None:
         self.view = replace(self.view, is_fresh=False, trouble=str(error)[:200])
         if not self._is_down:
-            log.warning("market.unavailable", market=self.market.name, code=error.code, reason=str(error)[:200])
+            log.warning(
+                LoggedKind.MARKET_UNAVAILABLE, market=self.market.name, code=error.code, reason=str(error)[:200]
+            )
         self._is_down = True
 
     def _recovered(self) -> None:
         if self._is_down:
-            log.info("market.available", market=self.market.name)
+            log.info(LoggedKind.MARKET_AVAILABLE, market=self.market.name)
         self._is_down = False
 
 

@@ -1,7 +1,6 @@
 """Write the generated pages of the handbook anew; `make handbook` runs this, and a test says when it is due."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from agent import tuning
 from agent.config import config_schema
 from agent.config.notify import severity_of
+from agent.domain.record.event_kind import EventKind, LoggedKind
 
 ROOT = Path(__file__).parents[2]
 PAGES = Path(__file__).parent / "pages"
@@ -18,17 +18,9 @@ Every key of `agent.toml`, then every number of the shipped strategies. The comm
 `strategies/` say more about each.
 """
 ABOUT_EVENTS = """\
-Kinds of events that the source names. `gpubid ledger events --kind KIND` lists those that happened; some are only
+Kinds of events. `gpubid ledger events --kind KIND` lists those that happened; some are only
 written to the log. The severity is the one that rules of `[notify]` compare with.
 """
-EVENT = re.compile(
-    r'"((?:alert|bill|budget|capability|config|credit|daemon|deadline|endpoints|intent|kill|lease|limit|market|operator|'
-    r'orphan|progress|protection|slot|workload)\.[a-z_]+)"'
-)
-ALERT = re.compile(r'\bAlert\(\s*"([a-z_]+)"')
-CODE = re.compile(r'^CODE = "([a-z_]+)"$', re.MULTILINE)
-NO_EVENTS = frozenset({"lease.html", "lease.re"})
-"""Names of files and the like that look like events."""
 
 
 def pages() -> dict[str, str]:
@@ -50,17 +42,10 @@ def keys() -> str:
 
 
 def events() -> str:
-    """Return the reference of every event that the source names, with its severity for `[notify]`."""
-    found = {kind for path in (ROOT / "agent").rglob("*.py") for kind in _kinds(path.read_text())}
-    rows = [f"| `{kind}` | {severity_of(kind).name.lower()} |" for kind in sorted(found - NO_EVENTS)]
+    """Return the reference of every kind of event, with its severity for `[notify]`."""
+    rows = [f"| `{kind}` | {severity_of(kind).name.lower()} |" for kind in sorted((*EventKind, *LoggedKind))]
     table = ["| event | severity |", "| --- | --- |", *rows, ""]
     return "\n".join(["# Events\n", GENERATED, ABOUT_EVENTS, *table])
-
-
-def _kinds(source: str) -> Iterator[str]:
-    yield from EVENT.findall(source)
-    codes = ALERT.findall(source) + (CODE.findall(source) if "Alert(CODE" in source else [])
-    yield from (f"alert.{code}" for code in codes)
 
 
 def _table(name: str, table: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds, Meaning, Order, OrderError
 from agent.decide.reconcile import workload_end
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
@@ -58,7 +59,7 @@ async def test_progress_is_written_down_and_less_of_it_is_an_event(desk: Desk) -
             meant.write(tx, order, "ops", NOW)
     assert desk.ledger.recollection(NOW).progress["train"].hours == 7.5
     kinds = [event.kind for event in await (await desk.ledger.reader()).events()]
-    assert kinds.count("progress.went_back") == 1
+    assert kinds.count(EventKind.PROGRESS_WENT_BACK) == 1
 
 
 @pytest.mark.parametrize(("target", "hours"), [("train", float("nan")), ("train", None), ("serve", 1.0)])

@@ -7,6 +7,7 @@ from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import LeaseState
 from tests.act.conftest import Desk
@@ -16,10 +17,12 @@ RUNS = builders.lease()
 
 
 def test_only_trouble_is_a_reason_to_count() -> None:
-    lost = LeaseChanged(RUNS, RUNS, "lease.interrupted")
+    lost = LeaseChanged(RUNS, RUNS, EventKind.LEASE_INTERRUPTED)
     assert protect.is_due([lost], [])
     assert protect.is_due([], [builders.intent(state=IntentState.REJECTED)])
-    assert not protect.is_due([LeaseChanged(RUNS, RUNS, "lease.running"), Alert("a", "a", "a")], [builders.intent()])
+    assert not protect.is_due(
+        [LeaseChanged(RUNS, RUNS, EventKind.LEASE_RUNNING), Alert(EventKind("alert.a"), "a", "a")], [builders.intent()]
+    )
 
 
 async def storm(desk: Desk, losses: int) -> Fleet:
@@ -31,7 +34,7 @@ async def storm(desk: Desk, losses: int) -> Fleet:
             tx.append_event(
                 Event(
                     at=desk.clock.now() - timedelta(minutes=1 + number),
-                    kind="lease.interrupted",
+                    kind=EventKind.LEASE_INTERRUPTED,
                     market="vast",
                     lease_id=ended.lease_id,
                     host_id="h1",

@@ -19,6 +19,7 @@ from agent.domain.market.outbids import Outbids
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Hold, Reason
@@ -70,7 +71,7 @@ async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> No
     charge = Charge(before.lease_id, DAY, builders.usd(2), builders.usd("0.1"), builders.usd("0.02"), 3600.0, 1800.0)
     evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
     rest = Cooldown(CooldownKind.HOST, "h1", builders.NOW + timedelta(hours=1), "host_offline")
-    fact = LeaseChanged(before, after, "lease.interrupted", (charge,), Cause.OUTBID, evidence, rest)
+    fact = LeaseChanged(before, after, EventKind.LEASE_INTERRUPTED, (charge,), Cause.OUTBID, evidence, rest)
     (event,) = await write(desk, fact)
     assert (event.kind, event.cause, event.rule, event.evidence) == (
         "lease.interrupted",
@@ -92,7 +93,7 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
     before = await opened(desk)
     after = replace(before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=cause, state_since=builders.NOW)
     evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
-    fact = LeaseChanged(before, after, "lease.interrupted", (), cause, evidence)
+    fact = LeaseChanged(before, after, EventKind.LEASE_INTERRUPTED, (), cause, evidence)
     await write(desk, fact)
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
     lab = Book()
@@ -106,7 +107,7 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
 @pytest.mark.parametrize("tenure", list(Tenure))
 async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alone(desk: Desk, tenure: Tenure) -> None:
     held = await opened(desk, builders.lease(tenure=tenure, accrued_until=builders.ago(minutes=30)))
-    fact = LeaseChanged(held, replace(held, accrued_until=builders.NOW), "", meter.accrue(held, builders.NOW))
+    fact = LeaseChanged(held, replace(held, accrued_until=builders.NOW), None, meter.accrue(held, builders.NOW))
     await write(desk, fact)
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
     lab = Book()
@@ -119,7 +120,7 @@ async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alo
 async def test_metering_writes_money_and_no_event(desk: Desk) -> None:
     before = await opened(desk)
     charge = Charge(before.lease_id, DAY, builders.usd(1))
-    assert await write(desk, LeaseChanged(before, before, "", (charge,))) == []
+    assert await write(desk, LeaseChanged(before, before, None, (charge,))) == []
     (line,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
     assert line.gpu == builders.usd(1)
 
@@ -127,7 +128,7 @@ async def test_metering_writes_money_and_no_event(desk: Desk) -> None:
 async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
     after = replace(before, state=LeaseState.RUNNING, has_run=True)
-    await write(desk, LeaseChanged(before, after, "lease.running"))
+    await write(desk, LeaseChanged(before, after, EventKind.LEASE_RUNNING))
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.starts_ok, host.interruptions) == (1, 0)
 
@@ -138,7 +139,7 @@ async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     async with desk.ledger.transaction() as tx:
         tx.add_rest(mark)
     assert desk.rests()
-    fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), "lease.resumed")
+    fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), EventKind.LEASE_RESUMED)
     await record.record(desk.ledger, builders.fleet(tallies=(mark,)), [fact])
     assert not desk.rests()
 
@@ -148,7 +149,7 @@ async def test_a_start_that_is_dated_before_its_rent_was_answered_took_no_time(d
     began = builders.NOW
     before = await opened(desk, builders.lease(state=LeaseState.STARTING, opened_at=began, state_since=began))
     after = replace(before, state=LeaseState.RUNNING, has_run=True, state_since=began - timedelta(seconds=20))
-    await write(desk, LeaseChanged(before, after, "lease.running"))
+    await write(desk, LeaseChanged(before, after, EventKind.LEASE_RUNNING))
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.starts_ok, host.loading_seconds) == (1, 0)
 
@@ -193,7 +194,7 @@ async def test_facts_whose_commit_failed_are_written_again_only_if_it_did_not_ta
         tx.open_lease(before)
     spent = Charge(before.lease_id, builders.NOW.date(), gpu=builders.usd("0.10"))
     after = replace(before, accrued_until=builders.NOW + timedelta(minutes=5))
-    facts = (LeaseChanged(before, after, "", (spent,)),)
+    facts = (LeaseChanged(before, after, None, (spent,)),)
 
     def seen() -> Fleet:
         return builders.fleet(leases=desk.ledger.recollection(desk.clock.now()).leases)
@@ -207,15 +208,15 @@ async def test_facts_whose_commit_failed_are_written_again_only_if_it_did_not_ta
 
 
 async def test_an_alert_is_an_event(desk: Desk) -> None:
-    (event,) = await write(desk, Alert("market_fault", "vast", "several vanished"))
+    (event,) = await write(desk, Alert(EventKind.ALERT_MARKET_FAULT, "vast", "several vanished"))
     assert (event.kind, event.reason) == ("alert.market_fault", "several vanished")
 
 
 async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None:
     held = await opened(desk)
-    await write(desk, LeaseChanged(held, held, "", (Charge(held.lease_id, DAY, builders.usd(2)),)))
+    await write(desk, LeaseChanged(held, held, None, (Charge(held.lease_id, DAY, builders.usd(2)),)))
     rest = held_back("held", "slot:train/0", "its container ended in trouble")
-    (event,) = await write(desk, Marked(rest, "train", held, "workload.held", "slot train/0 is held"))
+    (event,) = await write(desk, Marked(rest, "train", held, EventKind.WORKLOAD_HELD, "slot train/0 is held"))
     assert (event.kind, event.slot, event.reason) == ("workload.held", 0, "slot train/0 is held")
     assert event.amount == builders.usd(2)
     assert desk.rests() == {"held:slot:train/0": "its container ended in trouble"}
@@ -223,15 +224,17 @@ async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None
 
 async def test_a_mark_that_only_counts_is_no_event(desk: Desk) -> None:
     rest = tally("fast_exit", "train@h1")
-    assert await write(desk, Marked(rest, "train", None, "")) == []
-    (event,) = await write(desk, Marked(rest, "train", None, "workload.exited_fast", "ended at once"))
+    assert await write(desk, Marked(rest, "train", None, None)) == []
+    (event,) = await write(desk, Marked(rest, "train", None, EventKind("workload.exited_fast"), "ended at once"))
     assert (event.slot, event.lease_id, event.amount) == (None, "", None)
 
 
 async def test_a_fact_that_breaks_a_rule_writes_nothing_of_the_cycle(desk: Desk) -> None:
     unknown = builders.lease(8)
     with pytest.raises(LedgerError):
-        await write(desk, Alert("a", "a", "a"), LeaseChanged(unknown, unknown, "lease.running"))
+        await write(
+            desk, Alert(EventKind("alert.a"), "a", "a"), LeaseChanged(unknown, unknown, EventKind.LEASE_RUNNING)
+        )
     assert await desk.kinds() == []
 
 

@@ -11,6 +11,7 @@ from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.paid_time import Phases
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.work.decision import Reason
@@ -143,7 +144,7 @@ async def test_a_shadow_that_ended_is_compared_with_its_own_days_alone(tmp_path:
                 tx.add_spend(lease_id, workload, "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(2_000_000))
             tx.add_phases(Tenure.INTERRUPTIBLE, Phases("vast-1", day, useful=7_200_000_000))
             at = now - dt.timedelta(days=ago, hours=1)
-            tx.append_event(Event(at=at, kind="lease.interrupted", workload="train", slot=0))
+            tx.append_event(Event(at=at, kind=EventKind.LEASE_INTERRUPTED, workload="train", slot=0))
     (row,) = (await shadow_json.shown(await ledger.reader(), (), now))["shadows"]
     await ledger.close()
     # The days four, three and two ago; what was counted before it began is taken off.

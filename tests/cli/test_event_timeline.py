@@ -7,6 +7,7 @@ from agent.cli.rehearsing import event_timeline
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from tests.support import builders
 
 BID = builders.per_hour("0.25")
@@ -14,7 +15,7 @@ BID = builders.per_hour("0.25")
 
 def event(kind: str, second: int, **fields: Any) -> Event:
     values: dict[str, Any] = {"lease_id": "vast-1", "intent_id": "i1", "host_id": "7", "bid": BID, **fields}
-    return Event(at=builders.NOW + timedelta(seconds=second), kind=kind, workload="train", slot=0, **values)
+    return Event(at=builders.NOW + timedelta(seconds=second), kind=EventKind(kind), workload="train", slot=0, **values)
 
 
 def told(*events: Event, tenure: Tenure = Tenure.INTERRUPTIBLE) -> list[tuple[str, float | None]]:

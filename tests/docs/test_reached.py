@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 ALSO = {
     "agent.config.config_schema._Generator.encode_default": "pydantic calls it to write a schema",
     "agent.config.config_schema._Generator.timedelta_schema": "pydantic calls it to write a schema",
+    "agent.domain.record.event_kind.EventKind._missing_": "enum calls it for a value that is no member",
     "agent.lab.tuning.study._ByNumber.before_trial": "optuna calls it to draw a trial",
     "agent.lab.tuning.study._ByNumber.infer_relative_search_space": "optuna calls it to draw a trial",
     "agent.lab.tuning.study._ByNumber.sample_independent": "optuna calls it to draw a trial",

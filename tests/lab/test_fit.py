@@ -16,6 +16,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.lab.traces import lifetimes, lomax
 from agent.lab.traces.survival import Spell
 from tests.support import builders
@@ -73,7 +74,7 @@ def test_too_few_ends_are_no_law() -> None:
 
 def event(kind: str, hours: float, cause: Cause | None = None, **more: int) -> Event:
     rates: dict[str, Any] = {name: UsdPerHour(micros) for name, micros in more.items()}
-    return Event(NOW + timedelta(hours=hours), kind, lease_id="l1", cause=cause, **rates)
+    return Event(NOW + timedelta(hours=hours), EventKind(kind), lease_id="l1", cause=cause, **rates)
 
 
 def test_stays_in_the_ledger_end_by_the_market_or_are_censored() -> None:

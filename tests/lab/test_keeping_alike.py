@@ -19,6 +19,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import WorkloadKind
 from agent.lab.availability import availability_ticks, own_rule, span
@@ -114,7 +115,7 @@ class Planned:
         gone = self._metered(self._leases.pop(pool), at)
         if is_lost:
             after = dataclasses.replace(gone, state=LeaseState.PAUSED, run_since=None, state_since=self.now)
-            self.book.learn(LeaseChanged(lease, after, "lease.interrupted", (), Cause.OUTBID), self.now, {})
+            self.book.learn(LeaseChanged(lease, after, EventKind.LEASE_INTERRUPTED, (), Cause.OUTBID), self.now, {})
             self.losses += 1
 
     def _fleet(self) -> Fleet:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from agent.cli.main import app
 from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.lab.traces import ledger_export, ledger_history, trace_files
 from agent.ledger.tables.search_history import Seen
 from tests.support import builders
@@ -129,7 +130,7 @@ def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() ->
             replace(builders.lease(number), opened_at=at(opened), ended_at=None if ended is None else at(ended))
             for number, opened, ended in ((1, 0, 3), (2, 1, 5), (3, 5, 9), (4, 8, None))
         ],
-        events={"vast-2": [Event(at(hours), "lease.running", lease_id="vast-2") for hours in (1, 5)]},
+        events={"vast-2": [Event(at(hours), EventKind.LEASE_RUNNING, lease_id="vast-2") for hours in (1, 5)]},
     )
     cut = ledger_export.of_span(known, at(4), at(7))
     assert [(key[1], [row.at for row in rows]) for key, rows in cut.prices.items()] == [

@@ -15,6 +15,7 @@ from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import LeaseState
 from agent.ledger import reader
@@ -47,7 +48,7 @@ async def fill(ledger: Ledger) -> None:
         tx.update_lease(lease(2, state=LeaseState.ENDED, ended_at=later))
         # Counted from the vendor's bill after a loss: it has no lease, and that is sound.
         tx.add_spend("charges/vast/9", "", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5))
-        tx.append_event(Event(NOW, "lease.opened", lease_id="l1"))
+        tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id="l1"))
 
 
 async def test_a_backup_made_while_the_daemon_writes_is_a_sound_ledger(
@@ -62,7 +63,7 @@ async def test_a_backup_made_while_the_daemon_writes_is_a_sound_ledger(
         for number in range(10, 60):
             async with ledger.transaction() as tx:
                 tx.open_lease(lease(number))
-                tx.append_event(Event(NOW, "lease.opened", lease_id=f"l{number}"))
+                tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id=f"l{number}"))
 
     copy = tmp_path / "copy.sqlite"
     await asyncio.gather(write(), other.backup(copy, at=NOW))
@@ -148,7 +149,7 @@ async def test_damage_is_a_finding_not_an_error(path: Path, tmp_path: Path, cloc
     ledger = await Ledger.open(path, clock=clock)
     async with ledger.transaction() as tx:
         for number in range(300):
-            tx.append_event(Event(NOW, "lease.opened", lease_id=f"l{number}"))
+            tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id=f"l{number}"))
     await ledger.close()
     torn = tmp_path / "torn.sqlite"
     torn.write_bytes(path.read_bytes()[:-20_000])

@@ -19,6 +19,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
@@ -90,10 +91,12 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
         case "start", number if tx._news.lease(f"l{number}") is None:
             """Nothing starts that was never rented."""
         case "start", number:
-            tx.append_event(Event(at=now, kind="lease.running", lease_id=f"l{number}"))
+            tx.append_event(Event(at=now, kind=EventKind.LEASE_RUNNING, lease_id=f"l{number}"))
         case "lose", number, seconds:
             at = now - dt.timedelta(seconds=seconds)
-            tx.append_event(Event(at=at, kind="lease.interrupted", workload="w", slot=number, host_id=f"h{number}"))
+            tx.append_event(
+                Event(at=at, kind=EventKind.LEASE_INTERRUPTED, workload="w", slot=number, host_id=f"h{number}")
+            )
         case _:
             raise AssertionError(move)
 

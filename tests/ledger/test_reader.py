@@ -11,6 +11,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.market.interruption import Cause
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Slot
 from agent.ledger import reader
@@ -27,7 +28,7 @@ async def test_events_narrow_by_time_workload_kind_and_number(ledger: Ledger) ->
     async with ledger.transaction() as tx:
         for hour in range(6):
             kind = "lease.interrupted" if hour % 2 else "lease.running"
-            tx.append_event(Event(NOW + hour * HOUR, kind, workload="train" if hour < 4 else "serve"))
+            tx.append_event(Event(NOW + hour * HOUR, EventKind(kind), workload="train" if hour < 4 else "serve"))
     reading = await ledger.reader()
 
     async def hours(**narrow: object) -> list[float]:
@@ -45,7 +46,7 @@ async def test_events_narrow_by_time_workload_kind_and_number(ledger: Ledger) ->
 async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:
     event = Event(
         at=NOW,
-        kind="lease.interrupted",
+        kind=EventKind.LEASE_INTERRUPTED,
         seen_at=NOW + HOUR,
         workload="train",
         slot=0,
@@ -60,7 +61,7 @@ async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:
     )
     async with ledger.transaction() as tx:
         tx.append_event(event)
-        tx.append_event(Event(NOW, "lease.paused"))
+        tx.append_event(Event(NOW, EventKind.LEASE_PAUSED))
     [later, first] = await (await ledger.reader()).events()
     assert (first.event_id, later.event_id) == (1, 2)
     assert (first.cause, first.rule, first.floor, first.amount) == (event.cause, "inbox", event.floor, event.amount)

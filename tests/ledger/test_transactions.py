@@ -14,6 +14,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Hold, Reason
@@ -33,7 +34,7 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
         tx.record_intent(intent())
         sent = tx.advance_intent("n1", IntentState.SENT, at=NOW)
         tx.open_lease(lease())
-        tx.append_event(Event(NOW, "lease.opened", lease_id="l1"))
+        tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id="l1"))
         tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7), running_seconds=60.0)
         tx.add_rest(Cooldown(CooldownKind.HOST, "h2", NOW + dt.timedelta(hours=1), "start_failed"))
         tx.add_host_exposure("vast", "h1", 60.0, starts_ok=1, at=NOW, owner_id="o1")
@@ -56,7 +57,7 @@ async def test_an_exception_in_the_block_drops_all_of_it(ledger: Ledger) -> None
     async def fail() -> None:
         async with ledger.transaction() as tx:
             tx.open_lease(lease())
-            tx.append_event(Event(NOW, "lease.opened"))
+            tx.append_event(Event(NOW, EventKind.LEASE_OPENED))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -73,7 +74,7 @@ async def test_a_refused_row_drops_the_others_of_its_commit(ledger: Ledger) -> N
 
     async def open_another() -> None:
         async with ledger.transaction() as tx:
-            tx.append_event(Event(NOW, "lease.opened"))
+            tx.append_event(Event(NOW, EventKind.LEASE_OPENED))
             tx.open_lease(lease(2, instance_id="same"))
 
     with pytest.raises(LedgerError) as refused:
@@ -325,5 +326,5 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     assert ledger.recollection() is before
     assert statements == []
     async with ledger.transaction() as tx:
-        tx.append_event(Event(NOW, "lease.opened"))
+        tx.append_event(Event(NOW, EventKind.LEASE_OPENED))
     assert len(statements) == 2  # BEGIN and the insert: the listener would have seen any of the above

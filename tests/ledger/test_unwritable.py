@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from agent.clock import SteppedClock
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.ledger.file import ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -33,7 +34,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def write(ledger: Ledger, number: int) -> None:
     async with ledger.transaction() as tx:
-        tx.append_event(Event(NOW, "lease.opened", evidence="x" * 2000))
+        tx.append_event(Event(NOW, EventKind.LEASE_OPENED, evidence="x" * 2000))
         tx.open_lease(lease(number))
 
 

@@ -18,6 +18,7 @@ from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -188,7 +189,7 @@ def events(draw: st.DrawFn) -> Event:
     """Draw any event, not numbered yet."""
     return Event(
         at=draw(times),
-        kind=draw(st.sampled_from(["lease.opened", "intent.in_doubt", "limit.struck"])),
+        kind=draw(st.sampled_from([EventKind.LEASE_OPENED, EventKind.INTENT_IN_DOUBT, EventKind("limit.struck")])),
         seen_at=draw(maybe(times)),
         workload=draw(texts),
         slot=draw(maybe(st.integers(0, 10_000))),

@@ -8,6 +8,7 @@ import pytest
 from agent.config.notify import Hook, Notify, Rule, Severity, Webhook, severity_of
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.notify.incidents import MOST_LINES, Incidents
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
@@ -17,7 +18,7 @@ POST = Webhook(url="http://127.0.0.1:1")
 
 def event(number: int, kind: str = "lease.interrupted", **changes: Any) -> Event:
     plain: dict[str, Any] = {"workload": "train", "slot": 0, "host_id": "h1", "cause": Cause.OUTBID}
-    return Event(at=NOW, kind=kind, event_id=number, **(plain | changes))
+    return Event(at=NOW, kind=EventKind(kind), event_id=number, **(plain | changes))
 
 
 def test_the_first_is_told_at_once_and_the_rest_in_one_summary() -> None:

@@ -6,6 +6,7 @@ from agent.cli.rehearsing.rehearsal import Rehearsal
 from agent.cli.shared import session
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.work.decision import SPARE, WAITS
 from tests.soak.__main__ import CONFIG
 from tests.support import builders, verdict
@@ -16,7 +17,7 @@ SOUND = {**dict.fromkeys(verdict.ZEROS, 0), "spend": 0.0, "charged": 0.0}
 def judged(code: str, *before: str) -> list[str]:
     """Return what is wrong with a rehearsal that ends by the release of a lease with these events before it."""
     kinds = [*before, "lease.released_by_us"]
-    events = tuple(Event(builders.NOW, kind, lease_id="a-lease", reason_code=code) for kind in kinds)
+    events = tuple(Event(builders.NOW, EventKind(kind), lease_id="a-lease", reason_code=code) for kind in kinds)
     config, _ = session.read(CONFIG)
     return verdict.wrong(Rehearsal(SOUND, events, (), (), config))
 
@@ -48,8 +49,8 @@ def test_only_a_pod_that_nobody_heard_may_be_counted_beyond_its_bill(
 ) -> None:
     held = builders.lease(market=market, gpu_rate=builders.per_hour("1"), disk_rate=builders.per_hour("0"))
     events = (
-        Event(builders.ago(hours=1), "lease.interrupted", lease_id=held.lease_id, cause=cause),
-        Event(builders.NOW, "lease.resumed", lease_id=held.lease_id),
+        Event(builders.ago(hours=1), EventKind.LEASE_INTERRUPTED, lease_id=held.lease_id, cause=cause),
+        Event(builders.NOW, EventKind.LEASE_RESUMED, lease_id=held.lease_id),
     )
     config, _ = session.read(CONFIG)
     figures = SOUND | {"spend": 10.0 + difference, "charged": 10.0}

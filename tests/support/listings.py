@@ -81,4 +81,4 @@ def missed(
 
 
 def kinds(results: list[Reconciliation]) -> list[str]:
-    return [fact.kind for result in results for fact in result.facts if isinstance(fact, LeaseChanged)]
+    return [fact.kind or "" for result in results for fact in result.facts if isinstance(fact, LeaseChanged)]

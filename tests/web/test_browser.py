@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from tests.web.page import TOKEN, Served, served
 
 CHROMIUM = shutil.which("chromium")
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is n
 @pytest.fixture
 async def page(tmp_path: Path) -> AsyncIterator[Served]:
     async with served(tmp_path) as shown:
-        told = Event(at=shown.world.clock.now(), kind="alert.test", evidence=HOSTILE, host_id=HOSTILE[:40])
+        told = Event(at=shown.world.clock.now(), kind=EventKind("alert.test"), evidence=HOSTILE, host_id=HOSTILE[:40])
         async with shown.world.app.ledger.transaction() as tx:
             tx.append_event(told)
         yield shown

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.work.workload import Slot
 from agent.web.page import dashboard
@@ -53,7 +54,7 @@ async def test_what_a_market_wrote_is_shown_and_never_run(tmp_path: Path) -> Non
         lease = page.world.lease()
         told = Event(
             at=page.world.clock.now(),
-            kind="lease.interrupted",
+            kind=EventKind.LEASE_INTERRUPTED,
             workload="train",
             slot=0,
             lease_id=lease.lease_id,
@@ -208,7 +209,9 @@ async def test_older_events_are_a_link_away(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         async with page.world.app.ledger.transaction() as tx:
             for number in range(150):
-                tx.append_event(Event(at=page.world.clock.now(), kind="alert.test", reason=f"number {number}"))
+                tx.append_event(
+                    Event(at=page.world.clock.now(), kind=EventKind("alert.test"), reason=f"number {number}")
+                )
         page.world.clock.advance(1)
         status, text = await page.get("/events")
         odd, _ = await page.get("/events?before=yesterday")

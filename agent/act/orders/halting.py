@@ -8,6 +8,7 @@ import structlog
 from agent.decide.operators import operator_holds
 from agent.domain.record import hold
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Word
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
@@ -22,7 +23,7 @@ async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = F
     try:
         await settle(ledger, now)
     except LedgerError as error:
-        log.error("kill.unwritten", code=error.code.value, reason=error.sentence)
+        log.error(LoggedKind.KILL_UNWRITTEN, code=error.code.value, reason=error.sentence)
 
 
 async def settle(ledger: Ledger, now: datetime) -> None:
@@ -51,7 +52,7 @@ async def end(ledger: Ledger, now: datetime, who: str) -> None:
         owed = ledger.owed
         for target in (EVERYTHING, DISKS):
             tx.lift_rest(hold.place_of(Word.KILL, target))
-        tx.append_event(Event(at=now, kind="operator.lifted", reason_code="lift", reason=f"lifted by {who}"))
+        tx.append_event(Event(at=now, kind=EventKind.OPERATOR_LIFTED, reason_code="lift", reason=f"lifted by {who}"))
     _forget(ledger, owed)
 
 
@@ -60,7 +61,7 @@ def _write(tx: Transaction, owed: Sequence[OperatorHold], now: datetime) -> None
     for each in owed:
         tx.add_rest(each)
     stopped = f"all spending stopped by {owed[0].ground}"
-    tx.append_event(Event(at=now, kind="operator.halted", reason_code="kill", reason=stopped))
+    tx.append_event(Event(at=now, kind=EventKind.OPERATOR_HALTED, reason_code="kill", reason=stopped))
 
 
 def _forget(ledger: Ledger, owed: Sequence[OperatorHold]) -> None:

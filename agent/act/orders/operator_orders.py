@@ -15,6 +15,7 @@ from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -100,7 +101,7 @@ class Meaning:
         tx.append_event(
             Event(
                 at=now,
-                kind="operator.ordered",
+                kind=EventKind.OPERATOR_ORDERED,
                 workload=self.target.workload if self.target else "",
                 slot=self.target.index if self.target else None,
                 lease_id=self.adopted.lease_id if self.adopted else "",

@@ -11,28 +11,29 @@ from datetime import datetime, timedelta
 
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
 FOLDED = frozenset({"cancel_start", "moved", "release_again"})
 """Reasons of orders that belong to a step with a row of its own."""
-SILENT = frozenset({"lease.released", "lease.starting", "lease.ready", "intent.void", "limit.struck"})
+SILENT = frozenset({EventKind.LEASE_RELEASED, EventKind.LEASE_STARTING, EventKind.LEASE_READY, EventKind.INTENT_VOID})
 STEPS: Mapping[str, tuple[str, str]] = {
-    "lease.resumed": ("resumed by itself", "green"),
-    "lease.start_lost": ("LOST, not yet running", "red"),
-    "lease.failed": ("START FAILED", "red"),
-    "lease.paused": ("pause", "yellow"),
-    "lease.queued": ("ask to start again", "cyan"),
-    "lease.missing": ("not listed", "yellow"),
-    "lease.gone": ("GONE", "red"),
-    "lease.offline": ("HOST OFFLINE", "red"),
-    "lease.exited": ("CONTAINER ENDED", "red"),
-    "lease.leftover": ("leftover of a refusal", "yellow"),
-    "lease.released_by_us": ("release", "blue"),
-    "intent.rejected": ("refused", "yellow"),
-    "intent.in_doubt": ("IN DOUBT", "red"),
-    "intent.confirmed": ("doubt settled: done", "green"),
-    "orphan.seen": ("ORPHAN", "red"),
-    "protection.tripped": ("rest", "yellow"),
+    EventKind.LEASE_RESUMED: ("resumed by itself", "green"),
+    EventKind.LEASE_START_LOST: ("LOST, not yet running", "red"),
+    EventKind.LEASE_FAILED: ("START FAILED", "red"),
+    EventKind.LEASE_PAUSED: ("pause", "yellow"),
+    EventKind.LEASE_QUEUED: ("ask to start again", "cyan"),
+    EventKind.LEASE_MISSING: ("not listed", "yellow"),
+    EventKind.LEASE_GONE: ("GONE", "red"),
+    EventKind.LEASE_OFFLINE: ("HOST OFFLINE", "red"),
+    EventKind.LEASE_EXITED: ("CONTAINER ENDED", "red"),
+    EventKind.LEASE_LEFTOVER: ("leftover of a refusal", "yellow"),
+    EventKind.LEASE_RELEASED_BY_US: ("release", "blue"),
+    EventKind.INTENT_REJECTED: ("refused", "yellow"),
+    EventKind.INTENT_IN_DOUBT: ("IN DOUBT", "red"),
+    EventKind.INTENT_CONFIRMED: ("doubt settled: done", "green"),
+    EventKind.ORPHAN_SEEN: ("ORPHAN", "red"),
+    EventKind.PROTECTION_TRIPPED: ("rest", "yellow"),
 }
 RENTS = {"best_offer": "rent", "return": "move to cheaper"}
 
@@ -62,7 +63,9 @@ def fold(events: Iterable[Event], leases: Iterable[Lease]) -> list[Row]:
     rows: list[Row] = []
     waiting: dict[str, Row] = {}
     for event in events:
-        if event.kind == "lease.running" or (event.kind == "lease.resumed" and event.lease_id in waiting):
+        if event.kind == EventKind.LEASE_RUNNING or (
+            event.kind == EventKind.LEASE_RESUMED and event.lease_id in waiting
+        ):
             started = waiting.pop(event.intent_id, None) or waiting.pop(event.lease_id, None)
             if started is not None:
                 started.up_at = event.at
@@ -71,9 +74,9 @@ def fold(events: Iterable[Event], leases: Iterable[Lease]) -> list[Row]:
         if row is None:
             continue
         rows.append(row)
-        if event.kind == "lease.opened":
+        if event.kind == EventKind.LEASE_OPENED:
             waiting[event.intent_id] = row
-        elif event.kind in {"lease.rebid", "lease.queued"} and event.reason_code != "lower_bid":
+        elif event.kind in {EventKind.LEASE_REBID, EventKind.LEASE_QUEUED} and event.reason_code != "lower_bid":
             waiting[event.lease_id] = row
     return rows
 
@@ -88,12 +91,12 @@ def _row(event: Event, tenures: Mapping[str, Tenure]) -> Row | None:
 
 
 def _named(event: Event, *, is_on_demand: bool) -> tuple[str, str]:
-    if event.kind == "lease.opened":
+    if event.kind == EventKind.LEASE_OPENED:
         named = RENTS.get(event.reason_code, "move")
         return (f"{named}, on demand", "magenta") if is_on_demand else (named, "green")
-    if event.kind == "lease.interrupted" and event.cause is not None:
+    if event.kind == EventKind.LEASE_INTERRUPTED and event.cause is not None:
         return event.cause.value.upper().replace("_", " "), "red"
-    if event.kind == "lease.rebid":
+    if event.kind == EventKind.LEASE_REBID:
         return ("lower the bid", "cyan") if event.reason_code == "lower_bid" else ("raise the bid", "cyan")
     return STEPS.get(event.kind, (event.kind, "yellow"))
 
@@ -101,7 +104,7 @@ def _named(event: Event, *, is_on_demand: bool) -> tuple[str, str]:
 def _price(event: Event, *, is_on_demand: bool) -> str:
     """Return the bid, or the rate of an on-demand lease, with disk."""
     if is_on_demand:
-        return f"{event.rate} ask" if event.rate is not None and event.kind == "lease.opened" else ""
+        return f"{event.rate} ask" if event.rate is not None and event.kind == EventKind.LEASE_OPENED else ""
     return f"{event.bid} bid" if event.bid is not None else ""
 
 

@@ -23,6 +23,7 @@ from agent.domain.market import gpu
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.account import Line
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
@@ -203,7 +204,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
     running, useful = _hours(app, lines, leases, now)
     ask = sum(price for _, price in tally.cheapest) / len(tally.cheapest) if tally.cheapest else 0.0
     on_demand_cost = ask * useful
-    losses = [event for event in events if event.kind == "lease.interrupted"]
+    losses = [event for event in events if event.kind == EventKind.LEASE_INTERRUPTED]
     figures: dict[str, Any] = {
         "climate": scene.climate,
         "seed": scene.seed,
@@ -217,8 +218,8 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "useful_hours": round(useful, 4),
         "running_hours": round(running, 4),
         "interruptions": dict(Counter(event.cause.value for event in losses if event.cause is not None)),
-        "resumed_in_place": sum(event.kind == "lease.resumed" for event in events),
-        "moved": sum(event.kind == "lease.released_by_us" and event.reason_code == "moved" for event in events),
+        "resumed_in_place": sum(event.kind == EventKind.LEASE_RESUMED for event in events),
+        "moved": sum(event.kind == EventKind.LEASE_RELEASED_BY_US and event.reason_code == "moved" for event in events),
         "moves_per_slot_day": round(_moves_per_slot_day(app, leases, scene.hours), 4),
         "on_demand_hours": round(_on_demand_hours(leases, lines), 4),
         "spend": round(spend, 6),
@@ -302,10 +303,10 @@ def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float)
     """Return how long the intent of the instance's rent was open."""
     label = labels.parse(contract["label"] or "")
     mine = [event for event in events if label is not None and event.intent_id == label.intent_id]
-    began = [event.at for event in mine if event.kind == "intent.in_doubt"]
+    began = [event.at for event in mine if event.kind == EventKind.INTENT_IN_DOUBT]
     if not began:
         return 0.0
-    ended = [event.at for event in mine if event.kind in {"intent.confirmed", "intent.void"}]
+    ended = [event.at for event in mine if event.kind in {EventKind.INTENT_CONFIRMED, EventKind.INTENT_VOID}]
     return (ended[0].timestamp() if ended else now) - began[0].timestamp()
 
 

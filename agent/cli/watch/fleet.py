@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.cli.shared import ask, session
+from agent.domain.record.event_kind import EventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ async def without_daemon(reader: "Reader", known: "Recollection") -> "list[Notic
 
     bills = "; open leases go on billing" if known.leases else ""
     sentence = f"none runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
-    ends = [event for event in await reader.events(None, None, None, [], 1) if event.kind == "daemon.refused"]
+    ends = [event for event in await reader.events(None, None, None, [], 1) if event.kind == EventKind.DAEMON_REFUSED]
     refused = [Notice(event.market or "daemon", event.reason_code, event.reason) for event in ends]
     return [Notice("daemon", "not_running", sentence), *refused]
 

@@ -8,6 +8,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import SUMS, Kind, Scope, Thresholds, Window
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.told_crossing import ToldCrossing
 
 
@@ -16,12 +17,15 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
     told = {each.place for each in fleet.told if not each.is_over(fleet.now)}
     for scope in caps.scopes():
         part = standing.of(scope)
-        for kind, thresholds in (("budget.warned", caps.told(scope)), ("budget.reached", caps.hard(scope))):
+        for kind, thresholds in (
+            (EventKind.BUDGET_WARNED, caps.told(scope)),
+            (EventKind.BUDGET_REACHED, caps.hard(scope)),
+        ):
             yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in told)
         warn = caps.told(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
-            yield Alert("rate_warned", f"{scope}", sentence)
+            yield Alert(EventKind.ALERT_RATE_WARNED, f"{scope}", sentence)
 
 
 def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple[str, str, str, str], float]]:
@@ -39,7 +43,9 @@ def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple
                     yield (scope.kind.value, scope.name, window.value, level), share
 
 
-def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, thresholds: Thresholds) -> Iterator[Marked]:
+def _sums(
+    fleet: Fleet, scope: Scope, part: limits.Standing, kind: EventKind, thresholds: Thresholds
+) -> Iterator[Marked]:
     for window in SUMS:
         threshold, spent = thresholds.amount(window), part.spent(window)
         if threshold is not None and spent >= threshold:
@@ -49,11 +55,11 @@ def _sums(fleet: Fleet, scope: Scope, part: limits.Standing, kind: str, threshol
             yield Marked(told, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
 
 
-def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: str) -> str:
+def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: EventKind) -> str:
     span = {Window.DAY: "today", Window.MONTH: "this month"}.get(window, "altogether")
     does = (
         "nothing more is rented there, and its leases are paused"
-        if kind == "budget.reached"
+        if kind == EventKind.BUDGET_REACHED
         else "the warning is set there"
     )
     return f"{scope}: {spent} is spent {span}, {threshold} is the threshold: {does}"

@@ -17,6 +17,7 @@ from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
 SHORT = timedelta(days=1)
@@ -73,9 +74,11 @@ def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:
     """Yield an alert if credit lasts less than a day, or a floor cannot work because the market reports no credit."""
     for each in outlooks(fleet, caps):
         if each.credit is None and each.floor is not None:
-            yield Alert("credit_unknown", each.market, f"{each.sentence()}; watch it at the market itself")
+            yield Alert(
+                EventKind.ALERT_CREDIT_UNKNOWN, each.market, f"{each.sentence()}; watch it at the market itself"
+            )
         elif each.lasts is not None and each.lasts < SHORT:
-            yield Alert("credit_short", each.market, f"{each.sentence()}: top it up")
+            yield Alert(EventKind.ALERT_CREDIT_SHORT, each.market, f"{each.sentence()}: top it up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def _drained(mark: Mark, view: MarketView, credit: Usd, part: Standing, now: dat
             f"the credit of {view.market} fell by {fell} within {_span(now - mark.at)}, and our leases explain "
             f"{counted} of it: somebody else spends from this account, or the market bills what it does not show"
         )
-        yield Alert("credit_drain", f"{view.market}@{mark.at.isoformat()}", sentence)
+        yield Alert(EventKind.ALERT_CREDIT_DRAIN, f"{view.market}@{mark.at.isoformat()}", sentence)
 
 
 def _span(span: timedelta) -> str:

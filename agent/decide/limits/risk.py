@@ -18,10 +18,10 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope, Window
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Workload
 
-CODE = "deadline_at_risk"
 START_HOURS = 20 / 60
 """Assumed hours of an on-demand start while too few are known."""
 _HOUR = timedelta(hours=1)
@@ -158,4 +158,4 @@ def _alert(work: Workload, task: tasks.Task, cap: str, why: str) -> Alert:
     what = "cannot be met" if cap == "time" else f"is at risk by {cap}"
     mend = "ask for less or later" if cap == "time" else "raise it, or expect the work to be late: the cap wins"
     sentence = f"the deadline of {work.name}, {task.todo:.1f} h of work by {by}, {what}: {why}; {mend}"
-    return Alert(CODE, f"{work.name}/{cap}", sentence)
+    return Alert(EventKind.ALERT_DEADLINE_AT_RISK, f"{work.name}/{cap}", sentence)

@@ -14,6 +14,7 @@ from agent.domain.market.host import HostKey, HostRecord, exposed
 from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest, outlasts
@@ -85,9 +86,9 @@ class Book:
         self.put(after)
         if fact.cooldown is not None:
             self.rest(fact.cooldown)
-        if fact.kind == "lease.interrupted":
+        if fact.kind == EventKind.LEASE_INTERRUPTED:
             self.losses.append(Loss(after.state_since, after.slot, after.market, after.host_id, fact.cause))
-        if fact.kind == "lease.running":
+        if fact.kind == EventKind.LEASE_RUNNING:
             took = (after.state_since - after.opened_at).total_seconds()
             self.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
             until = now + cooldowns.RAN_COUNTS
@@ -115,8 +116,12 @@ class Book:
             self.speeds[more.workload, more.gpu] = Speed(more.workload, more.gpu, hours, running)
 
     def _teach(self, fact: LeaseChanged, now: datetime, image_gb: float) -> None:
-        """Add the latest event to the record of the host."""
-        after, is_loss, is_start = fact.after, fact.kind == "lease.interrupted", fact.kind == "lease.running"
+        """Add to the record of the host what it just did to us."""
+        after, is_loss, is_start = (
+            fact.after,
+            fact.kind == EventKind.LEASE_INTERRUPTED,
+            fact.kind == EventKind.LEASE_RUNNING,
+        )
         if not is_loss and not is_start:
             return
         # A start that was lost and came back says nothing about how fast the image was pulled.

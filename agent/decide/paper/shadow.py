@@ -25,6 +25,7 @@ from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.market.host import is_pool
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.deadline import Progress
@@ -245,8 +246,8 @@ def _learned(shadow: Shadow, fleet: Fleet, work: Workload) -> tuple[Fact, ...]:
         shadow.book.learn(fact, fleet.now, {work.name: work.image_gb})
         if isinstance(fact, LeaseChanged):
             shadow.tally.add(fact.charges)
-            shadow.tally.interruptions += fact.kind == "lease.interrupted"
-            shadow.tally.starts += fact.kind in {"lease.running", "lease.resumed"}
+            shadow.tally.interruptions += fact.kind == EventKind.LEASE_INTERRUPTED
+            shadow.tally.starts += fact.kind in {EventKind.LEASE_RUNNING, EventKind.LEASE_RESUMED}
     return found.facts
 
 

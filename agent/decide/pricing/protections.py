@@ -18,6 +18,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind, Cooling
+from agent.domain.record.event_kind import EventKind
 
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
 OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
@@ -28,7 +29,7 @@ class Incident:
     """One trouble: `kind` is the event's name; unknown parts are empty."""
 
     at: datetime
-    kind: str
+    kind: EventKind
     market: str
     gpu: str = ""
     host_id: str = ""
@@ -89,16 +90,16 @@ def of_model(market: str, gpu: str) -> str:
 
 
 def _stormy(incident: Incident) -> str:
-    is_one = incident.kind == "lease.interrupted" and incident.cause in OF_THE_MARKET
+    is_one = incident.kind == EventKind.LEASE_INTERRUPTED and incident.cause in OF_THE_MARKET
     return of_model(incident.market, incident.gpu) if is_one and incident.gpu else ""
 
 
 def _failing(incident: Incident) -> str:
-    return of_model(incident.market, incident.gpu) if incident.kind == "lease.failed" and incident.gpu else ""
+    return of_model(incident.market, incident.gpu) if incident.kind == EventKind.LEASE_FAILED and incident.gpu else ""
 
 
 def _refused(incident: Incident) -> str:
-    return incident.market if incident.kind == "intent.rejected" else ""
+    return incident.market if incident.kind == EventKind.INTENT_REJECTED else ""
 
 
 def _of_owner(incident: Incident) -> str:

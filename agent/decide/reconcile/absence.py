@@ -15,6 +15,7 @@ from agent.decide.reconcile import cause, losses, ownership, turns
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
@@ -44,7 +45,7 @@ def find(
     if faulted:
         names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
         sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
-        facts.append(Alert("market_fault", view.market, sentence))
+        facts.append(Alert(EventKind.ALERT_MARKET_FAULT, view.market, sentence))
     return tuple(facts), absences, bool(faulted)
 
 
@@ -80,7 +81,7 @@ def _absence_facts(
 ) -> list[Fact]:
     listed_at = view.listed_at or fleet.now
     if _is_released(held):
-        return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), "lease.released")]
+        return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), EventKind.LEASE_RELEASED)]
     last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
     if is_denied(view, held.instance_id):
         waited = view.listed_monotonic - absence.monotonic
@@ -98,7 +99,7 @@ def _absence_facts(
     if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return []
     missing = replace(held, state=LeaseState.MISSING, state_since=listed_at)
-    return [LeaseChanged(held, missing, "lease.missing")]
+    return [LeaseChanged(held, missing, EventKind.LEASE_MISSING)]
 
 
 def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
@@ -126,8 +127,8 @@ def _gone(
         held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
     )
     if is_release:
-        return LeaseChanged(held, after, "lease.released", charges)
+        return LeaseChanged(held, after, EventKind.LEASE_RELEASED, charges)
     why, evidence = cause.of_absence(held, now)
     after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
-    kind = "lease.interrupted" if held.run_since is not None else "lease.gone"
+    kind = EventKind.LEASE_INTERRUPTED if held.run_since is not None else EventKind.LEASE_GONE
     return LeaseChanged(held, after, kind, charges, why, evidence, losses.rest(held, why, now, has_failed=False))

@@ -22,6 +22,7 @@ from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease
 
@@ -91,7 +92,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
                     f"counts at {max(held.gpu_rate, held.agreed)} until further listings and a look by id agree; "
                     "compare it with the market's bill"
                 )
-                yield Alert("rate_doubted", f"{held.lease_id}@{row.gpu_rate.micros}", sentence)
+                yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{held.lease_id}@{row.gpu_rate.micros}", sentence)
                 break
 
 

@@ -10,6 +10,7 @@ from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Lease
 
@@ -71,7 +72,7 @@ def _rent(fleet: Fleet, view: MarketView, intent: Intent, began: Absence) -> Int
             f"instance {nameless.instance_id} on host {intent.host_id} carries no label and began after rent "
             f"{intent.intent_id}, which stays in doubt: if it is yours, label it; if not, release it at the market"
         )
-        return Alert("unlabelled_instance", nameless.instance_id, sentence)
+        return Alert(EventKind.ALERT_UNLABELLED_INSTANCE, nameless.instance_id, sentence)
     return IntentSettled(intent, IntentState.VOID, "no listing showed it within the grace")
 
 

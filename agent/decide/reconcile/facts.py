@@ -6,6 +6,7 @@ from agent.decide.accounting.meter import Charge
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -14,11 +15,11 @@ from agent.domain.work.deadline import Progress, Speed
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanged:
-    """A changed lease. `kind` is the event's name; an empty kind only meters it."""
+    """A lease is not what it was. `kind` is the event that tells it; without one it is only metered."""
 
     before: Lease
     after: Lease
-    kind: str
+    kind: EventKind | None
     charges: tuple[Charge, ...] = ()
     cause: Cause | None = None
     evidence: Evidence | None = None
@@ -64,17 +65,24 @@ class Marked:
     rest: Rest
     workload: str
     lease: Lease | None
-    kind: str
+    kind: EventKind | None
     sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A warning for a person. `key` names its subject, so that it is sent once."""
+    """Something a person should hear of."""
 
-    code: str
+    kind: EventKind
+    """The event that tells it."""
     key: str
+    """What it is about: of one kind and key it is said once."""
     sentence: str
+
+    @property
+    def code(self) -> str:
+        """The kind without its noun."""
+        return self.kind.partition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,19 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
-REPRICED = "lease.repriced"
+REPRICED = EventKind.LEASE_REPRICED
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each tenure that a market does not sell now; other tenures are still rented."""
     for name in sorted(fleet.markets):
         for tenure, why in fleet.markets[name].not_sold.items():
-            yield Alert("not_sold", f"{name}/{tenure.value}", f"{why}; other tenures are rented as before")
+            yield Alert(
+                EventKind.ALERT_NOT_SOLD, f"{name}/{tenure.value}", f"{why}; other tenures are rented as before"
+            )
 
 
 def price_rises(fleet: Fleet) -> Iterator[Alert]:
@@ -33,10 +36,10 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
             f"the host of {held.lease_id} ({held.slot}, {held.gpu_rate}) asks for a new price{wanted}; unless you "
             f"accept it at the market, the lease ends{until} and the workload is moved before"
         )
-        yield Alert("price_rise", f"{held.lease_id}@{rise.event_id}", sentence)
+        yield Alert(EventKind.ALERT_PRICE_RISE, f"{held.lease_id}@{rise.event_id}", sentence)
 
 
-def kind(held: Lease, row: Instance) -> str:
-    """Return the event of an on-demand lease that the market charges more for than before, or nothing."""
+def kind(held: Lease, row: Instance) -> EventKind | None:
+    """Return the event of a lease on demand that the market charges more for than it did, or nothing."""
     is_dearer = row.gpu_rate - held.gpu_rate >= bidding.LEAST_STEP
-    return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else ""
+    return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else None

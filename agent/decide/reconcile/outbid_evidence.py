@@ -6,6 +6,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.outbids import NONE_TOLD, Outbids
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
+from agent.domain.record.event_kind import EventKind
 
 
 def is_displaced(fact: LeaseChanged) -> bool:
@@ -27,4 +28,4 @@ def told(fact: LeaseChanged) -> Outbids:
 
 
 def _is_lost_bid(fact: LeaseChanged) -> bool:
-    return fact.kind == "lease.interrupted" and fact.before.tenure is Tenure.INTERRUPTIBLE
+    return fact.kind == EventKind.LEASE_INTERRUPTED and fact.before.tenure is Tenure.INTERRUPTIBLE

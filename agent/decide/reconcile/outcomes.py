@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.decide.accounting import meter, phases
 from agent.decide.reconcile import turns
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Resume
@@ -21,7 +22,7 @@ class Outcome:
 
     lease: Lease
     charges: tuple[meter.Charge, ...]
-    kind: str
+    kind: EventKind
 
 
 def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
@@ -59,7 +60,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         bid_since=now,
         end_reason=turns.LEFTOVER if is_leftover else "",
     )
-    return Outcome(lease, (), "lease.leftover" if is_leftover else "lease.opened")
+    return Outcome(lease, (), EventKind.LEASE_LEFTOVER if is_leftover else EventKind.LEASE_OPENED)
 
 
 def written(
@@ -104,7 +105,7 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
         bid_since=now,
         accrued_until=max(now, held.accrued_until),
     )
-    return Outcome(after, _accrued(held, now, promised, phases.Ran(held.run_since)), "lease.rebid")
+    return Outcome(after, _accrued(held, now, promised, phases.Ran(held.run_since)), EventKind.LEASE_REBID)
 
 
 def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
@@ -119,7 +120,7 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
         accrued_until=max(now, held.accrued_until),
     )
     charges = _accrued(held, now, promised, phases.Ran(held.run_since))
-    return Outcome(after, charges, "lease.starting" if is_accepted else "lease.queued")
+    return Outcome(after, charges, EventKind.LEASE_STARTING if is_accepted else EventKind.LEASE_QUEUED)
 
 
 def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise, ends: Sequence[meter.Turn]) -> Outcome:
@@ -146,4 +147,4 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         accrued_until=max(now, held.accrued_until),
         end_reason=held.end_reason or (decision.reason.code if is_release else ""),
     )
-    return Outcome(after, tuple(charges), "lease.released_by_us" if is_release else "lease.paused")
+    return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

@@ -16,6 +16,7 @@ from agent.decide.reconcile.facts import Alert, Fact, IntentSettled, LeaseChange
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.label import Label
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
 NEVER_OURS = "never_ours"
@@ -117,16 +118,16 @@ def _watched(fleet: Fleet, view: MarketView, held: Lease) -> tuple[Lease, list[F
         if not held.is_estranged:
             return held, []
         after = replace(held, estranged_since=None)
-        return after, [LeaseChanged(held, after, "lease.label_seen")]
+        return after, [LeaseChanged(held, after, EventKind.LEASE_LABEL_SEEN)]
     sentence = (
         f"instance {held.instance_id} of {held.market} carries our label no more; it is counted on and not touched: "
         f"`gpubid adopt {held.lease_id}` if it is ours, `gpubid release {held.lease_id}` to end it"
     )
-    alert = Alert("label_lost", held.lease_id, sentence)
+    alert = Alert(EventKind.ALERT_LABEL_LOST, held.lease_id, sentence)
     if held.is_estranged:
         return held, [alert]
     after = replace(held, estranged_since=fleet.now)
-    return after, [LeaseChanged(held, after, "lease.label_lost"), alert]
+    return after, [LeaseChanged(held, after, EventKind.LEASE_LABEL_LOST), alert]
 
 
 def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
@@ -139,7 +140,7 @@ def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Le
     is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
     if looks + is_listed >= PROOF and looks:
         after = replace(held, proven_at=fleet.now)
-        return after, [LeaseChanged(held, after, "")]
+        return after, [LeaseChanged(held, after, None)]
     other = None if is_listed else _claimant(fleet, view, held)
     if other:
         why = f"the label of rent {held.intent_id} is on instance {other}, not on {held.instance_id}"
@@ -156,7 +157,7 @@ def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> l
     `charges` are what it counts all the same, metered up to its `accrued_until`.
     """
     sentence = f"{held.market} named {held.instance_id} as what we rented, but {why}: nothing is written to it"
-    return [LeaseDisowned(held, sentence, charges), Alert("wrong_instance", held.lease_id, sentence)]
+    return [LeaseDisowned(held, sentence, charges), Alert(EventKind.ALERT_WRONG_INSTANCE, held.lease_id, sentence)]
 
 
 def _is_listed(view: MarketView, held: Lease) -> bool:

@@ -14,6 +14,7 @@ from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
@@ -28,14 +29,14 @@ def seen(
 ) -> LeaseChanged | None:
     """Return the change of readiness, idling and addresses by probes and the row; None without any."""
     now = so_far.after if so_far is not None else held
-    if so_far is not None and so_far.kind and so_far.kind != "lease.running":
+    if so_far is not None and so_far.kind and so_far.kind != EventKind.LEASE_RUNNING:
         return so_far
     work = fleet.workload(held.slot.workload)
-    after, kind = _reached(now, row), so_far.kind if so_far is not None else ""
+    after, kind = _reached(now, row), so_far.kind if so_far is not None else None
     rest = so_far.cooldown if so_far is not None else None
     if after.state is LeaseState.RUNNING and not kind:
         after, kind = _judged(fleet, view, work, after, row)
-        if kind == "lease.not_ready" and after.has_failed:
+        if kind == EventKind.LEASE_NOT_READY and after.has_failed:
             until = fleet.now + cooldowns.START_FAILED
             rest = cooldown.of_host(held.host, until, "a lease that was never ready")
     if after == now:
@@ -53,38 +54,42 @@ def _reached(held: Lease, row: Instance) -> Lease:
     return replace(held, ssh_address=row.address or held.ssh_address, ports=row.ports or held.ports)
 
 
-def _judged(fleet: Fleet, view: MarketView, work: Workload | None, held: Lease, row: Instance) -> tuple[Lease, str]:
+def _judged(
+    fleet: Fleet, view: MarketView, work: Workload | None, held: Lease, row: Instance
+) -> tuple[Lease, EventKind | None]:
     if work is not None and work.ready.is_asked and held.ready_since is None:
         return _awaited(fleet, view, work, held, row)
     return _idled(fleet, held, row)
 
 
-def _awaited(fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: Instance) -> tuple[Lease, str]:
+def _awaited(
+    fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: Instance
+) -> tuple[Lease, EventKind | None]:
     sighting = view.sightings.get(held.instance_id)
     began = held.run_since or held.state_since
     if sighting is not None and sighting.is_ready and sighting.at >= began:
-        return replace(held, ready_since=sighting.at, was_ready=True), "lease.ready"
+        return replace(held, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
     if fleet.now - began < work.ready.within or held.end_reason.startswith(NOT_READY):
-        return held, ""
+        return held, None
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
-    # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
-    return replace(held, has_failed=not held.was_ready, end_reason=reason), "lease.not_ready"
+    # What was ready before may hold work on its disk: a person decides, the lease stays.
+    return replace(held, has_failed=not held.was_ready, end_reason=reason), EventKind.LEASE_NOT_READY
 
 
-def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, str]:
+def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, EventKind | None]:
     if row.gpu_util is None:
-        return held, ""
+        return held, None
     if not _is_idle(row):
         return (
-            (replace(held, idle_since=None), "lease.busy" if usefulness.is_idle(held, fleet.now) else "")
+            (replace(held, idle_since=None), EventKind.LEASE_BUSY if usefulness.is_idle(held, fleet.now) else None)
             if (held.idle_since is not None)
-            else (held, "")
+            else (held, None)
         )
     if held.idle_since is None:
-        return replace(held, idle_since=fleet.now), ""
-    return held, ""
+        return replace(held, idle_since=fleet.now), None
+    return held, None
 
 
 def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
@@ -92,7 +97,7 @@ def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
     for held in fleet.leases:
         if usefulness.is_idle(held, fleet.now) and held.idle_since is not None:
             sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "
-            yield Alert("idle", held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
+            yield Alert(EventKind.ALERT_IDLE, held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
 
 
 def _is_idle(row: Instance) -> bool:

@@ -37,6 +37,7 @@ from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
@@ -166,7 +167,7 @@ def _present(
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
     if fact is None:
-        return (None if rated.lease == held else LeaseChanged(held, rated.lease, "")), suspicion
+        return (None if rated.lease == held else LeaseChanged(held, rated.lease, None)), suspicion
     return replace(fact, charges=(*rated.owed, *fact.charges)), suspicion
 
 
@@ -217,7 +218,7 @@ def _mismatched(
     truly = replace(truly, agreed_rate=held.agreed if is_absurd else row.gpu_rate)
     after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
     after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
-    return LeaseChanged(held, after, "lease.mismatched", charges)
+    return LeaseChanged(held, after, EventKind.LEASE_MISMATCHED, charges)
 
 
 def _is_loss(held: Lease, target: LeaseState) -> bool:
@@ -240,7 +241,13 @@ def _lost(
         end_reason=failure or held.end_reason,
         is_held=held.is_held,
     )
-    kind = "lease.failed" if has_failed else "lease.interrupted" if was_running else "lease.start_lost"
+    kind = (
+        EventKind.LEASE_FAILED
+        if has_failed
+        else EventKind.LEASE_INTERRUPTED
+        if was_running
+        else EventKind.LEASE_START_LOST
+    )
     rest = losses.rest(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
     return (
@@ -266,17 +273,17 @@ def _updated(
     return LeaseChanged(held, after, kind, charges)
 
 
-def _kind(held: Lease, target: LeaseState) -> str:
+def _kind(held: Lease, target: LeaseState) -> EventKind | None:
     if held.state is target:
-        return ""
+        return None
     if target is LeaseState.RUNNING:
-        return "lease.resumed" if held.has_run else "lease.running"
+        return EventKind.LEASE_RESUMED if held.has_run else EventKind.LEASE_RUNNING
     return {
-        LeaseState.PAUSED: "lease.paused",
-        LeaseState.OFFLINE: "lease.offline",
-        LeaseState.EXITED: "lease.exited",
-        LeaseState.STARTING: "lease.starting",
-    }.get(target, "")
+        LeaseState.PAUSED: EventKind.LEASE_PAUSED,
+        LeaseState.OFFLINE: EventKind.LEASE_OFFLINE,
+        LeaseState.EXITED: EventKind.LEASE_EXITED,
+        LeaseState.STARTING: EventKind.LEASE_STARTING,
+    }.get(target)
 
 
 def _bills(held: Lease, row: Instance) -> Bills:

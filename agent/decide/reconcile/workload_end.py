@@ -20,6 +20,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause
 from agent.domain.record import hold as holds
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -74,10 +75,10 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
         return
     if change.after.has_failed and not change.before.has_failed:
         held = change.after
-        yield Marked(failed_start(work.name, held.lease_id, fleet.now, held.end_reason), work.name, None, "")
+        yield Marked(failed_start(work.name, held.lease_id, fleet.now, held.end_reason), work.name, None, None)
         if change.after.end_reason.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
-    elif change.cause is not None and change.kind in {"lease.interrupted", "lease.gone"}:
+    elif change.cause is not None and change.kind in {EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE}:
         yield from _of_loss(fleet, work, change)
 
 
@@ -110,11 +111,11 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
         return
     if not cooldowns.in_force(fleet).tallies_of(Counted.MOVED, str(held.slot)):
         move = Tally(Counted.MOVED, str(held.slot), fleet.now, fleet.now + COOL_OFF, why)
-        yield Marked(move, work.name, held, "")
+        yield Marked(move, work.name, held, None)
         return
     rest = Cooldown(CooldownKind.COOL_OFF, str(held.slot), fleet.now + COOL_OFF, why)
     sentence = f"{why}; this is the second one within {COOL_OFF}, so it waits that long"
-    yield Marked(rest, work.name, held, "slot.cooling_off", sentence)
+    yield Marked(rest, work.name, held, EventKind.SLOT_COOLING_OFF, sentence)
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
@@ -142,7 +143,9 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
 def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
     until = fleet.now + FAST_EXITS_KEPT
     mark = Tally(Counted.FAST_EXIT, work.name, fleet.now, until, why, str(held.host))
-    return Marked(mark, work.name, held, "workload.failed_at_once", f"{held.slot} on host {held.host_id}: {why}")
+    return Marked(
+        mark, work.name, held, EventKind.WORKLOAD_FAILED_AT_ONCE, f"{held.slot} on host {held.host_id}: {why}"
+    )
 
 
 def _of_batches(fleet: Fleet) -> Iterator[Marked]:
@@ -201,13 +204,15 @@ def hold(fleet: Fleet, held: Lease | None, target: Target, why: str) -> Marked:
     """Return the mark of a slot or workload that waits for a person."""
     name = target.spoken
     sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid done {name}`"
-    return Marked(OperatorHold(Word.HELD, target, fleet.now, why), target.workload, held, "workload.held", sentence)
+    return Marked(
+        OperatorHold(Word.HELD, target, fleet.now, why), target.workload, held, EventKind.WORKLOAD_HELD, sentence
+    )
 
 
 def done(fleet: Fleet, held: Lease, why: str) -> Marked:
     """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
     rest = OperatorHold(Word.DONE, holds.of_slot(held.slot), fleet.now, why)
-    return Marked(rest, held.slot.workload, held, "workload.done", f"{held.slot} is done by {why}")
+    return Marked(rest, held.slot.workload, held, EventKind.WORKLOAD_DONE, f"{held.slot} is done by {why}")
 
 
 def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:

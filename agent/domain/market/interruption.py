@@ -5,14 +5,14 @@ That one happened is an event of the ledger (`domain/record/event.py`), with cau
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
+from enum import StrEnum
 
 from agent.domain.market.host import HostKey
 from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Slot
 
 
-class Cause(Enum):
+class Cause(StrEnum):
     """Why a lease stopped running."""
 
     OUTBID = "outbid"

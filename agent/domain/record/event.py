@@ -5,20 +5,20 @@ from datetime import datetime
 
 from agent.domain.market.interruption import Cause
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record.event_kind import EventKind
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One fact, never changed after it is written.
 
-    `kind` is noun.verb: lease.opened, lease.running, lease.interrupted, lease.resumed, lease.paused, lease.released,
-    lease.gone, intent.in_doubt, orphan.seen, limit.struck and their like. `at` is when it happened as well as we know,
+    `at` is when it happened as well as we know,
     `seen_at` when we saw it. `rule` and `evidence` say what a cause rests on; `reason_code` and `reason` why we acted.
     The ledger numbers events as they are written: `event_id` is None before.
     """
 
     at: datetime
-    kind: str
+    kind: EventKind
     seen_at: datetime | None = None
     workload: str = ""
     slot: int | None = None

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from agent.domain.money import Usd
 from agent.domain.record.budget import Scope, Window
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import LASTING
 
 CROSSED = "crossed"
@@ -15,7 +16,7 @@ CROSSED = "crossed"
 class ToldCrossing:
     """A threshold that was told; a moved threshold is another one."""
 
-    kind: str
+    kind: EventKind
     """The event that told it."""
     scope: Scope
     window: Window

@@ -75,7 +75,7 @@ def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: 
         )
     tally, owed = made.tally, meter.outstanding(made.book.open(), until)
     counted = Counted(Usd(tally.spent) + owed, tally.paid, max(tally.useful, 0), tally.lost)
-    paper = Side(counted, tally.interruptions, tally.rents, dict(kinds))
+    paper = Side(counted, tally.interruptions, tally.rents, {str(kind): count for kind, count in kinds.items()})
     return Replayed(work.name, chosen.name, since, until, _actual(history, work.name, since, until), paper, plans)
 
 
@@ -129,4 +129,4 @@ def _actual(history: History, workload: str, since: datetime, until: datetime) -
     )
     rents = [lease for lease in mine if since <= lease.opened_at <= until]
     kinds = Counter(event.kind for event in happened)
-    return Side(counted, kinds[INTERRUPTED], len(rents), dict(kinds))
+    return Side(counted, kinds[INTERRUPTED], len(rents), {str(kind): count for kind, count in kinds.items()})

@@ -20,6 +20,7 @@ from typing import Any
 from agent import __version__
 from agent.domain.market.offer import Offer
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.lab.traces.ledger_history import History
 
@@ -28,10 +29,20 @@ DIGITS = 12
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 _TOLD = frozenset(
     {
-        "lease.running", "lease.resumed", "lease.starting", "lease.interrupted", "lease.start_lost", "lease.paused",
-        "lease.failed", "lease.offline", "lease.rebid", "lease.released", "lease.released_by_us", "lease.opened",
+        EventKind.LEASE_RUNNING,
+        EventKind.LEASE_RESUMED,
+        EventKind.LEASE_STARTING,
+        EventKind.LEASE_INTERRUPTED,
+        EventKind.LEASE_START_LOST,
+        EventKind.LEASE_PAUSED,
+        EventKind.LEASE_FAILED,
+        EventKind.LEASE_OFFLINE,
+        EventKind.LEASE_REBID,
+        EventKind.LEASE_RELEASED,
+        EventKind.LEASE_RELEASED_BY_US,
+        EventKind.LEASE_OPENED,
     }
-)  # fmt: skip
+)
 
 
 class Names:

@@ -19,6 +19,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
 from agent.domain.record.account import Line
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Start
 from agent.ledger.reader import Reader
@@ -29,12 +30,12 @@ OFFERS_KEPT = timedelta(minutes=2)
 MOST = 5_000_000
 """Rows of one kind that are read at most: more is no ledger of ours."""
 _STATES = {
-    "lease.running": LeaseState.RUNNING,
-    "lease.resumed": LeaseState.RUNNING,
-    "lease.starting": LeaseState.STARTING,
-    "lease.interrupted": LeaseState.PAUSED,
-    "lease.start_lost": LeaseState.PAUSED,
-    "lease.paused": LeaseState.PAUSED,
+    EventKind.LEASE_RUNNING: LeaseState.RUNNING,
+    EventKind.LEASE_RESUMED: LeaseState.RUNNING,
+    EventKind.LEASE_STARTING: LeaseState.STARTING,
+    EventKind.LEASE_INTERRUPTED: LeaseState.PAUSED,
+    EventKind.LEASE_START_LOST: LeaseState.PAUSED,
+    EventKind.LEASE_PAUSED: LeaseState.PAUSED,
 }
 
 
@@ -106,7 +107,7 @@ class History:
                 break
             if event.kind in _STATES:
                 state, since, cause = _STATES[event.kind], event.at, event.cause
-                rival = event.floor if event.kind == "lease.interrupted" else rival
+                rival = event.floor if event.kind == EventKind.LEASE_INTERRUPTED else rival
         return replace(
             lease,
             state=state,
@@ -120,7 +121,9 @@ class History:
     def _starts(self) -> list[Start]:
         found = []
         for lease in self.leases:
-            ran = next((each for each in self.events.get(lease.lease_id, []) if each.kind == "lease.running"), None)
+            ran = next(
+                (each for each in self.events.get(lease.lease_id, []) if each.kind == EventKind.LEASE_RUNNING), None
+            )
             if ran is not None:
                 seconds = (ran.at - lease.opened_at).total_seconds()
                 found.append(Start(lease.lease_id, lease.market, ran.at, max(seconds, 0.0)))
@@ -147,7 +150,7 @@ async def read(reader: Reader, since: datetime | None = None, until: datetime | 
     for event in reversed(await reader.events(until=until, limit=MOST)):
         if event.lease_id:
             events[event.lease_id].append(event)
-        if event.kind == "workload.done":
+        if event.kind == EventKind.WORKLOAD_DONE:
             done[event.workload] = event.at
     return History(
         looks,

@@ -11,14 +11,24 @@ from agent.config.problems import ConfigError, Problem
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.lab.traces import survival, trace_files
 from agent.lab.traces.survival import Spell
 
 COLUMNS = ("zone", "machine_type", "started", "lifetime_seconds")
 LOSS, RETURN = "loss", "return"
-BEGINS = frozenset({"lease.running", "lease.resumed"})
-ENDS = frozenset({"lease.interrupted", "lease.paused", "lease.exited", "lease.offline", "lease.released", "lease.gone"})
+BEGINS = frozenset({EventKind.LEASE_RUNNING, EventKind.LEASE_RESUMED})
+ENDS = frozenset(
+    {
+        EventKind.LEASE_INTERRUPTED,
+        EventKind.LEASE_PAUSED,
+        EventKind.LEASE_EXITED,
+        EventKind.LEASE_OFFLINE,
+        EventKind.LEASE_RELEASED,
+        EventKind.LEASE_GONE,
+    }
+)
 BY_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
 LEAST_BIDS = 5
 
@@ -104,7 +114,7 @@ def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
             began.setdefault(event.lease_id, event.at)
         elif event.kind in ENDS and event.lease_id in began:
             since = began.pop(event.lease_id)
-            is_loss = event.kind == "lease.interrupted" and event.cause in BY_MARKET
+            is_loss = event.kind == EventKind.LEASE_INTERRUPTED and event.cause in BY_MARKET
             found.setdefault(lease.market, []).append((since, Spell(_hours(since, event.at), is_loss)))
     for lease_id, since in began.items():
         if last is not None:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from agent.domain.market.interruption import Loss
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
@@ -16,7 +17,7 @@ from agent.ledger.tables.types import Query
 _FIELDS = tuple(field.name for field in dataclasses.fields(Event))
 
 APPENDED = sa.insert(schema.events)
-INTERRUPTED = "lease.interrupted"
+INTERRUPTED = EventKind.LEASE_INTERRUPTED
 LAST = sa.select(sa.func.max(schema.events.c.event_id))
 
 
@@ -27,7 +28,7 @@ def row(event: Event) -> dict[str, Any]:
 
 def event_of(columns: Mapping[str, Any]) -> Event:
     """Return the event of a row."""
-    return Event(**{name: columns[name] for name in _FIELDS})
+    return Event(**{name: columns[name] for name in _FIELDS} | {"kind": EventKind(columns["kind"])})
 
 
 def loss_of(event: Event) -> Loss | None:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.ledger.tables import schema
@@ -18,7 +19,7 @@ PROGRESS = sa.select(schema.progress)
 SPEEDS = sa.select(schema.speeds)
 TOLD = sa.insert(schema.progress).prefix_with("OR REPLACE")
 MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
-RUNNING = "lease.running"
+RUNNING = EventKind.LEASE_RUNNING
 MOST_STARTS = 256
 """So many starts say enough of a quantile."""
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from agent.domain.money import Usd
 from agent.domain.record.budget import Kind, Scope, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
@@ -57,7 +58,7 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
 def _told(key: str, since: datetime, until: datetime | None, ground: str) -> ToldCrossing:
     kind, of, *name, window, micros = key.split(" ")
     scope = Scope(Kind(of), " ".join(name))
-    return ToldCrossing(kind, scope, Window(window), Usd(int(micros)), since, ground, until)
+    return ToldCrossing(EventKind(kind), scope, Window(window), Usd(int(micros)), since, ground, until)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from agent.domain import money
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -36,7 +37,14 @@ DECISIONS = 50
 MOST_POINTS = 2_000
 CHARTED = timedelta(days=1)
 STORY_EVENTS = 500
-TIMELINE = ("lease.interrupted", "lease.resumed", "lease.running", "lease.released", "lease.paused", "lease.rebid")
+TIMELINE = (
+    EventKind.LEASE_INTERRUPTED,
+    EventKind.LEASE_RESUMED,
+    EventKind.LEASE_RUNNING,
+    EventKind.LEASE_RELEASED,
+    EventKind.LEASE_PAUSED,
+    EventKind.LEASE_REBID,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from agent.domain.fleet import Fleet, Spend
 from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Thresholds, Window
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.record.told_crossing import ToldCrossing
 from tests.support import builders
@@ -187,7 +188,7 @@ def test_what_we_count_ourselves_is_never_an_alarm(steps: list[tuple[int, int]])
 
 def crossed(seen: Fleet, caps: Limits) -> list[str]:
     found = budget_alerts.crossings(seen, limits.standing(seen), caps)
-    return [one.kind if isinstance(one, Marked) else one.code for one in found]
+    return [(one.kind or "") if isinstance(one, Marked) else one.code for one in found]
 
 
 @pytest.mark.parametrize("window", ["per_day", "per_month", "total"])
@@ -236,7 +237,7 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
 
 def test_a_moved_threshold_is_another_one() -> None:
     rest = ToldCrossing(
-        "budget.warned", EVERYTHING, Window.DAY, builders.usd(1), builders.NOW, "", builders.ago(days=-1)
+        EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, builders.usd(1), builders.NOW, "", builders.ago(days=-1)
     )
     seen = fleet(spent="2", told=(rest,))
     assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd(1)))) == []

@@ -138,7 +138,7 @@ def test_a_narrow_budget_counts_only_what_is_its_own(scope: budget.Scope) -> Non
 
 def test_a_deadline_that_time_alone_forbids_cannot_be_met_by_money() -> None:
     [alert] = risk.risks(fleet(left=39.0), Limits(), {})["train"]
-    assert alert.code == risk.CODE
+    assert alert.code == "deadline_at_risk"
     assert alert.sentence.endswith("cannot be met: on-demand takes 40.4 h and 39.0 h are left; ask for less or later")
 
 

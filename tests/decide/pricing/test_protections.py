@@ -12,6 +12,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import CooldownKind
+from agent.domain.record.event_kind import EventKind
 from tests.support import builders
 from tests.support.rests import in_force
 
@@ -46,7 +47,7 @@ def test_many_leases_bear_more_than_one() -> None:
 
 
 def test_what_is_long_ago_or_was_counted_before_does_not_count() -> None:
-    old = [Incident(NOW - timedelta(hours=2), "lease.interrupted", "vast", "RTX 4090", cause=Cause.OUTBID)] * 9
+    old = [Incident(NOW - timedelta(hours=2), EventKind.LEASE_INTERRUPTED, "vast", "RTX 4090", cause=Cause.OUTBID)] * 9
     assert resting(old) == []
     assert resting(incidents(9), since={f"storm:{MODEL}": NOW - timedelta(minutes=3)}) == []
 
@@ -59,7 +60,7 @@ def test_starts_that_fail_on_many_hosts_and_not_on_one() -> None:
 
 def test_one_host_that_is_lost_again_and_again_is_a_storm_too() -> None:
     again = [
-        Incident(NOW - timedelta(minutes=at), "lease.interrupted", "vast", "RTX 4090", "h1", cause=Cause.OUTBID)
+        Incident(NOW - timedelta(minutes=at), EventKind.LEASE_INTERRUPTED, "vast", "RTX 4090", "h1", cause=Cause.OUTBID)
         for at in range(1, 5)
     ]
     [trip] = protections.tripped(again, {}, {}, NOW)

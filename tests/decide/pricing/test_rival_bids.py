@@ -19,6 +19,7 @@ from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.market.outbids import STEPS, Outbids
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Rent
 from strategies.patient import Patient, PatientParams
@@ -27,7 +28,7 @@ from tests.support import builders
 LOSS = LeaseChanged(
     builders.lease(),
     builders.lease(),
-    "lease.interrupted",
+    EventKind.LEASE_INTERRUPTED,
     cause=Cause.OUTBID,
     evidence=Evidence("floor", "", builders.per_hour("0.36")),
 )

@@ -35,7 +35,7 @@ def test_a_rise_of_somebody_elses_instance_is_none_of_ours() -> None:
 def test_an_on_demand_lease_that_costs_more_is_an_event_and_a_bid_is_our_own_doing() -> None:
     def kinds(fleet: Fleet) -> list[str]:
         facts = reconcile.reconcile(fleet, Memory()).facts
-        return [fact.kind for fact in facts if isinstance(fact, LeaseChanged)]
+        return [fact.kind or "" for fact in facts if isinstance(fact, LeaseChanged)]
 
     assert kinds(world("0.45")) == ["lease.repriced"]
     assert kinds(world("0.35")) == [""]

@@ -8,6 +8,7 @@ import pytest
 from agent.decide.reconcile import probing, readiness
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.domain.work.workload import WorkloadKind
@@ -70,12 +71,12 @@ def test_what_was_ready_before_is_left_to_a_person() -> None:
 
 def test_idling_is_noted_and_forgotten() -> None:
     idle = told(world(FRESH, ready=Readiness(), gpu_util=0.0))
-    assert (idle.kind, idle.after.idle_since) == ("", NOW)
+    assert (idle.kind, idle.after.idle_since) == (None, NOW)
     long_idle = builders.lease(idle_since=builders.ago(hours=1))
     busy = told(world(long_idle, ready=Readiness(), gpu_util=80.0))
     assert (busy.kind, busy.after.idle_since) == ("lease.busy", None)
     brief = told(world(builders.lease(idle_since=builders.ago(minutes=1)), ready=Readiness(), gpu_util=80.0))
-    assert (brief.kind, brief.after.idle_since) == ("", None)
+    assert (brief.kind, brief.after.idle_since) == (None, None)
 
 
 @pytest.mark.parametrize("use", [None, 50.0])
@@ -90,7 +91,7 @@ def test_where_it_is_reached_is_kept() -> None:
 
 def test_a_loss_is_told_as_it_is() -> None:
     fleet = world(FRESH, Sighting("1", NOW, is_ready=True))
-    lost = LeaseChanged(FRESH, FRESH, "lease.interrupted")
+    lost = LeaseChanged(FRESH, FRESH, EventKind.LEASE_INTERRUPTED)
     assert seen(fleet, lost) is lost
 
 

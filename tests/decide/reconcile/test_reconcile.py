@@ -178,7 +178,7 @@ def test_a_return_clears_what_was_lost() -> None:
 def test_running_is_metered_every_five_minutes_without_an_event() -> None:
     held = builders.lease(accrued_until=NOW - reconcile.METER_EVERY)
     fact = changed(seen(held, ROW))
-    assert fact.kind == ""
+    assert fact.kind is None
     assert fact.after.accrued_until == NOW
     assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(300).micros
     almost = builders.lease(accrued_until=NOW - reconcile.METER_EVERY + timedelta(seconds=1))

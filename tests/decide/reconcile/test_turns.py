@@ -11,6 +11,7 @@ from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
 from tests.support.listings import NOW
@@ -96,9 +97,11 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
 def test_the_record_is_read_for_a_loss_that_changes_nothing_of_what_is_billed() -> None:
     """It loads and is paused in the next look: its disk is billed before and after, and it may have run between."""
     lost = replace(STARTS, state=LeaseState.PAUSED)
-    assert turns.wants_record([LeaseChanged(STARTS, lost, "lease.start_lost", cause=Cause.OUTBID)])
-    assert turns.wants_record([LeaseChanged(STARTS, replace(STARTS, bills=Bills.GPU_AND_DISK), "lease.running")])
-    assert not turns.wants_record([LeaseChanged(STARTS, replace(STARTS, accrued_until=NOW), "")])
+    assert turns.wants_record([LeaseChanged(STARTS, lost, EventKind.LEASE_START_LOST, cause=Cause.OUTBID)])
+    assert turns.wants_record(
+        [LeaseChanged(STARTS, replace(STARTS, bills=Bills.GPU_AND_DISK), EventKind.LEASE_RUNNING)]
+    )
+    assert not turns.wants_record([LeaseChanged(STARTS, replace(STARTS, accrued_until=NOW), None)])
 
 
 def test_the_last_start_of_what_is_loading_goes_on() -> None:

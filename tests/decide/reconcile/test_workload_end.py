@@ -16,6 +16,7 @@ from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
@@ -32,7 +33,7 @@ LATER = NOW + dt.timedelta(hours=3)
 def lost(cause: Cause, rule: str = "floor", kind: str = "lease.interrupted", **before: Any) -> LeaseChanged:
     held = builders.lease(**{"run_since": ago(hours=1), **before})
     after = builders.lease(state=LeaseState.PAUSED, state_since=NOW, interrupted_by=cause)
-    return LeaseChanged(held, after, kind, cause=cause, evidence=Evidence(rule, "as seen"))
+    return LeaseChanged(held, after, EventKind(kind), cause=cause, evidence=Evidence(rule, "as seen"))
 
 
 def scopes(fleet: Any, *changes: LeaseChanged) -> list[tuple[str, str]]:
