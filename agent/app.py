@@ -27,9 +27,11 @@ from agent.domain import money
 from agent.domain.fleet import MarketView
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease
 from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
@@ -173,41 +175,15 @@ class App:
         log.error("writing.stopped", reason=why)
         self._stopped_because = self._stopped_because or why
 
-    async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
-        """Carry out an order: "release" the named leases, "kill" all spending, or "lift" a kill.
-
-        Raises:
-            LedgerError: the order could not be written down.
-        """
-        if verb == "lift":
-            await halting.end(self.ledger, self.clock.now(), who)
-            return []
-        if verb == "kill":
-            await halting.begin(self.ledger, self.clock.now(), who, keep_disks=keep_disks)
-        self._cycle.hurry.now()
-        async with self._turn:
-            """A cycle that rents when the order comes is finished first: the kill must also stop its lease."""
-        held = self.ledger.recollection(self.clock.now()).leases
-        named = [
-            lease
-            for lease in held
-            if lease.bills is not Bills.NOTHING and (verb == "kill" or lease.lease_id in lease_ids)
-        ]
-        reason = Reason("ordered", f"ordered by `gpubid {verb}`")
-        kind = Pause if keep_disks else Release
-        done = await self.order([kind(lease, reason) for lease in named], who)
-        if verb == "kill":
-            # Without this sentence a person would believe that the kill survives a restart, also if nothing is left.
-            await halting.settle(self.ledger, self.clock.now())
-        return done
-
-    async def say(self, order: operator_orders.Order, who: str) -> tuple[str, list[Intent]]:
+    async def say(self, order: Order, who: str) -> tuple[str, list[Intent]]:
         """Take an order of a person: record it, do at once what it asks for, and return the result.
 
         Raises:
             OrderError: it cannot be understood or does not fit what there is; nothing was changed.
             LedgerError: it could not be written down.
         """
+        if order.is_of_everything:
+            return await self._stop_everything(order, who)
         if order.verb in operator_orders.ENDING:
             self._cycle.hurry.now()
         async with self._turn:
@@ -223,6 +199,27 @@ class App:
                     raise
         log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
         return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
+
+    async def _stop_everything(self, order: Order, who: str) -> tuple[str, list[Intent]]:
+        """Stop all spending, or end such a stop.
+
+        Raises:
+            LedgerError: it could not be written down.
+        """
+        if order.verb != Word.KILL:
+            await halting.end(self.ledger, self.clock.now(), who)
+            return "the stop of all spending is lifted", []
+        await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
+        self._cycle.hurry.now()
+        async with self._turn:
+            """A cycle that rents when the order comes is finished first: the kill must also stop its lease."""
+        held = self.ledger.recollection(self.clock.now()).leases
+        reason = Reason("ordered", "ordered by `gpubid kill`")
+        kind = Pause if order.keep_disks else Release
+        done = await self.order([kind(lease, reason) for lease in held if lease.bills is not Bills.NOTHING], who)
+        # Without this sentence a person would believe that the kill survives a restart, also if nothing is left.
+        await halting.settle(self.ledger, self.clock.now())
+        return "all spending is stopped", done
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
         """Carry out a person's order between two cycles; `who` goes into the ledger.

@@ -2,8 +2,7 @@
 
 | call | what | who |
 |---|---|---|
-| POST /order | {"verb": "release", "kill" or "lift", "leases": [], "keep_disks": false} | who may order |
-| POST /say | {"verb", "target", "seconds", "into", "hours"}: a word (act/orders/operator_orders.py) | who may order |
+| POST /say | {"verb", "target", "seconds", "into", "hours", "keep_disks"}: domain/work/order.py | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: whether it is well, what runs, what it costs against the caps | who connects |
 | GET /logs?slot&lines: the last lines of a container | who connects |
@@ -19,18 +18,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
 
-from agent.act.orders import operator_orders as words
+from agent.act.orders import operator_orders
 from agent.clock import SteadyClock
 from agent.config.settings import Config, Operators
 from agent.cycle import Pass, Rules
 from agent.decide.operators.notices import Notice
 from agent.domain.market import gpu as gpus
 from agent.domain.record.intent import Intent
+from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets.port import Market
@@ -74,12 +74,8 @@ class Orders(Protocol):
         """The markets, to read from."""
         ...
 
-    async def say(self, order: words.Order, who: str) -> tuple[str, list[Intent]]:
+    async def say(self, order: Order, who: str) -> tuple[str, list[Intent]]:
         """Take an order of a person; return its result and what was done at once."""
-        ...
-
-    async def obey(self, verb: str, lease_ids: set[str], who: str, *, keep_disks: bool) -> list[Intent]:
-        """Release the named leases, stop everything ("kill"), or end such a stop ("lift")."""
         ...
 
     def notices(self) -> tuple[Notice, ...]:
@@ -108,14 +104,6 @@ class Process(Protocol):
         ...
 
 
-class _Ordered(msgspec.Struct):
-    """The body of POST /order."""
-
-    verb: Literal["release", "kill", "lift"]
-    leases: set[str]
-    keep_disks: bool
-
-
 class _Said(msgspec.Struct):
     """The body of POST /say."""
 
@@ -124,8 +112,9 @@ class _Said(msgspec.Struct):
     seconds: float | None = None
     into: str | None = None
     hours: float | None = None
+    keep_disks: bool = False
 
-    def order(self) -> words.Order:
+    def order(self) -> Order:
         """Return the order.
 
         Raises:
@@ -134,7 +123,7 @@ class _Said(msgspec.Struct):
         if self.seconds is not None and not 0 < self.seconds <= MOST_SECONDS:
             raise ValueError("seconds")
         span = timedelta(seconds=self.seconds) if self.seconds is not None else None
-        return words.Order(self.verb, self.target, span, self.into or "", self.hours)
+        return Order(self.verb, self.target, span, self.into or "", self.hours, self.keep_disks)
 
 
 class OperatorSocket:
@@ -159,7 +148,6 @@ class OperatorSocket:
         self._path = path
         refusals = Refusals(orders.clock.monotonic)
         made = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
-        made.router.add_post("/order", self._order)
         made.router.add_post("/say", self._say)
         made.router.add_post("/reload", self._reload)
         made.router.add_get("/status", self._status)
@@ -203,21 +191,6 @@ class OperatorSocket:
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
-    async def _order(self, request: web.Request) -> web.Response:
-        who = access.peer(request)
-        if not self._may_order(who):
-            return _forbidden(who)
-        try:
-            said = await bounded_body.document(request, _Ordered)
-        except ValueError:
-            return web.json_response({"error": "bad_order"}, status=400)
-        try:
-            done = await self._orders.obey(said.verb, said.leases, str(who), keep_disks=said.keep_disks)
-        except LedgerError as error:
-            return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
-        self._wake()
-        return web.json_response(answer(done, self._orders.doubts()))
-
     def _may_order(self, who: access.Peer) -> bool:
         return access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order)
 
@@ -231,7 +204,7 @@ class OperatorSocket:
             return web.json_response({"error": "bad_order"}, status=400)
         try:
             said, done = await self._orders.say(order, str(who))
-        except words.OrderError as error:
+        except operator_orders.OrderError as error:
             return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning, Order, OrderError
+from agent.act.orders.operator_orders import Grounds, Meaning, OrderError
 from agent.decide.reconcile import workload_end
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
@@ -16,6 +16,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Pause, Release
+from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
 from tests.support import builders

@@ -10,6 +10,7 @@ from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold
 from agent.simulator.market_model import Contract
+from tests.support import spending
 from tests.support.world import Rehearsed, rehearsed
 
 BOTH = pytest.mark.parametrize("keep_disks", [False, True], ids=["release", "keep-disks"])
@@ -27,7 +28,7 @@ async def test_a_rent_in_doubt_is_stopped_when_it_turns_up(tmp_path: Path, keep_
         await world.cycle()
         assert world.open_intents()
         assert world.live()
-        assert await world.app.obey("kill", set(), "a test", keep_disks=keep_disks) == []
+        assert await spending.kill(world.app, keep_disks=keep_disks) == []
         world.still()
         await world.cycle(minutes=5)
         assert not billed_gpus(world)
@@ -43,7 +44,7 @@ async def test_what_a_cycle_was_renting_when_the_order_came_is_among_those_to_st
         create = world.market.create
 
         def rented(*arguments: Any, **terms: Any) -> Contract:
-            orders.append(asyncio.ensure_future(world.app.obey("kill", set(), "a test", keep_disks=False)))
+            orders.append(asyncio.ensure_future(spending.kill(world.app)))
             return create(*arguments, **terms)
 
         world.market.create = rented  # type: ignore[method-assign]
@@ -61,7 +62,7 @@ async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -
     async with rehearsed(tmp_path) as world:
         await world.until_running()
         world.weather("throttle_text", route="PUT /instances" if keep_disks else "DELETE /instances", seconds=30)
-        done = await world.app.obey("kill", set(), "a test", keep_disks=keep_disks)
+        done = await spending.kill(world.app, keep_disks=keep_disks)
         assert done[0].state is IntentState.REJECTED
         assert bool(billed_gpus(world)) is keep_disks, "a release that is refused is a pause for the time being"
         await world.cycle(minutes=3)
@@ -72,10 +73,10 @@ async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -
 async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path: Path) -> None:
     async with rehearsed(tmp_path) as world:
         await world.until_running()
-        await world.app.obey("kill", set(), "a test", keep_disks=True)
+        await spending.kill(world.app, keep_disks=True)
         await world.cycle(minutes=2)
         assert world.lease().state is LeaseState.PAUSED
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.cycle(minutes=2)
         assert not world.live()
 
@@ -83,11 +84,11 @@ async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path
 async def test_it_outlives_the_program_and_ends_when_lifted(tmp_path: Path) -> None:
     async with rehearsed(tmp_path) as world:
         await world.until_running()
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.restart(after_seconds=600)
         done = await world.cycle(minutes=10)
         assert not world.live()
         assert all(isinstance(decision, Hold) and decision.reason.code == "stopped" for decision in done.plan.decisions)
-        await world.app.obey("lift", set(), "a test", keep_disks=False)
+        await spending.lift(world.app)
         await world.until_running()
         assert len(world.live()) == 1

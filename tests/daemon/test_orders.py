@@ -44,7 +44,7 @@ def ledgers(place: Path) -> set[str]:
 async def order(place: Path, body: bytes | str) -> tuple[int, Any]:
     """Send raw bytes to the socket."""
     connector = aiohttp.UnixConnector(str(place / "ledger.sqlite.sock"))
-    async with aiohttp.ClientSession(connector=connector) as link, link.post("http://gpubid/order", data=body) as reply:
+    async with aiohttp.ClientSession(connector=connector) as link, link.post("http://gpubid/say", data=body) as reply:
         return reply.status, await reply.json()
 
 
@@ -139,11 +139,16 @@ async def test_the_socket_is_its_users_own_and_takes_nothing_else(tmp_path: Path
             "[]",
             "1",
             '{"verb": "kill"}',
-            '{"verb": "burn", "leases": [], "keep_disks": false}',
-            '{"verb": "kill", "leases": [[]], "keep_disks": false}',
-            '{"verb": "kill", "leases": 1, "keep_disks": false}',
+            '{"verb": "kill", "target": [[]], "keep_disks": false}',
+            '{"verb": "kill", "target": 1, "keep_disks": false}',
+            '{"verb": "kill", "target": "fleet:all", "keep_disks": 1}',
         ):
             assert (await order(tmp_path, body))[0] == 400, body
+        for body in (
+            '{"verb": "burn", "target": "fleet:all", "keep_disks": false}',
+            '{"verb": "release", "target": "fleet:all"}',
+        ):
+            assert (await order(tmp_path, body))[0] == 422, body
         assert "operator.halted" not in (await gpubid(tmp_path, "ledger", "events")).out
         assert daemon.process.returncode is None
         assert await daemon.stop() == 0

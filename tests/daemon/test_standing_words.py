@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders.operator_orders import Order, OrderError
+from agent.act.orders.operator_orders import OrderError
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold
+from agent.domain.work.order import Order
 from tests.support.world import Rehearsed, rehearsed, work
 
 WHO = "uid 1000"

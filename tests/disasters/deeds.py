@@ -5,10 +5,11 @@ import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from agent.act.orders.operator_orders import Order, OrderError
+from agent.act.orders.operator_orders import OrderError
 from agent.config.settings import Config
 from agent.decide.operators import operator_holds
 from agent.domain import money
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
@@ -17,6 +18,7 @@ from tests.disasters.exchange import Death
 from tests.disasters.stage import CREDIT, strategies
 from tests.disasters.story import Deed
 from tests.disasters.truth import Box
+from tests.support import spending
 
 if TYPE_CHECKING:
     from tests.disasters.play import Player
@@ -51,7 +53,7 @@ async def _release(deed: Deed, player: "Player") -> None:
     lease = _pick([lease for lease in player.app.billing()[0] if lease.is_open], deed.pick)
     if lease is not None:
         player.ordered.add(lease.slot.workload)
-        await player.app.obey("release", {lease.lease_id}, WHO, keep_disks=False)
+        await player.app.say(Order("release", lease.lease_id), WHO)
 
 
 async def _lock(deed: Deed, player: "Player") -> None:
@@ -66,7 +68,7 @@ def _kill(*, keep: bool) -> Callable[[Deed, "Player"], Awaitable[None]]:
             return
         player.begin_kill()
         try:
-            await player.app.obey("kill", set(), WHO, keep_disks=keep)
+            await spending.kill(player.app, WHO, keep_disks=keep)
         except Death:
             # The order may have died with the program. The person hears no answer and gives it again.
             player.end_kill()
@@ -81,7 +83,7 @@ async def _lift(deed: Deed, player: "Player") -> None:
         return
     app = player.app
     try:
-        await app.obey("lift", set(), WHO, keep_disks=False)
+        await spending.lift(app, WHO)
     except Death:
         # It may have been written down or not. The person hears no answer and gives it again.
         player.again(deed)

@@ -8,6 +8,7 @@ from agent.act.orders import operator_orders
 from agent.clock import SteppedClock
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.money import UsdPerHour
+from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW
 
@@ -56,7 +57,7 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
     tmp_path: Path, target: str, pools: list[tuple[str, str]], hosts: int
 ) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
-    order = operator_orders.Order("reset", target)
+    order = Order("reset", target)
     grounds = operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
     meaning = operator_orders.read(order, "user me", grounds)
     async with ledger.transaction() as tx:
@@ -78,5 +79,5 @@ async def test_what_cannot_be_forgotten_is_said(tmp_path: Path, target: str) -> 
     ledger = await filled(tmp_path / "ledger.sqlite")
     grounds = operator_orders.Grounds((), ("vast",), ledger.recollection(), NOW)
     with pytest.raises(operator_orders.OrderError):
-        operator_orders.read(operator_orders.Order("reset", target), "user me", grounds)
+        operator_orders.read(Order("reset", target), "user me", grounds)
     await ledger.close()

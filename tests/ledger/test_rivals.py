@@ -12,6 +12,7 @@ from agent.clock import SteppedClock
 from agent.decide.pricing import host_record, rival_bids
 from agent.domain.market.host import HALF_LIFE
 from agent.domain.market.outbids import Outbids
+from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW
 
@@ -54,7 +55,7 @@ async def test_the_law_is_the_same_after_a_restart_and_fades_by_the_clock_alone(
 
 async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
     ledger = await filled(path)
-    order = operator_orders.Order("reset", "all")
+    order = Order("reset", "all")
     meaning = operator_orders.read(
         order, "user me", operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
     )

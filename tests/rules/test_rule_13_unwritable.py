@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.act.orders.operator_orders import Order
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason
+from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
+from tests.support import spending
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -88,7 +89,7 @@ def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
         await let_write(world, may=False)
         doing: Any
         if verb.startswith("kill"):
-            doing = world.app.obey("kill", set(), "a test", keep_disks=verb != "kill")
+            doing = spending.kill(world.app, keep_disks=verb != "kill")
         else:
             doing = world.app.say(Order(verb, "train"), "a test")
         with pytest.raises(LedgerError, match="sent to the market but not written down"):
@@ -155,7 +156,7 @@ def test_whoever_kills_on_a_full_disk_with_nothing_to_end_is_told_that_it_may_be
         world.is_checked = False
         await let_write(world, may=False)
         with pytest.raises(LedgerError):
-            await world.app.obey("kill", set(), "a test", keep_disks=False)
+            await spending.kill(world.app)
         await let_write(world, may=True)
         orders = len(world.orders)
         await cycles(world, 5)
@@ -171,7 +172,7 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         await world.until_running()
         await let_write(world, may=False)
         with pytest.raises(LedgerError):
-            await world.app.obey("kill", set(), "a test", keep_disks=keep)
+            await spending.kill(world.app, keep_disks=keep)
         await cycles(world, 5)
         await let_write(world, may=True)
         orders = len(world.orders)
@@ -182,8 +183,8 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         if not minutes:
             # The ledger is read anew by whoever comes first.
             with pytest.raises(LedgerError):
-                await world.app.obey("lift", set(), "a test", keep_disks=False)
-        await world.app.obey("lift", set(), "a test", keep_disks=False)
+                await spending.lift(world.app)
+        await spending.lift(world.app)
         await cycles(world, 90)
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.simulator.market_model import EndCause
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
@@ -96,7 +97,7 @@ def test_an_edited_label_stops_strategies_and_nothing_else(seed: int, label: str
         assert not world.lease().is_estranged
         world.market.set_label(mine.contract_id, label or "")
         await world.cycle()
-        await world.app.obey("release", {world.lease().lease_id}, "a test", keep_disks=False)
+        await world.app.say(Order("release", world.lease().lease_id), "a test")
         await world.cycle(minutes=1)
         assert mine.end_cause is EndCause.DESTROYED
         assert all(lease.instance_id != str(mine.contract_id) for lease in world.leases())

@@ -20,7 +20,7 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
-from tests.support import builders
+from tests.support import builders, spending
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, rehearsed, work
@@ -92,7 +92,7 @@ def test_a_kill_stops_every_gpu(  # noqa: PLR0913 - what a story is drawn from
         if refused:
             blow(world, fault, refused, wait)
         await world.cycle(minutes=1)
-        await world.app.obey("kill", set(), "a test", keep_disks=keep)
+        await spending.kill(world.app, keep_disks=keep)
         assert await billed_after(world) <= FIVE_MINUTES
         ended = await world.intents(IntentKind.RELEASE, IntentKind.PAUSE)
         assert len([each for each in ended if each.state is IntentState.REJECTED]) <= slots * 2 * 16
@@ -142,7 +142,7 @@ def test_one_answer_silences_nothing_for_more_than_a_minute(route: str, fault: s
     async def story(world: Rehearsed) -> None:
         await world.until_running()
         blow(world, fault, route, wait)
-        await world.app.obey("kill", set(), "a test", keep_disks=route.startswith("PUT"))
+        await spending.kill(world.app, keep_disks=route.startswith("PUT"))
         await world.cycle(minutes=1)
         world.still()
         began = world.clock.monotonic()
@@ -181,7 +181,7 @@ async def test_an_hour_after_a_kill_under_a_years_retry_after(tmp_path: Path, ma
         for route in routes[market]:
             world.weather(market, "throttle_retry_after", route=route, retry_after=YEAR)
         await world.cycle()
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.cycle(minutes=65)
         assert not [contract for contract in world.contracts(market) if contract.holds_gpu]
         reader = await world.app.ledger.reader()
@@ -199,7 +199,7 @@ def test_a_kill_of_pods_outlasts_what_runpod_refuses(keep: bool, share: float, w
         await world.until(lambda: len(world.running()) == 3)
         world.weather("runpod", "throttle_retry_after", route="POST /v2/pods", retry_after=wait, probability=share)
         world.weather("runpod", "throttle_retry_after", route="GET /v2", retry_after=YEAR)
-        await world.app.obey("kill", set(), "a test", keep_disks=keep)
+        await spending.kill(world.app, keep_disks=keep)
         # By then each pod had its turns; a share of those was accepted.
         await world.cycle(minutes=20)
         assert not [pod for pod in world.live() if pod.holds_gpu]

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agent.act.orders import operator_orders
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from tests.support.world import rehearsed, work
 
@@ -118,10 +118,10 @@ async def test_a_person_lifts_a_hold_and_later_says_done(tmp_path: Path) -> None
         world.market.stop(world.contract().contract_id)
         await world.cycle(minutes=30)
         assert world.lease().state is LeaseState.PAUSED
-        await world.app.say(operator_orders.Order("resume", "train/0"), "uid 0")
+        await world.app.say(Order("resume", "train/0"), "uid 0")
         await world.until_running(minutes=30)
         assert await world.events("workload.held")
-        await world.app.say(operator_orders.Order("done", "train/0"), "uid 0")
+        await world.app.say(Order("done", "train/0"), "uid 0")
         await world.cycle(minutes=30)
         assert world.leases() == []
         assert world.live() == []
@@ -132,7 +132,7 @@ async def test_a_held_workload_starts_its_count_anew(tmp_path: Path) -> None:
     async with rehearsed(tmp_path, workloads=(broken,)) as world:
         await world.cycle(minutes=60)
         assert len(world.contracts()) == 2
-        await world.app.say(operator_orders.Order("resume", "train"), "uid 0")
+        await world.app.say(Order("resume", "train"), "uid 0")
         await world.cycle(minutes=60)
         assert len(world.contracts()) >= 3
         assert len(await world.events("workload.held")) == 2

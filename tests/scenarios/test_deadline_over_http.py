@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent import tuning
-from agent.act.orders.operator_orders import Order
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.deadline import Deadline, ProgressSign
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.engine.lab_job import Job
 from agent.simulator import climate

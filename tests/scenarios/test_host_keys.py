@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders.operator_orders import Order, OrderError
+from agent.act.orders.operator_orders import OrderError
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from tests.support import builders
 from tests.support.both import both
 

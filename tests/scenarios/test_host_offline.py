@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.world import rehearsed, work
 
@@ -52,7 +53,7 @@ async def test_host_offline_in_mid_release(tmp_path: Path) -> None:
         old = world.contract()
         world.weather("host_offline", machine_id=old.slice.machine_id)
         world.weather("server_error_before", route="DELETE /instances")
-        await world.app.obey("release", {held.lease_id}, "a test", keep_disks=False)
+        await world.app.say(Order("release", held.lease_id), "a test")
         await world.cycle(minutes=10)
         assert [lease.state for lease in world.leases() if lease.lease_id == held.lease_id] == [LeaseState.RELEASING]
         assert len(world.contracts()) == 1

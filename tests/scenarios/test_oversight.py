@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agent.cli.watch import fleet
 from agent.ledger.ledger_errors import LedgerError
+from tests.support import spending
 from tests.support.world import FLEET, Rehearsed, rehearsed
 
 
@@ -40,11 +41,11 @@ async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp
         lease = await world.until_running()
         for verb in ("DELETE", "PUT"):
             world.weather("server_error_before", route=f"{verb} /instances")
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.cycle(minutes=4)
         assert "bills_after_kill" not in told(world)
         assert world.app.overseer.seen.remaining
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.cycle(minutes=2)
         assert lease.lease_id in told(world)["bills_after_kill"], "the same kill again does not begin anew"
         await world.restart()
@@ -62,7 +63,7 @@ async def test_fleet_tells_what_a_kill_left_also_without_a_daemon(tmp_path: Path
         lease = await world.until_running()
         for verb in ("DELETE", "PUT"):
             world.weather("server_error_before", route=f"{verb} /instances")
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         world.clock.advance(600)
         # By the ledger alone, on a machine whose clock is far beyond the story's.
         shown = await fleet._shown(world.config, await world.app.ledger.reader())

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent.domain.record.intent import IntentKind, IntentState
+from tests.support import spending
 from tests.support.world import rehearsed, work
 
 
@@ -11,7 +12,7 @@ async def test_a_release_without_an_answer_is_confirmed_by_what_the_market_denie
     async with rehearsed(tmp_path, workloads=(work(),)) as world:
         held = await world.until_running()
         weather = world.weather("reset", when="after", route="DELETE /instances")
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         assert world.live() == []
         world.simulator.weather.clear(weather)
         world.is_checked = False
@@ -30,11 +31,11 @@ async def test_several_releases_of_ours_at_once_are_no_market_fault(tmp_path: Pa
     async with rehearsed(tmp_path, workloads=(work(slots=3),)) as world:
         await world.until_running()
         weather = world.weather("reset", when="after", route="DELETE /instances")
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         assert world.live() == []
         world.simulator.weather.clear(weather)
         await world.cycle(minutes=1)
         assert not await world.events("alert.market_fault")
         assert world.leases() == []
-        await world.app.obey("lift", set(), "a test", keep_disks=False)
+        await spending.lift(world.app)
         await world.until_running(minutes=45)

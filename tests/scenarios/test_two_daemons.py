@@ -10,6 +10,7 @@ from agent.domain.market.label import Label
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets import labels
+from tests.support import spending
 from tests.support.world import FLEET, Rehearsed, rehearsed
 
 
@@ -60,7 +61,7 @@ async def test_a_label_that_one_listing_shows_is_no_second_daemon(tmp_path: Path
         await world.cycle(minutes=3)
         assert not await world.events("orphan.seen")
         world.still()
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         await world.cycle(minutes=1)
         assert world.live() == []
 
@@ -76,7 +77,7 @@ async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> No
         assert [event.reason_code for event in await world.events("orphan.seen")] == ["second_daemon"]
         assert [lease.instance_id for lease in world.leases() if lease.is_held] == [str(other)], "metered and capped"
         weather = world.weather("server_error_before", route="DELETE /instances")
-        await world.app.obey("kill", set(), "a test", keep_disks=False)
+        await spending.kill(world.app)
         assert all(contract.ended is None for contract in ours)
         world.simulator.weather.clear(weather)
         await world.cycle(minutes=2)

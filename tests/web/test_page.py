@@ -11,6 +11,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.work.workload import Slot
 from agent.web.page import dashboard
+from tests.support import spending
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
 
@@ -160,6 +161,16 @@ async def test_an_order_that_fits_nothing_is_told_with_its_mend(tmp_path: Path) 
         odd, _ = await page.post("/order", verb="kill", target="train", proof=proof)
     assert (status, odd) == (422, 400)
     assert "nobody" in text
+
+
+async def test_the_page_ends_no_stop_of_all_spending(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        await spending.kill(page.world.app)
+        proof = await log_in(page)
+        status, _ = await page.post("/order", verb="resume", target="fleet:all", proof=proof)
+        held = page.world.app.ledger.recollection(page.world.clock.now()).holds
+    assert status == 400
+    assert [str(each) for each in held] == ["fleet:all"]
 
 
 async def test_guessing_the_token_is_slowed_for_everybody(tmp_path: Path) -> None:

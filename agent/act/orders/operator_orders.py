@@ -1,12 +1,13 @@
 """A person's order, read against the fleet: its meaning, what it records, and what it does at once.
 
 Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID
-(host:ID where one market alone has it), market:NAME, and for `unlock` anything that `gpubid fleet` shows as resting.
+(host:ID where one market alone has it), market:NAME, for `unlock` anything that `gpubid fleet` shows as resting,
+and fleet:all for a kill of everything and the end of one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from agent.act import record
 from agent.act.orders import operator_targets
@@ -22,6 +23,7 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.order import VERBS, Order
 from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
@@ -30,7 +32,6 @@ MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD})
 """Scopes of marks that are only counted and hold nothing by themselves."""
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
 EVERYTHING_LEARNED = "all"
 _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
 
@@ -43,20 +44,6 @@ class OrderError(Exception):
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """An order of a person: a verb of `VERBS` and its target; `span` is its duration, `into` a slot to adopt into.
-
-    `hours` of work are done, for `progress`.
-    """
-
-    verb: str
-    target: str
-    span: timedelta | None = None
-    into: str = ""
-    hours: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

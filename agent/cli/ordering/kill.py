@@ -4,14 +4,15 @@ The daemon does it if it runs; else this process does it with the ledger; else, 
 """
 
 import asyncio
-import getpass
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import kill_by_label, kill_progress, orders
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.ordering import giving, kill_by_label, kill_progress
+from agent.cli.shared import exits, last_good, session
+from agent.domain.record.hold import EVERYTHING
+from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -23,6 +24,7 @@ LOOKS = 2
 Answer = dict[str, Any]
 TO_DAEMON = "the daemon goes on ending them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
 TO_NOBODY = "no daemon runs, so nothing goes on ending them: give `gpubid kill` again, or start `gpubid run`"
+LIFT = Order("resume", str(EVERYTHING))
 
 
 def kill(  # noqa: PLR0913 - one parameter per option
@@ -60,7 +62,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     kill_by_label.check(named)
     if target is not None:
         verb = "resume" if lift else "pause" if keep_disks else "kill"
-        orders.give(verb, target, config, as_json=as_json)
+        giving.give([Order(verb, target)], config, as_json=as_json)
         return
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
@@ -78,9 +80,8 @@ def kill(  # noqa: PLR0913 - one parameter per option
 
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
-    body = {"verb": "lift", "leases": [], "keep_disks": False}
     if isinstance(read, last_good.Broken):
-        answer: Answer = read.told(asyncio.run(daemon_socket.post(read.place, "/order", body)))
+        answer: Answer = _shown(read.told(asyncio.run(giving.told(LIFT, read.place))))
         return answer
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -88,25 +89,26 @@ def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> An
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            return asyncio.run(_lift(*read, body))
+            return asyncio.run(_lift(*read))
     except LedgerError as error:
         exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 
 
-async def _lift(config: "Config", tuned: "Mapping[str, Tuned]", body: Mapping[str, Any]) -> Answer:
+async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     from agent.app import App
     from agent.web import operator_socket
 
-    told = await daemon_socket.post(config, "/order", body)
+    told = await giving.told(LIFT, config)
     if told is not None:
-        return told
+        return _shown(told)
     session.must_own(config.ledger)
     async with session.outside(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
-            return operator_socket.answer(await app.obey("lift", set(), _who(), keep_disks=False), app.doubts())
+            _, done = await app.say(LIFT, giving.who())
+            return operator_socket.answer(done, app.doubts())
         finally:
             await app.close()
 
@@ -120,11 +122,10 @@ def _killed(
 ) -> Answer:
     """Give the order to the daemon, or carry it out here; return what was done."""
     place = read.place if isinstance(read, last_good.Broken) else read[0]
-    body = {"verb": "kill", "leases": [], "keep_disks": progress.keep_disks}
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            told = asyncio.run(daemon_socket.post(place, "/order", body))
+            told = asyncio.run(giving.told(_kill(progress), place))
     except KeyboardInterrupt:
         exits.stop(
             exits.FAILED,
@@ -135,7 +136,7 @@ def _killed(
             read.told(told)
         progress.say_done(told["done"])
         shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
-        return {**told, **shown, "is_daemons": True}
+        return {**_shown(told), **shown, "is_daemons": True}
     if isinstance(read, last_good.Broken):
         return kill_by_label.without_configuration(read, named, progress, wait=wait)
     return _here(*read, named, progress, wait=wait)
@@ -181,7 +182,7 @@ async def _order(
         app = await App.open(config, tuned, outside)
         try:
             progress.is_given = True
-            done = await app.obey("kill", set(), _who(), keep_disks=progress.keep_disks)
+            _, done = await app.say(_kill(progress), giving.who())
             # A cycle under a kill pays for nothing, and also stops instances that the ledger does not know.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
             return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
@@ -189,8 +190,13 @@ async def _order(
             await app.close()
 
 
-def _who() -> str:
-    return f"user {getpass.getuser()}"
+def _kill(progress: kill_progress.Progress) -> Order:
+    return Order("kill", str(EVERYTHING), keep_disks=progress.keep_disks)
+
+
+def _shown(told: Answer) -> Answer:
+    """Return what a daemon answered, as far as `gpubid kill` shows it."""
+    return {key: told[key] for key in ("done", "in_doubt")}
 
 
 def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> None:

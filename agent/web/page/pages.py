@@ -15,8 +15,9 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from agent import __version__
-from agent.act.orders import operator_orders as words
+from agent.act.orders import operator_orders
 from agent.domain.record.lease import Lease
+from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.guards import bounded_body, guard
 from agent.web.operator_socket import Orders
@@ -154,12 +155,12 @@ class Pages:
         form = await bounded_body.form(request)
         if not self._visitors.may_order(request, form.get("proof", "")):
             return self._said(request, "Not done", "Log in first, and order from this page.", 403)
-        verb, target = form.get("verb", ""), form.get("target", "")
-        if verb not in MEANINGS:
+        order = Order(form.get("verb", ""), form.get("target", ""))
+        if order.verb not in MEANINGS or order.is_of_everything:
             return self._said(request, "Bad address", "There is no such order on this page.", 400)
         try:
-            said, _ = await self._app.say(words.Order(verb, target), "the page")
-        except words.OrderError as error:
+            said, _ = await self._app.say(order, "the page")
+        except operator_orders.OrderError as error:
             return self._said(request, "Not done", error.sentence, 422)
         except LedgerError as error:
             return self._said(request, "Not written down", error.sentence, 503)

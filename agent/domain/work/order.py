@@ -1,0 +1,31 @@
+"""An order: what a person asks for, by a verb of the command line or the page."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.domain.record.hold import EVERYTHING, Word
+
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person asked for."""
+
+    verb: str
+    """One of `VERBS`."""
+    target: str
+    """What it is about; `fleet:all` is everything: a kill of it stops all spending, and a resume ends that."""
+    span: timedelta | None = None
+    """How long it holds; None: until it is lifted."""
+    into: str = ""
+    """The slot to adopt into; empty: that of the label."""
+    hours: float | None = None
+    """The hours of work that are done, for `progress`."""
+    keep_disks: bool = False
+    """Whether a kill of everything pauses instead of releasing."""
+
+    @property
+    def is_of_everything(self) -> bool:
+        """Whether it stops all spending, or ends such a stop."""
+        return self.verb in {Word.KILL, "resume"} and self.target == str(EVERYTHING)
