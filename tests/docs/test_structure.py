@@ -1,11 +1,14 @@
-"""Sizes and names: a reader must be able to hold a function, a file, a package and the README in his head."""
+"""Sizes, names, imports: a reader must be able to hold a function, a file, a package and the README in his head."""
 
 import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from tests.docs.exceptions import EXCEPTIONS
 
@@ -72,6 +75,37 @@ def test_every_kind_of_offence_is_seen(tmp_path: Path) -> None:
         ("agent/second/long.py walk", 51),
         ("long.py", 2),
     }
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    TopologicalSorter(imports(ROOT)).prepare()
+
+
+@pytest.mark.parametrize(
+    "text", ["from agent import {}", "def later():\n    from agent.{} import a", "import agent.{}"]
+)
+def test_every_kind_of_circle_is_seen(tmp_path: Path, text: str) -> None:
+    (tmp_path / "agent").mkdir()
+    for name, other in (("one", "two"), ("two", "three"), ("three", "one")):
+        (tmp_path / "agent" / f"{name}.py").write_text(text.format(other))
+    with pytest.raises(CycleError):
+        TopologicalSorter(imports(tmp_path)).prepare()
+
+
+def imports(root: Path) -> dict[str, set[str]]:
+    """Return by module which modules of the program it imports, also in a function or for its types alone."""
+    paths = [path for folder in PROGRAM for path in (root / folder).rglob("*.py") if path.name != "__init__.py"]
+    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
+    return {name: set(_imported(path)) & modules.keys() for name, path in modules.items()}
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
 def sizes(root: Path) -> Iterator[Size]:

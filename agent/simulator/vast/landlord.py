@@ -9,16 +9,13 @@
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from agent.simulator import recorded_figures
 from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Contract, NoticeKind, Refusal
 from agent.simulator.vast.contract_desk import Desk
+from agent.simulator.vast.stage import Stage
 from agent.simulator.vast.volume_store import Storeroom
-
-if TYPE_CHECKING:
-    from agent.simulator.vast.world import World
 
 HOUR = 3600.0
 DAY = 86_400.0
@@ -43,7 +40,7 @@ class Rise:
 class Landlord:
     """Act for the hosts of one world."""
 
-    def __init__(self, world: "World", timeline: Timeline, desk: Desk) -> None:
+    def __init__(self, world: Stage, timeline: Timeline, desk: Desk) -> None:
         """Have asked for nothing."""
         self._world = world
         self._timeline = timeline

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agent.simulator import demand
 from agent.simulator.climate import Climate, Strike
@@ -11,9 +10,7 @@ from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Host, Slice
 from agent.simulator.vast.host_auction import Yard
 from agent.simulator.vast.prices import Prices
-
-if TYPE_CHECKING:
-    from agent.simulator.vast.world import World
+from agent.simulator.vast.stage import Stage
 
 
 def draw_residents(rng: random.Random, hosts: Sequence[Host], climate: Climate, start: float) -> dict[int, float]:
@@ -23,7 +20,7 @@ def draw_residents(rng: random.Random, hosts: Sequence[Host], climate: Climate, 
     return {host.machine_id: start + demand.residence_left(rng) for index, host in enumerate(hosts) if index in held}
 
 
-def plan(world: "World", timeline: Timeline, prices: Prices, rng: random.Random) -> None:
+def plan(world: Stage, timeline: Timeline, prices: Prices, rng: random.Random) -> None:
     """Put the climate's price turns, strikes and deposits on the timeline."""
     start = timeline.now
     for turn in prices.turns:
@@ -37,7 +34,7 @@ def plan(world: "World", timeline: Timeline, prices: Prices, rng: random.Random)
         )
 
 
-def rivals_slice(world: "World", yard: Yard, gpus: int) -> Slice:
+def rivals_slice(world: Stage, yard: Yard, gpus: int) -> Slice:
     """Choose what a competitor of that size wants: our slice, else one that overlaps it, else the cheapest."""
     ours = [contract.slice for contract in yard.contracts]
     wanted = {gpu for slice_ in ours for gpu in slice_.gpus}
@@ -55,12 +52,12 @@ def rivals_slice(world: "World", yard: Yard, gpus: int) -> Slice:
     return min(found, key=rank)
 
 
-def _reprice(world: "World") -> None:
+def _reprice(world: Stage) -> None:
     for yard in world.attended():
         yard.reprice(world.now)
 
 
-def _strike(world: "World", strike: Strike, rng: random.Random) -> None:
+def _strike(world: Stage, strike: Strike, rng: random.Random) -> None:
     """Let a host fail: one with something of ours if the strike aims at that and there is one."""
     held = sorted(contract.slice.machine_id for contract in world.live_contracts() if contract.holds_gpu)
     machine_id = rng.choice(held if held and strike.aim == "held" else list(world.hosts))

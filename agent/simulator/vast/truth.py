@@ -1,17 +1,15 @@
 """The true state of the market, for tests and the control API, and the output of containers."""
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.simulator.instances import program
 from agent.simulator.instances.rented import Rented
 from agent.simulator.market_model import Contract
-
-if TYPE_CHECKING:
-    from agent.simulator.vast.world import World
+from agent.simulator.vast.stage import Stage
 
 
-def as_json(world: "World") -> dict[str, Any]:
+def as_json(world: Stage) -> dict[str, Any]:
     """Return the whole truth in JSON shapes, but for the calls that only the surface has seen."""
     total = world.charged_total()
     return {

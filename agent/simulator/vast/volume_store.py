@@ -1,15 +1,12 @@
 """Volumes: disks of their own on a host, which bill as long as they exist, with or without an instance."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates
 from agent.simulator.market_model import Contract, Host, Refusal, Slice
 from agent.simulator.vast.contract_desk import Desk
-
-if TYPE_CHECKING:
-    from agent.simulator.vast.world import World
+from agent.simulator.vast.stage import Stage
 
 FIRST_ASK = 30_000_000  # an offer of a volume has its host's number after this
 FIRST_VOLUME = 90_000_000  # apart from the numbers of instances
@@ -24,7 +21,7 @@ class Volume(Contract):
 class Storeroom:
     """Rents volumes out for the hosts of one world."""
 
-    def __init__(self, world: "World", timeline: Timeline, desk: Desk) -> None:
+    def __init__(self, world: Stage, timeline: Timeline, desk: Desk) -> None:
         """Have rented none out."""
         self._world = world
         self._timeline = timeline
