@@ -65,53 +65,62 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot: its lease, the lease to which it moves, if any, and why it is down, if it is.
-
-    `runs` is on how many leases it began to run within the last day. `empty_since` is when a slot without a lease was
-    last left or first asked for, and `left` the market that it was left on, where it ever ran.
-    """
+    """One slot, as a strategy sees it."""
 
     slot: Slot
+    """Which slot it is."""
     lease: Lease | None
+    """Its lease; None where it is empty."""
     arriving: Lease | None = None
+    """The lease that it is moving to."""
     down: Down | None = None
+    """Since when its lease is down and what was quoted for it since, where it is down."""
     runs: int = 0
+    """On how many leases it began to run within the last day."""
     empty_since: datetime | None = None
+    """When a slot without a lease was last left, or first asked for."""
     left: str = ""
+    """The market that it was left on, where it ever ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One workload, its slots, and the market's offers for it.
-
-    `ranking(pricing)` yields offers that fit, best first, with their reckoning; `pricing` names the ways to hold each.
-    `has_offers` tells whether the market was asked lately at all: no answer is no reason to act. `market_hazard` is
-    losses to the market per hour over the fleet's own record, `hosts` what each host is judged by and `everything` the
-    record of all, `rivals` the law by which headroom saves losses. `markets` are those it may be rented on now.
-    `leases` are all open ones of the workload, also of slots not for the strategy now; `unseen` the ids of those whose
-    market was not listed in this cycle, so that they are known as they last were; `losses` its interruptions of the
-    last day. `task` is the work of its deadline, where it has one; `learned` is what its looks taught of interruptible
-    capacity, `by_market` what they taught of each market where the work may use several. `fastest` is the DLPerf of the
-    fastest slice among the models that it names, 0 where it names fewer than two or none was seen yet.
-    """
+    """One workload, its slots, and what the market has for it."""
 
     workload: Workload
+    """The workload."""
     slots: tuple[SlotView, ...]
+    """Its slots that are for the strategy to decide on now."""
     now: datetime
+    """The instant, in UTC."""
     has_offers: bool
+    """Whether the market was asked lately at all: no answer is no reason to act."""
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
+    """Yields offers that fit, best first, each with its reckoning; it is given the ways to hold an offer."""
     market_hazard: float
+    """Losses to the market per hour, over the fleet's own record."""
     hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
+    """What each host is judged by."""
     everything: HostRecord = UNSEEN
+    """The record of all hosts together."""
     markets: tuple[str, ...] = ()
+    """The markets on which it may be rented now."""
     leases: tuple[Lease, ...] = ()
+    """All open leases of the workload, also of slots that are not for the strategy now."""
     unseen: frozenset[str] = frozenset()
+    """Ids of leases whose market was not listed in this cycle: they are known as they last were."""
     losses: tuple[Loss, ...] = ()
+    """Its interruptions of the last day."""
     task: Task | None = None
+    """The work of its deadline, where it has one."""
     learned: hazards.Learned = hazards.UNSEEN
+    """What its looks taught of interruptible capacity."""
     fastest: float = 0.0
+    """DLPerf of the fastest slice of the models it names; 0 below two models, or where none was seen yet."""
     by_market: Mapping[str, availability_by_market.Known] = field(default_factory=dict)
+    """What its looks taught of each market, where the work may use several."""
     rivals: Rivals = ASSUMED
+    """The law by which headroom saves losses."""
 
 
 class Pricing(Protocol):

@@ -31,48 +31,55 @@ from agent.domain.work.workload import Slot, Workload
 
 @dataclass(frozen=True)
 class MarketView:
-    """The view of one market.
-
-    `instances` is its last complete listing, read at `listed_at` (monotonic seconds in `listed_monotonic`);
-    `is_fresh` tells whether that was in this cycle. `labels` are those of our making, of whatever fleet, by
-    instance id. `listings` counts complete listings since the start. `absent_ids` are instances that it declared
-    non-existent by its own code in this cycle; `is_key_proven` tells whether the key answered in it too, and
-    `is_record_read` whether the market's record of events was read. `offers` are rows not older than the snapshot
-    allows; `sample` is what the last wide question brought, at `sampled_at`. `clock_skew_seconds` is the market's
-    clock less ours. `rises` are price increases that hosts have asked for. `trouble` is what kept its last reading
-    from being one. `no_spend_because` says why nothing may be paid for there, and is empty when it may. `sightings`
-    are what probes last saw, by instance id. `looks` are the labels (None: not one of ours) that looks by a single
-    id showed in this cycle, by instance id, and `looked_rows` all that those looks showed. `not_sold` are the
-    tenures that the account cannot rent there now, each with the reason. `looked_up` are instances that were asked
-    for by their id in this cycle, and shown; `unlisted_ids` are those of them that the listing lacks.
-    """
+    """What one market has told us."""
 
     market: str
     instances: tuple[Instance, ...] = ()
+    """Its last complete listing."""
     labels: Mapping[str, Label] = field(default_factory=dict)
+    """The labels of our making, of whatever fleet, by instance id."""
     listed_at: datetime | None = None
+    """When the listing was read."""
     listed_monotonic: float = 0.0
+    """The same instant in seconds that never go back."""
     is_fresh: bool = False
+    """Whether the listing was read in this cycle."""
     listings: int = 0
+    """How many complete listings there were since the start."""
     absent_ids: frozenset[str] = frozenset()
+    """Instances that the market declared non-existent by its own code in this cycle."""
     is_key_proven: bool = False
+    """Whether the key answered in this cycle."""
     is_record_read: bool = True
+    """Whether the market's record of events was read."""
     trouble: str = ""
+    """Why its last reading was none; empty where it was one."""
     no_spend_because: str = ""
+    """Why nothing may be paid for there; empty where it may."""
     credit: Usd | None = None
+    """What the account can still spend, where the market tells it."""
     account_id: str = ""
+    """Whose the key is, where the market tells it."""
     clock_skew_seconds: float = 0.0
+    """The market's clock less ours."""
     events: tuple[MarketEvent, ...] = ()
+    """The market's own record of our instances, as last read."""
     rises: tuple[MarketEvent, ...] = ()
+    """Price increases that hosts have asked for."""
     offers: tuple[Offer, ...] = ()
-    sample: tuple[Offer, ...] = ()
-    sampled_at: datetime | None = None
+    """Offers that are not older than the snapshot allows."""
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
+    """What probes last saw, by instance id."""
     looks: Mapping[str, Label | None] = field(default_factory=dict)
+    """The labels that looks by a single id showed in this cycle, by instance id; None: not one of ours."""
     looked_rows: Mapping[str, Instance] = field(default_factory=dict)
+    """All that those looks showed, by instance id."""
     not_sold: Mapping[Tenure, str] = field(default_factory=dict)
+    """The tenures that the account cannot rent there now, each with the reason."""
     looked_up: frozenset[str] = frozenset()
+    """Instances that were asked for by their id in this cycle, and shown."""
     unlisted_ids: frozenset[str] = frozenset()
+    """Those of `looked_up` that the listing lacks."""
 
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None if the listing lacks it."""
@@ -109,45 +116,60 @@ class Spend:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Everything known at `now`; `monotonic` is the same instant in seconds that never go back.
-
-    `past_leases` (by instance id) and `past_intents` (by id) are the closed ones that a listing still names. `losses`
-    are the interruptions of the last day, oldest first; `vacated` is when the last lease of a slot that ever ran ended,
-    and `left` the market that it was on;
-    `known_since` is since when a workload, by name, has been in the configuration of this run.
-    `progress` is what workloads with a deadline told last, by name; `speeds` is what was measured of them; `starts` are
-    the last first starts, oldest first. `typical` is the median DLPerf of a slice by model and GPUs, as last seen.
-    `holds` are what operators forbid or stop, `cooldowns` what rests for a while, `tallies` what was counted, `told`
-    the thresholds of money that were told.
-    `capacity` is what looking taught of interruptible capacity, by workload with a deadline.
-    """
+    """Everything known at one instant."""
 
     fleet_id: str
+    """The random id in our labels."""
     now: datetime
+    """The instant, in UTC."""
     monotonic: float
+    """The same instant in seconds that never go back."""
     started_at: datetime
+    """When this run of the program began."""
     workloads: tuple[Workload, ...]
+    """What must run, in the order of the configuration."""
     markets: Mapping[str, MarketView]
+    """What each market has told us, by name."""
     leases: tuple[Lease, ...] = ()
+    """The open leases."""
     intents: tuple[Intent, ...] = ()
+    """The open intents."""
     spend: Spend = Spend()
+    """What the ledger has counted over all."""
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
+    """The same of every workload and market that ever spent."""
     holds: tuple[OperatorHold, ...] = ()
+    """What operators forbid or stop, and what waits for an operator."""
     cooldowns: tuple[Cooldown, ...] = ()
+    """What rests for a while."""
     tallies: tuple[Tally, ...] = ()
+    """What was counted."""
     told: tuple[ToldCrossing, ...] = ()
+    """The thresholds of money that were told."""
     past_leases: Mapping[str, Lease] = field(default_factory=dict)
+    """The closed leases that a listing still names, by instance id."""
     past_intents: Mapping[str, Intent] = field(default_factory=dict)
+    """The closed intents that a listing still names, by id."""
     hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
+    """Our own record of each host."""
     losses: tuple[Loss, ...] = ()
+    """The interruptions of the last day, oldest first."""
     vacated: Mapping[Slot, datetime] = field(default_factory=dict)
+    """When the last lease of a slot that ever ran ended."""
     left: Mapping[Slot, str] = field(default_factory=dict)
+    """The market on which that lease was."""
     known_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when a workload, by name, has been in the configuration of this run."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
+    """What workloads with a deadline told last, by name."""
     speeds: tuple[Speed, ...] = ()
+    """What was measured of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
+    """The last first starts, oldest first."""
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    """The median DLPerf of a slice by model and GPUs, as last seen."""
     capacity: Mapping[str, Capacity] = field(default_factory=dict)
+    """What looking taught of interruptible capacity, by workload with a deadline."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

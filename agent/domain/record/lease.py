@@ -51,73 +51,108 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Capacity we pay for.
-
-    `gpu_rate` while running, `disk_rate` in every state but offline; both where the market leaves doubt. `bills` is
-    what is charged since `accrued_until`, which is how far its cost stands in the ledger. `paused_by_us` tells our own
-    pause from a loss. `recent_bids` are bids we made on it lately, newest first: the market echoes them as its floor;
-    `bid_since` is when we last changed it. `rival_floor` is what a rival bid when we last lost it. `has_failed` marks
-    a start that came to nothing, or an instance that is not what we asked for. `run_since` is when the present stretch
-    of running began. A held lease is metered and never acted on until a person adopts or releases it. `ready_since` is
-    when its present stretch of running became useful, where the workload tells; `was_ready` whether any stretch did;
-    `runs` counts the stretches; `idle_since` is since when its GPUs do nothing. `ssh_address` and `ports`
-    ("8080/tcp=1.2.3.4:41234", space between two) are where it was last reached. `agreed_rate` is what its GPUs were
-    agreed to cost; `doubted_rate` is a listed rate that is not believed yet, listed `doubted_listings` times since
-    `doubted_since`. `proven_at` is when two answers of the market, one of them a look by its id, had shown our label on
-    it; `estranged_since` is since when the market shows another label or none; `vouched_at` is when a person said that
-    it is ours all the same.
-    """
+    """Capacity we pay for."""
 
     lease_id: str
+    """Its id in the ledger."""
     market: str
+    """The market it is rented on."""
     instance_id: str
+    """The market's id of the instance."""
     slot: Slot
+    """The slot that it fills, or was labelled for."""
     tenure: Tenure
+    """How it is held."""
     state: LeaseState
+    """What we know of it."""
     host_id: str
+    """The market's id of its host."""
     owner_id: str
+    """The market's id of the host's owner; empty where unknown."""
     offer_id: str
+    """The offer that it was rented from."""
     gpu: GpuModel
+    """The model of its GPUs."""
     gpus: int
+    """How many GPUs it has."""
     dlperf: float
+    """The market's benchmark of them together."""
     gpu_rate: UsdPerHour
+    """What its GPUs cost while it runs, or may run for all that the market says."""
     disk_rate: UsdPerHour
+    """What its disk costs, in every state but offline."""
     disk_gb: float
+    """The size of its disk."""
     opened_at: datetime
+    """When it was rented."""
     state_since: datetime
+    """Since when it is in its state."""
     bills: Bills
+    """What is charged since `accrued_until`."""
     accrued_until: datetime
+    """How far its cost stands in the ledger."""
     intent_id: str
+    """The rent that made it."""
     ask: UsdPerHour | None = None
+    """The host's on-demand price, as last seen."""
     host_floor: UsdPerHour | None = None
+    """The lowest bid that would run at once, as last seen."""
     ends_at: datetime | None = None
+    """When its host leaves the market, where the market tells it."""
     has_run: bool = False
+    """Whether it ever ran."""
     has_failed: bool = False
+    """Whether its start came to nothing, or the instance is not what we asked for."""
     run_since: datetime | None = None
+    """When the present stretch of running began."""
     is_held: bool = False
+    """Whether it is metered and not acted on until a person adopts or releases it."""
     paused_by_us: bool = False
+    """Whether it was our own pause that stopped it, and no loss."""
     interrupted_by: Cause | None = None
+    """What it was lost to, while it is."""
     rival_floor: UsdPerHour | None = None
+    """What a rival bid when we last lost it."""
     recent_bids: tuple[UsdPerHour, ...] = ()
+    """Bids we made on it lately, newest first: the market echoes them as its floor."""
     bid_since: datetime | None = None
+    """When we last changed its bid."""
     traffic_down_gb: float = 0.0
+    """What it has fetched so far, and the ledger has counted."""
     traffic_up_gb: float = 0.0
+    """What it has sent so far, and the ledger has counted."""
     ended_at: datetime | None = None
+    """When it ended; None while it is open."""
     end_reason: str = ""
+    """Why it failed or ended: a code, which the words of the market may follow."""
     spec_digest: str = ""
+    """The digest of the image, GPU and disk that it was rented for."""
     ready_since: datetime | None = None
+    """When its present stretch of running became useful, where the workload tells."""
     was_ready: bool = False
+    """Whether any stretch of running became useful."""
     runs: int = 0
+    """How many stretches of running it had."""
     idle_since: datetime | None = None
+    """Since when its GPUs do nothing."""
     ssh_address: str = ""
+    """Where a shell on it was last reached."""
     ports: str = ""
+    """Where its ports were last reached: "8080/tcp=1.2.3.4:41234", a space between two."""
     agreed_rate: UsdPerHour | None = None
+    """What its GPUs were agreed to cost; None: `gpu_rate`."""
     doubted_rate: UsdPerHour | None = None
+    """A listed rate that is not believed yet."""
     doubted_since: datetime | None = None
+    """Since when that rate is listed."""
     doubted_listings: int = 0
+    """How many listings have shown that rate."""
     proven_at: datetime | None = None
+    """When two answers of the market, one of them a look by its id, had shown our label on it."""
     estranged_since: datetime | None = None
+    """Since when the market shows another label on it, or none."""
     vouched_at: datetime | None = None
+    """When a person said that it is ours whatever its label says."""
 
     @property
     def agreed(self) -> UsdPerHour:
