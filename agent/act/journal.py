@@ -32,6 +32,7 @@ from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.transaction import Transaction
 from agent.markets import labels, market_errors, port
 
@@ -364,7 +365,7 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     _add_rests(tx, rests_after_writes.after_release(decision, now))
     if decision.reason.code in rests_after_writes.FAILED_STARTS:
         held = decision.lease
-        tx.add_host_exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id)
+        tx.add_host_exposure(Exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id))
 
 
 def _add_rests(tx: Transaction, rests: Iterable[Rest]) -> None:

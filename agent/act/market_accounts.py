@@ -12,7 +12,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
-from agent.ledger.tables.spend_rows import MONTH_SEED
+from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry
 from agent.markets import market_errors, port
 
 log = structlog.get_logger("gpubid.app")
@@ -94,5 +94,7 @@ class Accounts:
                 if charge.instance_id in known:
                     continue
                 day = charge.day.date()
-                tx.add_spend(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
+                tx.add_spend(
+                    SpendEntry(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
+                )
             tx.settle_loss()

@@ -39,7 +39,8 @@ from agent.domain.work.decision import Decision, Hold, slot_of
 from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
-from agent.ledger.tables.spend_rows import SpendKey
+from agent.ledger.tables.host_rows import Exposure
+from agent.ledger.tables.spend_rows import SpendEntry, SpendKey
 from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.record")
@@ -161,26 +162,30 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
         if charge.phases is not None:
             tx.add_phases(lease.tenure, charge.phases)
         tx.add_spend(
-            lease_id=lease.lease_id,
-            workload=lease.slot.workload,
-            market=lease.market,
-            tenure=lease.tenure,
-            day=charge.day,
-            gpu=charge.gpu,
-            disk=charge.disk,
-            traffic=charge.traffic,
-            running_seconds=charge.running_seconds,
-            useful_seconds=charge.useful_seconds,
+            SpendEntry(
+                lease_id=lease.lease_id,
+                workload=lease.slot.workload,
+                market=lease.market,
+                tenure=lease.tenure,
+                day=charge.day,
+                gpu=charge.gpu,
+                disk=charge.disk,
+                traffic=charge.traffic,
+                running_seconds=charge.running_seconds,
+                useful_seconds=charge.useful_seconds,
+            )
         )
     if ran:
         tx.add_host_exposure(
-            lease.market,
-            lease.host_id,
-            owner_id=lease.owner_id,
-            running_seconds=ran,
-            bid_seconds=ran if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
-            weighed_hours=weighed if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
-            at=now,
+            Exposure(
+                lease.market,
+                lease.host_id,
+                owner_id=lease.owner_id,
+                running_seconds=ran,
+                bid_seconds=ran if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
+                weighed_hours=weighed if lease.tenure is Tenure.INTERRUPTIBLE else 0.0,
+                at=now,
+            )
         )
 
 
@@ -264,19 +269,21 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(
-        after.market,
-        after.host_id,
-        owner_id=after.owner_id,
-        interruptions=int(is_loss),
-        market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
-        displaced=int(outbid_evidence.is_displaced(fact)),
-        outbids=outbid_evidence.told(fact),
-        starts_ok=int(is_start),
-        # A start that was lost and came back says nothing about how fast the image was pulled.
-        loaded_gb=image_gb,
-        # A start is dated by the listing before it, which may be earlier than the answer to the rent.
-        loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if image_gb else 0.0,
-        at=fleet.now,
+        Exposure(
+            after.market,
+            after.host_id,
+            owner_id=after.owner_id,
+            interruptions=int(is_loss),
+            market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
+            displaced=int(outbid_evidence.is_displaced(fact)),
+            outbids=outbid_evidence.told(fact),
+            starts_ok=int(is_start),
+            # A start that was lost and came back says nothing about how fast the image was pulled.
+            loaded_gb=image_gb,
+            # A start is dated by the listing before it, which may be earlier than the answer to the rent.
+            loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if image_gb else 0.0,
+            at=fleet.now,
+        )
     )
 
 

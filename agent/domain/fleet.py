@@ -31,7 +31,7 @@ from agent.domain.work.workload import Slot, Workload
 
 @dataclass(frozen=True)
 class MarketView:
-    """What one market has told us."""
+    """The view of one market."""
 
     market: str
     instances: tuple[Instance, ...] = ()

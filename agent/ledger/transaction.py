@@ -16,10 +16,9 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
-from agent.domain.market.outbids import NONE_TOLD, Outbids
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import ZERO, Usd
+from agent.domain.money import Usd
 from agent.domain.record import lease as leases_domain
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentState
@@ -178,22 +177,8 @@ class Transaction:
         self._news.speeds[more.workload, more.gpu] = whole
         self._write(progress_rows.MEASURED, progress_rows.row(whole))
 
-    def add_spend(  # noqa: PLR0913 - one line of a bill
-        self,
-        lease_id: str,
-        workload: str,
-        market: str,
-        tenure: Tenure,
-        day: dt.date,
-        *,
-        gpu: Usd = ZERO,
-        disk: Usd = ZERO,
-        traffic: Usd = ZERO,
-        running_seconds: float = 0.0,
-        useful_seconds: float = 0.0,
-    ) -> None:
+    def add_spend(self, entry: SpendEntry) -> None:
         """Add to what a lease cost on a UTC day."""
-        entry = SpendEntry(lease_id, workload, market, tenure, day, gpu, disk, traffic, running_seconds, useful_seconds)
         if entry.is_empty:
             return
         self._news.spend.append(entry)
@@ -233,47 +218,12 @@ class Transaction:
         self._news.rests[place] = None
         self._write(rest_rows.LIFTED, rest_rows.named(place))
 
-    def add_host_exposure(  # noqa: PLR0913 - the counts a host is judged by
-        self,
-        market: str,
-        host_id: str,
-        running_seconds: float = 0.0,
-        interruptions: int = 0,
-        starts_ok: int = 0,
-        starts_failed: int = 0,
-        *,
-        at: dt.datetime,
-        owner_id: str = "",
-        market_losses: int = 0,
-        bid_seconds: float = 0.0,
-        loaded_gb: float = 0.0,
-        loading_seconds: float = 0.0,
-        displaced: int = 0,
-        outbids: Outbids = NONE_TOLD,
-        weighed_hours: float = 0.0,
-    ) -> None:
-        """Add to our own record of a host; an empty owner keeps the one we know."""
-        more = Exposure(
-            market=market,
-            host_id=host_id,
-            at=at,
-            owner_id=owner_id,
-            running_seconds=running_seconds,
-            interruptions=interruptions,
-            starts_ok=starts_ok,
-            starts_failed=starts_failed,
-            market_losses=market_losses,
-            bid_seconds=bid_seconds,
-            loaded_gb=loaded_gb,
-            loading_seconds=loading_seconds,
-            displaced=displaced,
-            outbids=outbids,
-            weighed_hours=weighed_hours,
-        )
+    def add_host_exposure(self, more: Exposure) -> None:
+        """Add to our own record of a host."""
         if more.is_empty:
             return
-        record = host_rows.exposed(self._news.host(market, host_id), more)
-        self._news.hosts[market, host_id] = record
+        record = host_rows.exposed(self._news.host(more.market, more.host_id), more)
+        self._news.hosts[more.market, more.host_id] = record
         self._write(host_rows.HOST_STORED, host_rows.host_row(record))
 
     def keep_capacity(self, known: Capacity) -> None:

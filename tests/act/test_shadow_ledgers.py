@@ -18,6 +18,7 @@ from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import shadow_rows as kept
+from agent.ledger.tables.spend_rows import SpendEntry
 from agent.web.page import dashboard
 from agent.web.reading import shadow_json
 from tests.support.scene import strategies, work
@@ -141,7 +142,7 @@ async def test_a_shadow_that_ended_is_compared_with_its_own_days_alone(tmp_path:
         for ago in range(5):
             day = (now - dt.timedelta(days=ago)).date()
             for lease_id, workload in (("vast-1", "train"), ("vast-2", "serve")):
-                tx.add_spend(lease_id, workload, "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(2_000_000))
+                tx.add_spend(SpendEntry(lease_id, workload, "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(2_000_000)))
             tx.add_phases(Tenure.INTERRUPTIBLE, Phases("vast-1", day, useful=7_200_000_000))
             at = now - dt.timedelta(days=ago, hours=1)
             tx.append_event(Event(at=at, kind=EventKind.LEASE_INTERRUPTED, workload="train", slot=0))

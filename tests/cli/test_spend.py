@@ -17,6 +17,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.paid_time import Phases
 from agent.ledger.store import Ledger
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger import values
 from tests.support.configs import GOOD
 
@@ -39,7 +40,7 @@ async def _filled(path: Path) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(opened)
         spent = (Usd(800_000), Usd(20_000))
-        tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=spent[0], disk=spent[1])
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=spent[0], disk=spent[1]))
         tx.add_phases(Tenure.INTERRUPTIBLE, Phases("l1", NOW.date(), restoring=HOUR, useful=3 * HOUR))
         tx.add_phases(Tenure.INTERRUPTIBLE, Phases("l1", NOW.date(), spoiled=HOUR))
         tx.add_loss("l1", datetime(2026, 11, 20, 11, tzinfo=UTC), Cause.OUTBID, HOUR)

@@ -23,6 +23,7 @@ from agent.ledger.file import backup, ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, intent, lease
 
 
@@ -35,19 +36,21 @@ async def fill(ledger: Ledger) -> None:
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW, instance_id="i1", lease_id="l1")
         tx.open_lease(lease(accrued_until=later))
         tx.add_spend(
-            "l1",
-            "train",
-            "vast",
-            Tenure.INTERRUPTIBLE,
-            NOW.date(),
-            gpu=Usd(5),
-            running_seconds=7200,
-            useful_seconds=7000,
+            SpendEntry(
+                "l1",
+                "train",
+                "vast",
+                Tenure.INTERRUPTIBLE,
+                NOW.date(),
+                gpu=Usd(5),
+                running_seconds=7200,
+                useful_seconds=7000,
+            )
         )
         tx.open_lease(lease(2))
         tx.update_lease(lease(2, state=LeaseState.ENDED, ended_at=later))
         # Counted from the vendor's bill after a loss: it has no lease, and that is sound.
-        tx.add_spend("charges/vast/9", "", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5))
+        tx.add_spend(SpendEntry("charges/vast/9", "", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5)))
         tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id="l1"))
 
 

@@ -10,6 +10,7 @@ from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.money import UsdPerHour
 from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
+from agent.ledger.tables.host_rows import Exposure
 from tests.ledger.values import NOW
 
 POOL = "RTX 4090 x1 up to $0.45/h"
@@ -26,7 +27,7 @@ async def filled(path: Path) -> Ledger:
     async with ledger.transaction() as tx:
         for each in (known("vast"), known("runpod"), known("vast", "other")):
             tx.keep_capacity(each)
-        tx.add_host_exposure("vast", "h1", 60.0, at=NOW)
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, at=NOW))
     return ledger
 
 

@@ -27,6 +27,8 @@ from agent.domain.work.deadline import Progress, Speed
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables.host_rows import Exposure
+from agent.ledger.tables.spend_rows import SpendEntry
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, intent, lease
 
@@ -67,11 +69,11 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
             tx.update_lease(lease(number, instance_id=f"i{number}", state=state, ended_at=ended, has_run=True))
         case "spend", number, days, micros:
             day = (now - dt.timedelta(days=days)).date()
-            tx.add_spend(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros))
+            tx.add_spend(SpendEntry(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros)))
         case "cool", number, seconds:
             tx.add_rest(Cooldown(CooldownKind.HOST, f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
         case "host", number, seconds:
-            tx.add_host_exposure("vast", f"h{number}", seconds, at=now)
+            tx.add_host_exposure(Exposure("vast", f"h{number}", running_seconds=seconds, at=now))
         case "lift", number:
             tx.lift_rest(("host", f"h{number}"))
         case "hold", number, seconds:
@@ -148,8 +150,8 @@ async def test_quiet_cycles_cost_no_sql_and_hand_out_one_object(ledger: Ledger, 
 async def test_today_and_this_month_end_at_midnight_utc(ledger: Ledger) -> None:
     day = dt.date(2026, 11, 30)
     async with ledger.transaction() as tx:
-        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, day, gpu=Usd(3))
-        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, day - dt.timedelta(days=1), disk=Usd(4))
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, day, gpu=Usd(3)))
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, day - dt.timedelta(days=1), disk=Usd(4)))
     midnight = dt.datetime(2026, 12, 1, tzinfo=dt.UTC)
     evening = ledger.recollection(midnight - dt.timedelta(microseconds=1))
     assert (evening.total.today, evening.total.month) == (Usd(3), Usd(7))
@@ -160,7 +162,7 @@ async def test_today_and_this_month_end_at_midnight_utc(ledger: Ledger) -> None:
     # A clock set back finds the old sums again.
     assert ledger.recollection(midnight - dt.timedelta(hours=30)).total.today == Usd(4)
     async with ledger.transaction() as tx:
-        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, midnight.date(), gpu=Usd(1))
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, midnight.date(), gpu=Usd(1)))
     assert ledger.recollection(midnight).total.month == Usd(1)
 
 
@@ -193,11 +195,11 @@ async def test_a_cooldown_is_gone_the_instant_it_is_over(ledger: Ledger) -> None
 
 async def test_what_was_handed_out_does_not_change(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
-        tx.add_host_exposure("vast", "h1", 60.0, at=NOW)
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, at=NOW))
     before = ledger.recollection()
     async with ledger.transaction() as tx:
-        tx.add_host_exposure("vast", "h1", 60.0, at=NOW)
-        tx.add_host_exposure("vast", "h2", 60.0, at=NOW)
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, at=NOW))
+        tx.add_host_exposure(Exposure("vast", "h2", running_seconds=60.0, at=NOW))
         tx.bind_account("vast", "7")
     assert list(before.hosts["vast"]) == ["h1"]
     assert before.hosts["vast"]["h1"].running_seconds == 60.0

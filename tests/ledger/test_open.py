@@ -21,6 +21,7 @@ from agent.ledger.file import ledger_check, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, lease
 
 HOLD = """
@@ -110,7 +111,7 @@ async def test_a_lost_ledger_keeps_its_fleet_and_says_so_until_settled(
         await ledger.close()
     ledger = await Ledger.open(path, clock=clock)
     async with ledger.transaction() as tx:
-        tx.add_spend("charges/vast/1", "", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5))
+        tx.add_spend(SpendEntry("charges/vast/1", "", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5)))
         tx.settle_loss()
     assert not ledger.was_lost
     await ledger.close()

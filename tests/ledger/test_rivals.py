@@ -14,6 +14,7 @@ from agent.domain.market.host import HALF_LIFE
 from agent.domain.market.outbids import Outbids
 from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
+from agent.ledger.tables.host_rows import Exposure
 from tests.ledger.values import NOW
 
 TIMID = Outbids.one(0.0, 0.01)
@@ -27,8 +28,8 @@ async def filled(path: Path) -> Ledger:
     ledger = await opened(path)
     async with ledger.transaction() as tx:
         for host in ("h1", "h1", "h2"):
-            tx.add_host_exposure("vast", host, interruptions=1, market_losses=1, outbids=TIMID, at=NOW)
-        tx.add_host_exposure("runpod", "h1", interruptions=1, market_losses=1, displaced=1, at=NOW)
+            tx.add_host_exposure(Exposure("vast", host, interruptions=1, market_losses=1, outbids=TIMID, at=NOW))
+        tx.add_host_exposure(Exposure("runpod", "h1", interruptions=1, market_losses=1, displaced=1, at=NOW))
     return ledger
 
 

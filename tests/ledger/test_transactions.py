@@ -23,7 +23,8 @@ from agent.ledger.file import connection
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions, intent_rows
-from agent.ledger.tables.spend_rows import SpendKey
+from agent.ledger.tables.host_rows import Exposure
+from agent.ledger.tables.spend_rows import SpendEntry, SpendKey
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, intent, lease
 
@@ -35,9 +36,11 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
         sent = tx.advance_intent("n1", IntentState.SENT, at=NOW)
         tx.open_lease(lease())
         tx.append_event(Event(NOW, EventKind.LEASE_OPENED, lease_id="l1"))
-        tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7), running_seconds=60.0)
+        tx.add_spend(
+            SpendEntry("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7), running_seconds=60.0)
+        )
         tx.add_rest(Cooldown(CooldownKind.HOST, "h2", NOW + dt.timedelta(hours=1), "start_failed"))
-        tx.add_host_exposure("vast", "h1", 60.0, starts_ok=1, at=NOW, owner_id="o1")
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, starts_ok=1, at=NOW, owner_id="o1"))
     assert sent.sent_at == NOW
     before = ledger.recollection()
     await ledger.close()
@@ -185,10 +188,10 @@ async def test_a_lease_changes_state_only_as_its_table_allows(ledger: Ledger) ->
 
 async def test_money_is_never_negative(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
-        tx.add_spend("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5))
+        tx.add_spend(SpendEntry("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5)))
     writes: list[Callable[[Transaction], None]] = [
         lambda tx: tx.open_lease(lease(gpu_rate=UsdPerHour(-1))),
-        lambda tx: tx.add_spend("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(-1)),
+        lambda tx: tx.add_spend(SpendEntry("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(-1))),
         lambda tx: tx.record_intent(intent(price=UsdPerHour(-1))),
     ]
     for wrong in writes:
@@ -213,10 +216,12 @@ async def test_spend_adds_up_by_lease_day_and_tenure(ledger: Ledger) -> None:
     for _ in range(3):
         async with ledger.transaction() as tx:
             tx.add_spend(
-                "l1", "train", "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(5), disk=Usd(2), running_seconds=10.0
+                SpendEntry(
+                    "l1", "train", "vast", Tenure.INTERRUPTIBLE, day, gpu=Usd(5), disk=Usd(2), running_seconds=10.0
+                )
             )
-            tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, day, traffic=Usd(1))
-            tx.add_spend("l2", "serve", "vast", Tenure.ON_DEMAND, day - dt.timedelta(days=25), gpu=Usd(100))
+            tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, day, traffic=Usd(1)))
+            tx.add_spend(SpendEntry("l2", "serve", "vast", Tenure.ON_DEMAND, day - dt.timedelta(days=25), gpu=Usd(100)))
     reader = await ledger.reader()
     assert {line.key: line.amount.micros for line in await reader.spend_by(SpendKey.LEASE)} == {"l1": 24, "l2": 300}
     assert [line.key for line in await reader.spend_by(SpendKey.DAY)] == ["2026-10-26", "2026-11-20"]
@@ -247,12 +252,12 @@ async def test_a_rest_is_never_cut_short(ledger: Ledger) -> None:
 
 async def test_the_record_of_a_host_adds_up(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
-        tx.add_host_exposure("vast", "h1", 60.0, interruptions=1, at=NOW, owner_id="o1")
-        tx.add_host_exposure("vast", "h1", 40.0, starts_failed=1, at=NOW)
-        tx.add_host_exposure("vast", "h1", at=NOW)
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, interruptions=1, at=NOW, owner_id="o1"))
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=40.0, starts_failed=1, at=NOW))
+        tx.add_host_exposure(Exposure("vast", "h1", at=NOW))
     async with ledger.transaction() as tx:
-        tx.add_host_exposure("vast", "h1", 1.0, starts_ok=2, at=NOW)
-        tx.add_host_exposure("runpod", "h1", 5.0, at=NOW)
+        tx.add_host_exposure(Exposure("vast", "h1", running_seconds=1.0, starts_ok=2, at=NOW))
+        tx.add_host_exposure(Exposure("runpod", "h1", running_seconds=5.0, at=NOW))
     hosts = ledger.recollection().hosts
     kept = hosts["vast"]["h1"]
     assert (kept.running_seconds, kept.interruptions, kept.starts_ok, kept.starts_failed) == (101.0, 1, 2, 1)
@@ -322,7 +327,7 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.update_lease(dataclasses.replace(held))
         tx.bind_account("vast", "7")
-        tx.add_spend("l1", "train", "vast", Tenure.ON_DEMAND, NOW.date())
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, NOW.date()))
     assert ledger.recollection() is before
     assert statements == []
     async with ledger.transaction() as tx:

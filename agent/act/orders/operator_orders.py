@@ -203,7 +203,7 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     rests = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
     if not holds and not rests:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
-    # What was counted against the workload would hold it again in the next cycle.
+    # The counts against the workload would hold it again in the next cycle.
     work = target.workload
     counted = tuple(each for each in known.tallies if each.counted in OF_THE_WORKLOAD and each.of == work)
     halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None

@@ -154,10 +154,10 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
-        option = _over_horizon("resume", work, numbers, held.gpu_rate, held.disk_rate, own, start, 0.0)
+        option = _over_horizon(_Way("resume", held.gpu_rate, held.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    option = _over_horizon("wait", work, numbers, held.gpu_rate, held.disk_rate, own, idle, 0.0)
+    option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, idle), work, numbers)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
 
 
@@ -243,7 +243,8 @@ def _raised_to(
     floor = held.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
     own = speed(held.dlperf, numbers.fastest)
-    option = _over_horizon("raise", work, numbers, bid, held.disk_rate, own, _raised_hours(held, work), hazard)
+    way = _Way("raise", bid, held.disk_rate, own, _raised_hours(held, work), hazard)
+    option = _over_horizon(way, work, numbers)
     reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
     return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
 
@@ -254,10 +255,8 @@ def _move(
     if not numbers.may_move or not may_go(slot, work, best):
         return []
     reckoning = best.reckoning
-    option = _over_horizon(
+    way = _Way(
         "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
-        work,
-        numbers,
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
         speed(best.offer.dlperf, numbers.fastest or held.dlperf),
@@ -266,6 +265,7 @@ def _move(
         moved=reckoning.traffic_dollars,
         lost_work=_lost_work_dollars(held, work),
     )
+    option = _over_horizon(way, work, numbers)
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
     return [(option, go(slot, best, Reason("move", sentence)))]
 
@@ -326,46 +326,52 @@ def _lost_work_dollars(held: Lease, work: Workload) -> float:
     return hours * held.gpu_rate.dollars
 
 
-def _over_horizon(  # noqa: PLR0913 - what one way over the horizon is made of
-    name: str,
-    work: Workload,
-    numbers: Numbers,
-    rate: UsdPerHour,
-    disk_rate: UsdPerHour,
-    speed: float,
-    start_hours: float,
-    hazard: float,
-    moved: float = 0.0,
-    lost_work: float = 0.0,
-) -> Option:
-    """Price one way over the horizon; `moved` dollars are paid for the data that the new host fetches.
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way on after a loss, to be priced over the horizon."""
+
+    name: str
+    rate: UsdPerHour
+    disk_rate: UsdPerHour
+    speed: float
+    """The DLPerf over that of the fastest card the workload names, or else of the lease that was lost, at most 1."""
+    start_hours: float
+    hazard: float = 0.0
+    moved: float = 0.0
+    """Dollars that are paid for the data that the new host fetches."""
+    lost_work: float = 0.0
+    """Dollars that doing the lost work again costs."""
+
+
+def _over_horizon(way: _Way, work: Workload, numbers: Numbers) -> Option:
+    """Price one way over the horizon.
 
     After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
-    Useful hours count by `speed`, the DLPerf over that of the fastest card the workload names, or else of the lease
-    that was lost, at most 1: an hour on a slower card is worth less, none more than the operator said an hour is worth.
+    Useful hours count by `speed`: an hour on a slower card is worth less, none more than the operator said an hour is
+    worth.
     """
-    left = max(HORIZON_HOURS - start_hours, 0.0)
-    losses = hazard * left / (1.0 + hazard * TROUBLE_HOURS)
+    left = max(HORIZON_HOURS - way.start_hours, 0.0)
+    losses = way.hazard * left / (1.0 + way.hazard * TROUBLE_HOURS)
     running = left - losses * TROUBLE_HOURS
     restore = (losses + 1.0) * work.checkpoint.restore.total_seconds() / 3600 if running > 0 else 0.0
     lost = losses * work.checkpoint.interval.total_seconds() / 7200
-    useful = max(running - restore - lost, 0.0) * speed
+    useful = max(running - restore - lost, 0.0) * way.speed
     worth = numbers.worth.dollars * (HORIZON_HOURS - useful)
-    dollars = rate.dollars * running + disk_rate.dollars * HORIZON_HOURS + moved + lost_work + worth
+    dollars = way.rate.dollars * running + way.disk_rate.dollars * HORIZON_HOURS + way.moved + way.lost_work + worth
     terms = (
-        Term("price", rate.dollars, "$/h"),
-        Term("gpu", rate.dollars * running, "$"),
-        Term("disk", disk_rate.dollars * HORIZON_HOURS, "$"),
-        Term("data to move", moved, "$"),
-        Term("lost work", lost_work, "$"),
+        Term("price", way.rate.dollars, "$/h"),
+        Term("gpu", way.rate.dollars * running, "$"),
+        Term("disk", way.disk_rate.dollars * HORIZON_HOURS, "$"),
+        Term("data to move", way.moved, "$"),
+        Term("lost work", way.lost_work, "$"),
         Term("useful", useful, "h"),
         Term("worth of the other hours", worth, "$"),
-        Term("speed", speed, ""),
+        Term("speed", way.speed, ""),
         Term("interruptions", losses, ""),
     )
     # Waiting is not priced by what follows it: its terms say nothing about how long it would last.
-    holds = (Term("chance to hold it", math.exp(-hazard * left), ""),) if hazard else ()
-    return Option(name, dollars, terms + holds)
+    holds = (Term("chance to hold it", math.exp(-way.hazard * left), ""),) if way.hazard else ()
+    return Option(way.name, dollars, terms + holds)
 
 
 def _hold(slot: SlotView, code: str, sentence: str) -> Proposal:
