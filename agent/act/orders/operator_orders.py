@@ -177,7 +177,7 @@ def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
 
 
 def _is_within(target: Target, outer: Target) -> bool:
-    """Tell whether a target is another one, or a slot of that workload."""
+    """Return whether a target is another one, or a slot of that workload."""
     is_slot_of = outer.kind is TargetKind.WORKLOAD and target.kind is TargetKind.SLOT
     return target == outer or (is_slot_of and target.workload == outer.workload)
 

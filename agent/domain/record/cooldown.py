@@ -63,7 +63,7 @@ class Cooldown:
         return self.until
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether its time is over."""
+        """Return whether its time is over."""
         return self.until <= now
 
 

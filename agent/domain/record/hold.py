@@ -155,7 +155,7 @@ class OperatorHold:
         return self.until if self.until is not None else self.since + LASTING
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether its time is over; a hold without a time never is."""
+        """Return whether its time is over; a hold without a time never is."""
         return self.until is not None and self.until <= now
 
 

@@ -10,7 +10,7 @@ Rest = OperatorHold | Cooldown | Tally | ToldCrossing
 
 
 def outlasts(one: Rest, other: Rest) -> bool:
-    """Tell whether a rest ends no sooner than another: of two without an end, whether it was given no sooner."""
+    """Return whether a rest ends no sooner than another: of two without an end, whether it was given no sooner."""
     if one.until is not None and other.until is not None:
         return one.until >= other.until
     if isinstance(one, Cooldown) or isinstance(other, Cooldown) or one.until is not other.until:

@@ -64,5 +64,5 @@ class Tally:
         return self.until
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether it counts no more."""
+        """Return whether it counts no more."""
         return self.until <= now

@@ -43,5 +43,5 @@ class ToldCrossing:
         return self.until if self.until is not None else self.since + LASTING
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether it would be told again."""
+        """Return whether it would be told again."""
         return self.until is not None and self.until <= now
