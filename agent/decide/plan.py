@@ -182,7 +182,7 @@ def _counted(proposal: Proposal, fleet: Fleet, work: Workload, ground: Ground) -
     """Say of a slot for which nothing fits what each requirement leaves of what the markets have."""
     if proposal.kind is not None or proposal.reason.code not in NOTHING_FITS:
         return proposal
-    found = funnel.of(fleet, work, match.Taken(ground.used_hosts, ground.cooling))
+    found = funnel.of(fleet, work, match.Taken(ground.used_hosts, ground.in_force.cooling))
     if found is None or found.fits:
         return proposal
     sentence = f"{proposal.reason.sentence}: {found.sentence}"

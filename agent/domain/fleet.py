@@ -68,6 +68,10 @@ class MarketView:
     """Price increases that hosts have asked for."""
     offers: tuple[Offer, ...] = ()
     """Offers that are not older than the snapshot allows."""
+    sample: tuple[Offer, ...] = ()
+    """What the last wide question brought."""
+    sampled_at: datetime | None = None
+    """When it was brought."""
     sightings: Mapping[str, Sighting] = field(default_factory=dict)
     """What probes last saw, by instance id."""
     looks: Mapping[str, Label | None] = field(default_factory=dict)

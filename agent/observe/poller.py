@@ -22,7 +22,7 @@ from agent.domain.market.interruption import PRICE_RISE, MarketEvent
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
 from agent.domain.record.event_kind import LoggedKind
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Requirements, Workload
 from agent.markets import labels, market_errors, port
 from agent.observe.prober import Prober
 
