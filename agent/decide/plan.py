@@ -100,9 +100,9 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     """Return the decision about a proposal. Only these steps replace a decision, in this order."""
     # A refusal of a moment ago, or a place that was just left, is not asked for again.
     wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
-    # A person's word stands above the strategy's.
+    # A person's hold outranks the strategy.
     wanted = _willed(wanted, bounds.in_force)
-    # Limits, the proof that an instance is ours, and what could not be rented again stand above both.
+    # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
     decision = _allowed(wanted, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)

@@ -36,7 +36,7 @@ LOADING_FACTOR = 5.0
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
-    """Yield the releases that are due whatever a strategy thinks: the unfinished, the failed, those moved away from."""
+    """Yield the releases that no strategy decides: unfinished ones, failed starts, leases that were moved away from."""
     in_force = cooldowns.in_force(fleet)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
@@ -82,7 +82,7 @@ def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
 
 
 def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
-    """A stopped lease that cannot start where it stands is given up, unless its disk may hold the only checkpoint."""
+    """A stopped lease that cannot start on its host is released, unless its disk may hold the only checkpoint."""
     work = fleet.workload(held.slot.workload)
     if work is None or not _is_stuck(held, in_force) or not may_leave(held, work):
         return None

@@ -60,14 +60,14 @@ def _reason(given: OperatorHold) -> Reason:
 
 
 def _way_on(target: Target) -> str:
-    # A slot is held where a batch ended in a way that nobody knows; a workload, of either kind, where it only fails.
+    # A batch that ended in an unknown way holds its slot; repeated failures hold a workload of either kind.
     is_slot = target.kind is hold.TargetKind.SLOT
     end = f"`gpubid done {target.spoken}` if its work is done, " if is_slot else ""
     return f"look at it, then {end}`gpubid resume {target.spoken}` to go on"
 
 
 def standstill(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
-    """Return why nothing at all is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
+    """Return why nothing is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
     if not holds:
         return None
     targets = of_slot(place)
@@ -102,7 +102,7 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             yield Release(held, done)
             continue
         paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(held))
-        # What is not listed is asked for when it is back.
+        # A lease that is not listed is ended when it is back.
         if paused is not None and not is_down(held) and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
 

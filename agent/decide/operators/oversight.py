@@ -28,7 +28,7 @@ LISTINGS = 3
 KILL_PATIENCE = timedelta(minutes=5)
 """After this time a kill should have nothing left that bills."""
 MOST_NAMED = 5
-"""So many ids stand in a sentence; the rest is counted."""
+"""At most this many ids are in a sentence; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: K
 def remaining(
     known: Known, now: datetime, rows: Mapping[tuple[str, str], Instance] | None = None
 ) -> Iterator[Remaining]:
-    """Yield what a kill was to end and has not: by the listing where it shows the instance, else by the ledger."""
+    """Yield the leftovers of a kill: by the listing if it shows the instance, else by the ledger."""
     kills = hold.in_force((each for each in known.holds if each.word is Word.KILL), now)
     if not kills:
         return

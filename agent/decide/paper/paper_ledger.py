@@ -116,7 +116,7 @@ class Book:
             self.speeds[more.workload, more.gpu] = Speed(more.workload, more.gpu, hours, running)
 
     def _teach(self, fact: LeaseChanged, now: datetime, image_gb: float) -> None:
-        """Add to the record of the host what it just did to us."""
+        """Add the latest event to the record of the host."""
         after, is_loss, is_start = (
             fact.after,
             fact.kind == EventKind.LEASE_INTERRUPTED,

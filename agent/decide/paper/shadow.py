@@ -36,7 +36,7 @@ from agent.domain.work.workload import Slot, Workload
 ROUNDS = 3
 """A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""
 KEPT = timedelta(days=1)
-"""How far a strategy may look back at its losses."""
+"""How far back a strategy sees its losses."""
 SHARED = frozenset({CooldownKind.HOST, CooldownKind.OWNER, CooldownKind.MARKET, CooldownKind.OFFER})
 """Cooldowns that count for a shadow too, as every hold does: what hosts and offers were found to be."""
 

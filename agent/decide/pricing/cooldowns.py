@@ -13,7 +13,7 @@ from agent.domain.record.tally import Counted, Tally
 OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that an offer was just taken: until its listing shows that."""
 UNDERBID = timedelta(minutes=2)
-"""After a bid was too low: the floor that was quoted is stale, a new quote is needed."""
+"""After a bid was too low: the quoted floor is stale, and a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
 """How long bids on one offer that were refused as too low are counted together."""
 UNDERBID_GROWS = 2
@@ -26,7 +26,7 @@ HOST_LOST = timedelta(hours=1)
 RAN_COUNTS = timedelta(days=1)
 """How long a lease on which a slot ran counts against its moves a day."""
 HOST_FULL = timedelta(minutes=15)
-"""After a host had no free GPU for an instance that stands on it: others stay for hours, few leave at once. Assumed."""
+"""After a host had no free GPU for a paused instance: other renters stay for hours, few leave at once. Assumed."""
 STARTED_KEPT = timedelta(hours=1)
 """After so long without an effect a start that the market confirmed is asked for again."""
 START_PATIENCE = timedelta(minutes=15)

@@ -22,7 +22,7 @@ from agent.domain.record.cooldown import CooldownKind, Cooling
 from agent.domain.work import workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
-"""What a workload that says nothing asks of a host's time on the market."""
+"""The required time before a host leaves the market, for a workload without a requirement."""
 _KEYS: tuple[tuple[CooldownKind, Callable[[offer.Offer], str]], ...] = (
     (CooldownKind.OFFER, lambda row: row.key),
     (CooldownKind.HOST, lambda row: str(row.host)),

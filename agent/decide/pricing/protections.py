@@ -108,11 +108,11 @@ def _of_owner(incident: Incident) -> str:
 
 
 ALL = (
-    # Three to five losses a day and lease are common; so many in an hour is a crowd that outbids whatever is rented.
+    # Three to five losses a day and lease are common; this many in an hour mean many rivals who outbid everything.
     Protection(
         CooldownKind.STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"
     ),
-    # Images that fail on so many hosts of one model seldom fail by chance: a driver, a registry, a bad batch.
+    # Images that fail on this many hosts of one model rarely fail by chance: a driver, a registry, a bad batch.
     Protection(
         CooldownKind.STARTS,
         _failing,
@@ -122,9 +122,9 @@ ALL = (
         "hosts that failed to start",
         is_by_host=True,
     ),
-    # Each refusal costs a search; a listing that is so wrong is let catch up.
+    # Each refusal costs a search; after this many the listing needs time to become right.
     Protection(CooldownKind.REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
-    # Hosts of one owner stand in one room and fall silent together.
+    # Hosts of one owner are in one room and become silent together.
     Protection(
         CooldownKind.OWNER,
         _of_owner,
@@ -140,7 +140,7 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 
 
 def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
-    """Return whether a protection lets an offer not be rented this way; what rests by owner is no match at all."""
+    """Return whether a protection allows this way to rent an offer; cooldowns of owners are checked by the match."""
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)

@@ -40,6 +40,6 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
 
 
 def kind(held: Lease, row: Instance) -> EventKind | None:
-    """Return the event of a lease on demand that the market charges more for than it did, or nothing."""
+    """Return the event of an on-demand lease that the market charges more for than before, or nothing."""
     is_dearer = row.gpu_rate - held.gpu_rate >= bidding.LEAST_STEP
     return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else None

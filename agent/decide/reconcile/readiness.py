@@ -74,7 +74,7 @@ def _awaited(
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
-    # What was ready before may hold work on its disk: a person decides, the lease stays.
+    # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
     return replace(held, has_failed=not held.was_ready, end_reason=reason), EventKind.LEASE_NOT_READY
 
 

@@ -28,7 +28,7 @@ from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.workload import Workload, WorkloadKind
 
 FAST = timedelta(minutes=3)
-"""A container that ends sooner after its first start has done nothing: that is how a wrong command looks."""
+"""A container that ends sooner after its first start has done nothing: that is the look of a wrong command."""
 FAST_EXIT = Counted.FAST_EXIT.value
 """The end reason of a lease whose container ended at once."""
 IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
@@ -41,7 +41,7 @@ LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 
 _ONCE = frozenset({Word.HELD, Word.DONE, FAST_EXIT})
-"""Said once while they stand."""
+"""Reported once while they last."""
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
@@ -216,7 +216,7 @@ def done(fleet: Fleet, held: Lease, why: str) -> Marked:
 
 
 def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
-    """Hold workloads that fail wherever they are put; counted over this cycle's marks and those that still rest."""
+    """Hold workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
     known = tuple(standing)
     tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
     held = {rest.target for rest in known if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
