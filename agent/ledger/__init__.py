@@ -1,1 +1,1 @@
-"""The ledger: what is durable, in one SQLite file; the only folder that knows SQL."""
+"""The ledger: every durable record, in one SQLite file; the only folder with SQL."""

@@ -1,4 +1,4 @@
-"""What a transaction changed: looked up before the memory is, and put into the memory once the commit is done.
+"""The changes of a transaction: read before the memory, and put into the memory after the commit.
 
 What comes later in a transaction sees what came before in it.
 """
@@ -21,7 +21,7 @@ from agent.ledger.tables.spend_rows import SpendEntry
 
 @dataclass(slots=True)
 class Changes:
-    """The news of one transaction beside `memory`, which holds what is committed; None stands for what is forgotten."""
+    """The changes of one transaction beside `memory`, which has committed data; None means forgotten."""
 
     memory: Memory
     leases: dict[str, Lease] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Changes:
         return [intent for intent in {**self.memory.intents, **self.intents}.values() if intent.is_open]
 
     def host(self, market: str, host_id: str) -> HostRecord:
-        """Return our record of a host, an empty one where there is none."""
+        """Return our record of a host, or an empty one."""
         place = market, host_id
         known = self.hosts[place] if place in self.hosts else self.memory.hosts.get(market, {}).get(host_id)
         return known or HostRecord(market, host_id)
@@ -64,7 +64,7 @@ class Changes:
         return self.rests[place] if place in self.rests else self.memory.rests.get(place)
 
     def speed(self, workload: str, gpu: str) -> Speed | None:
-        """Return what was measured of a workload on a GPU model."""
+        """Return the measured speed of a workload on a GPU model."""
         return self.speeds.get((workload, gpu)) or self.memory.speeds.get((workload, gpu))
 
     def price(self, key: Key) -> Pair | None:
@@ -76,15 +76,15 @@ class Changes:
         return self.decisions.get(slot) or self.memory.decisions.get(slot)
 
     def account(self, market: str) -> str | None:
-        """Return the account of a market that this ledger belongs to."""
+        """Return the account of a market to which this ledger is bound."""
         return self.accounts.get(market) or self.memory.accounts.get(market)
 
     def credit(self, market: str) -> Credit | None:
-        """Return what a market's account could still spend when it was kept last."""
+        """Return a market's last recorded credit."""
         return self.credits.get(market) or self.memory.credits.get(market)
 
     def remember(self) -> None:
-        """Bring the memory in step."""
+        """Apply the changes to the memory."""
         memory = self.memory
         for lease in self.leases.values():
             memory.put_lease(lease)

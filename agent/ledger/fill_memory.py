@@ -1,4 +1,4 @@
-"""Filling the memory from the tables, at start and after a commit that failed."""
+"""Fills the memory from the tables, at start and after a commit that failed."""
 
 import datetime as dt
 
@@ -29,7 +29,7 @@ MOST_LOSSES = 10_000
 
 
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
-    """Return the memory as the tables have it; spend from the first of last month on, as clocks may be set back."""
+    """Return the memory from the tables; spend from the first of last month on, as clocks may be set back."""
     memory = Memory()
     for row in rows(link, lease_rows.OPEN):
         memory.put_lease(lease_rows.lease_of(row))

@@ -1,4 +1,4 @@
-"""What can go wrong with the ledger, with a code for programs and a sentence for the operator."""
+"""Errors of the ledger, with a code for programs and a sentence for the operator."""
 
 from enum import Enum
 
@@ -12,7 +12,7 @@ class Code(Enum):
     OLDER_SCHEMA = "older_schema"
     """Only for a reader: the daemon migrates at its next start."""
     UNRELEASED_SCHEMA = "unreleased_schema"
-    """Written before the first release: sound, and no way leads from there."""
+    """Written before the first release: sound, but there is no upgrade from it."""
     CORRUPT = "corrupt"
     MISSING = "missing"
     FLEET_MISMATCH = "fleet_mismatch"
@@ -24,7 +24,7 @@ class Code(Enum):
     SLOT_BUSY = "slot_busy"
     """A second open paying intent for one slot."""
     CONFLICT = "conflict"
-    """A constraint of the tables was struck: a duplicate id, a negative amount."""
+    """A constraint of the tables was violated: a duplicate id, a negative amount."""
     BAD_BACKUP = "bad_backup"
 
 

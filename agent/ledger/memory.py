@@ -1,4 +1,4 @@
-"""What the ledger remembers, in memory: filled from SQL once, then kept in step by the transactions that change it."""
+"""The ledger's memory: filled from SQL once, then updated by the transactions that change it."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
@@ -26,16 +26,16 @@ from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
 
 _PRICE_KEYS = 20_000
-"""The last prices kept at hand: more than a day's quota of rows can name, so the bound is for safety only."""
+"""Most last prices in memory: more than a day's quota of rows can name, so the bound is for safety only."""
 
 STARTS_KEPT = dt.timedelta(days=30)
-"""Older starts say little of what a start takes now."""
+"""Older starts say little about the present time of a start."""
 LOSSES_KEPT = dt.timedelta(days=1)
-"""How far interruptions are remembered: as far as any strategy may look back."""
+"""How far back interruptions are remembered: as far as any strategy may look."""
 
 
 Payer = tuple[str, str]
-"""The workload for which, and the market at which, money was spent."""
+"""The workload and the market of some spend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Recollection:
 
 @dataclass(slots=True)
 class Memory:
-    """What every recollection is made of; only committed facts ever enter it."""
+    """The data behind every recollection; only committed facts enter it."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Memory:
         return mine == (other.leases, other.intents, other.totals, other.rests)
 
     def forget_made(self) -> None:
-        """Make the next recollection anew: something changed."""
+        """Make the next recollection again, because something changed."""
         self._made = None
 
     def forget_old(self, now: dt.datetime) -> None:
@@ -121,13 +121,13 @@ class Memory:
         self.prices.clear()
 
     def recollection(self, now: dt.datetime) -> Recollection:
-        """Return the recollection at `now`: the same object while nothing changed, in the ledger or by the date."""
+        """Return the recollection at `now`: the same object while neither the ledger nor the date changed."""
         if self._made is None or not self._made_from <= now < self._made_until:
             self._made = self._make(now)
         return self._made
 
     def put_lease(self, lease: Lease) -> None:
-        """Remember a lease as it is now; an ended one is forgotten."""
+        """Remember a lease; an ended one is forgotten."""
         if lease.is_open:
             self.leases[lease.lease_id] = lease
         else:
@@ -141,14 +141,14 @@ class Memory:
             self.vacated[place], self.left[place] = at, market
 
     def put_intent(self, intent: Intent) -> None:
-        """Remember an intent as it is now; a resolved one is forgotten."""
+        """Remember an intent; a resolved one is forgotten."""
         if intent.is_open:
             self.intents[intent.intent_id] = intent
         else:
             self.intents.pop(intent.intent_id, None)
 
     def put_hosts(self, changed: Mapping[tuple[str, str], HostRecord | None]) -> None:
-        """Remember hosts, and forget those that are None; mappings are made anew because recollections share them."""
+        """Remember hosts, and forget those that are None; mappings are copied because recollections share them."""
         for market in {market for market, _ in changed}:
             mine = {host_id: record for (where, host_id), record in changed.items() if where == market}
             merged = {**self.hosts.get(market, {}), **mine}
@@ -161,12 +161,12 @@ class Memory:
         self.rests = {place: rest for place, rest in merged.items() if rest is not None}
 
     def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
-        """Count money that was spent, in its day, its month and over all."""
+        """Count spend in its day, its month and in total."""
         self.add_spend(day, payer, amount)
         self.totals[payer] = self.totals.get(payer, ZERO) + amount
 
     def put_start(self, start: Start) -> None:
-        """Remember how long a first start took; a later start of the same lease says nothing of loading."""
+        """Remember how long a first start took; a later start of the same lease says nothing about loading."""
         if start.lease_id in self.starts:
             return
         self.starts[start.lease_id] = start
@@ -174,7 +174,7 @@ class Memory:
             self.starts.pop(next(iter(self.starts)))
 
     def put_capacity(self, changed: Mapping[tuple[str, str], Capacity | None]) -> None:
-        """Remember what is known of pools, and forget those that are None."""
+        """Remember pools, and forget those that are None."""
         merged = {**self.capacity, **changed}
         self.capacity = {place: known for place, known in merged.items() if known is not None}
 
@@ -185,7 +185,7 @@ class Memory:
         self.prices[key] = pair
 
     def add_spend(self, day: dt.date, payer: Payer, amount: Usd) -> None:
-        """Count money that was spent, in its day and its month; `totals` is for who calls."""
+        """Count spend in its day and its month; the caller counts `totals`."""
         for sums in (self.days.setdefault(day, {}), self.months.setdefault((day.year, day.month), {})):
             sums[payer] = sums.get(payer, ZERO) + amount
 

@@ -1,4 +1,4 @@
-"""Reading a ledger, also while the daemon writes it: questions and their answers as values of the domain."""
+"""Reads a ledger, also while the daemon writes it: questions, and answers as values of the domain."""
 
 import asyncio
 import datetime as dt
@@ -45,7 +45,7 @@ from agent.ledger.tables.types import Query
 
 T = TypeVar("T")
 LIMIT = 1000
-"""How many rows an answer has unless more are asked for: enough for a page, too few to fill the memory."""
+"""The default number of rows of an answer: enough for a page, too few to fill the memory."""
 
 
 class Reader:
@@ -63,11 +63,11 @@ class Reader:
         limit: int = LIMIT,
         leases: Collection[str] | None = None,
     ) -> list[Event]:
-        """Return what happened, to these leases only if they are named, the newest first."""
+        """Return events, of these leases only if they are named, newest first."""
         return await self._all(event_rows.between(since, until, workload, kinds, limit, leases), event_rows.event_of)
 
     async def events_after(self, event_id: int, limit: int = LIMIT) -> list[Event]:
-        """Return what was written after an event, the oldest first."""
+        """Return the events after an event, oldest first."""
         return await self._all(event_rows.after(event_id, limit), event_rows.event_of)
 
     async def last_event_id(self) -> int:
@@ -89,18 +89,18 @@ class Reader:
         limit: int = LIMIT,
         hosts: Collection[str] | None = None,
     ) -> list[PriceSample]:
-        """Return prices as they changed, the newest first; what is older than two weeks is in `price_hours`."""
+        """Return prices as they changed, newest first; older than two weeks are in `price_hours`."""
         named = hosts if host_id is None else (host_id,)
         return await self._all(price_history.history(market, gpu, named, since, until, limit), price_history.sample_of)
 
     async def looks(
         self, since: dt.datetime | None = None, until: dt.datetime | None = None
     ) -> list[search_history.Seen]:
-        """Return every search that showed offers, the oldest first; they are kept as long as raw prices."""
+        """Return every search with offers, oldest first; they are kept as long as raw prices."""
         return await self._all(search_history.between(since, until), search_history.look_of)
 
     async def slices(self) -> list[Offer]:
-        """Return the last offer of every slice that was seen, without its prices."""
+        """Return the last offer of every seen slice, without its prices."""
         found = await self._all(search_history.SLICES, search_history.offer_of)
         return [offer for offer in found if offer is not None]
 
@@ -118,28 +118,28 @@ class Reader:
     async def spend_by(
         self, key: SpendKey, since: dt.date | None = None, until: dt.date | None = None
     ) -> list[SpendLine]:
-        """Return sums of spend in the order of their key, from day `since` up to but not on `until`."""
+        """Return sums of spend in the order of their key, from day `since` up to but not including `until`."""
         return await self._all(spend_rows.summed(key, since, until), spend_rows.line_of)
 
     async def bills(self, since: dt.date, until: dt.date) -> list[BillLine]:
-        """Return estimates and charges of days from `since` up to but not on `until`."""
+        """Return estimates and charges of days from `since` up to but not including `until`."""
         return await self._all(market_bills.between(since, until), market_bills.line_of)
 
     async def lines(self, since: dt.date | None = None, until: dt.date | None = None) -> list[Line]:
-        """Return money and paid time by lease and day, from day `since` up to but not on `until`."""
+        """Return money and paid time by lease and day, from day `since` up to but not including `until`."""
         return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
 
     async def sums(self, until: dt.date) -> dict[str, Counted]:
-        """Return what each workload has come to since the ledger began, up to and on a day."""
+        """Return each workload's figures since the ledger began, up to and including a day."""
         found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until)))
         return {row["workload"]: spend_lines.counted_of(row) for row in found}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
-        """Return what interruptions took, the oldest first."""
+        """Return what interruptions took, oldest first."""
         return await self._all(spend_lines.taken(since, until), spend_lines.taken_of)
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
-        """Return (lease id, amount) that the ledger counted, by instance, of days up to but not on `until`."""
+        """Return (lease id, amount) of the ledger's count, by instance, of days up to but not including `until`."""
         found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in found}
 
@@ -165,7 +165,7 @@ class Reader:
         return await self._all(host_rows.HOSTS, host_rows.host_of)
 
     async def capacity(self) -> list[Capacity]:
-        """Return what is known of every pool."""
+        """Return every known pool."""
         return await self._all(pool_rows.POOLS, pool_rows.capacity_of)
 
     async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
@@ -178,13 +178,13 @@ class Reader:
         return await self._all(decisions.last_weighed_per_slot(), decisions.decision_of)
 
     async def shadows(self) -> list[ShadowAccount]:
-        """Return how every shadow stands."""
+        """Return the present figures of every shadow."""
         return await self._all(shadow_rows.ACCOUNTS, shadow_rows.account_of)
 
     async def shadow_decisions(
         self, workload: str | None = None, strategy: str | None = None, limit: int = LIMIT
     ) -> list[ShadowDecision]:
-        """Return what shadows decided, the newest first."""
+        """Return the decisions of shadows, newest first."""
         return await self._all(shadow_rows.newest(workload, strategy, limit), shadow_rows.decision_of)
 
     async def last_shadow_decisions(self) -> list[ShadowDecision]:
@@ -196,7 +196,7 @@ class Reader:
         return await self._wire.run(fill_memory.meta)
 
     async def recollection(self, now: dt.datetime) -> Recollection:
-        """Return what the daemon would remember at `now`, read from the file."""
+        """Return the daemon's memory at `now`, read from the file."""
         memory = await self._wire.run(lambda link: fill_memory.recall(link, now))
         return memory.recollection(now)
 
@@ -214,7 +214,7 @@ class Reader:
         return sidecar.last_backup(self._wire.path)
 
     async def verify(self) -> ledger_check.Verification:
-        """Check the file and what must hold between its rows."""
+        """Check the file and the rules between its rows."""
         return await asyncio.to_thread(ledger_check.verify, self._wire.path)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The ledger the daemon writes: opening it safely, remembering what it holds, committing what happened.
+"""The ledger that the daemon writes: it opens it safely, remembers its content, and commits facts.
 
 1. One process writes a ledger: the lock is taken before the file is touched.
 2. The memory holds what is committed, nothing else; after a failed commit it is read anew.
@@ -29,13 +29,13 @@ _FLEET_ID = "fleet_id"
 
 
 class Ledger:
-    """The durable record of what we rent, decide and spend. Open it with `Ledger.open`; close it, its threads wait."""
+    """The durable record of rents, decisions and spend. Open it with `Ledger.open`; close it, its threads wait."""
 
     def __init__(self, path: Path, clock: Clock, lock: sidecar.Lock, wire: Wire) -> None:
         self.path = path
         self.fleet_id = ""
         self.was_lost = False
-        """The tables are new although the fleet is not: what was spent before is unknown until it is settled."""
+        """The tables are new although the fleet is not: earlier spend is unknown until it is settled."""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
         self.owed: tuple[OperatorHold, ...] = ()
@@ -50,7 +50,7 @@ class Ledger:
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock, fleet_id: str = "") -> "Ledger":
-        """Open the ledger at `path`, making or upgrading it; a new fleet gets `fleet_id`, or a random one.
+        """Open the ledger at `path`, or make or upgrade it; a new fleet gets `fleet_id`, or a random one.
 
         Raises:
             LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH.
@@ -70,7 +70,7 @@ class Ledger:
         return ledger
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
-        """Return what is remembered at `now`, and what is owed; without SQL, the same object while nothing changed."""
+        """Return the memory at `now` with the owed order; without SQL, the same object while nothing changed."""
         known = self._memory.recollection(now or self._clock.now())
         if not self.owed:
             return known
@@ -96,7 +96,7 @@ class Ledger:
                 await self._commit(gathered)
 
     async def bind_account(self, market: str, account_id: str) -> None:
-        """Keep to which account of a market this ledger belongs, or see that it is the same.
+        """Bind this ledger to an account of a market, or check that it is the same.
 
         Raises:
             LedgerError: WRONG_ACCOUNT; UNWRITABLE.
@@ -105,7 +105,7 @@ class Ledger:
             tx.bind_account(market, account_id)
 
     async def tidy(self) -> None:
-        """Roll up old prices, forget rests that are over and old decisions; meant for once a day."""
+        """Roll up old prices, forget ended cooldowns and old decisions; meant for once a day."""
         now = self._clock.now()
         before = {"before": price_history.raw_before(now)}
 
@@ -120,7 +120,7 @@ class Ledger:
             link.execute(shadow_rows.CROWDED)
 
         async with self._turn:
-            # A price that has not changed for long has lost its sample: the next sight of it must be kept again.
+            # A price that has not changed for long has lost its sample: its next sight must be stored again.
             await self._guarded(work, lambda: self._memory.forget_old(now))
 
     def room(self) -> tuple[int, int, dt.datetime | None]:
@@ -128,7 +128,7 @@ class Ledger:
         return sidecar.size_bytes(self.path), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
 
     async def reader(self) -> Reader:
-        """Return a reader beside the writer: a long answer does not hold up a commit."""
+        """Return a reader beside the writer: a long answer does not delay a commit."""
         if self._reader is None:
             self._reader = Reader(await Wire(self.path, "ro").open())
         return self._reader
@@ -162,7 +162,7 @@ class Ledger:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
             sidecar.free_ballast(self.path)
-        # Whether a commit that failed took place is SQLite's to say. If it cannot even be asked, it is asked again
+        # Only SQLite knows whether a commit that failed took place. If it cannot be asked now, it is asked again
         # before anything else is written.
         self._is_stale = True
         with suppress(LedgerError):
@@ -170,7 +170,7 @@ class Ledger:
             self._is_stale = False
 
     async def _read_anew(self) -> None:
-        """Bring the memory in step with the file, and refuse what was decided on another memory.
+        """Bring the memory in step with the file, and refuse changes that were decided on the old memory.
 
         Raises:
             LedgerError: the file cannot be read, or the write took place: what follows is decided again, not twice.

@@ -1,4 +1,4 @@
-"""A transaction: facts gathered in memory, checked against what is remembered, committed at once or not at all.
+"""A transaction: facts gathered in memory, checked against the memory, committed at once or not at all.
 
 1. Nothing reaches SQLite before the block ends, so a transaction is never open while something else is awaited.
 2. What breaks a rule of the domain is refused when it is said, not when it is committed.
@@ -57,12 +57,12 @@ _META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
 ACCOUNT = "account/"
 UNTOLD = "untold"
-"""Stands for the account of a market that does not tell; the first that it does tell takes its place."""
+"""For the account of a market that does not name it; the first named one replaces it."""
 WAS_LOST = "was_lost"
 
 
 class Transaction:
-    """What one commit will write. Get one from `Ledger.transaction()`; its methods do not wait."""
+    """The content of one commit. Get one from `Ledger.transaction()`; its methods do not wait."""
 
     def __init__(self, memory: Memory) -> None:
         self._news = Changes(memory)
@@ -70,7 +70,7 @@ class Transaction:
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
     def record_intent(self, intent: Intent) -> None:
-        """Write down an intent before it is sent.
+        """Record an intent before it is sent.
 
         Raises:
             LedgerError: SLOT_BUSY, another paying intent of the slot is open; BAD_TRANSITION, it is not new.
@@ -92,7 +92,7 @@ class Transaction:
         instance_id: str = "",
         lease_id: str = "",
     ) -> Intent:
-        """Move an open intent to its next state and return it; empty texts keep what is known.
+        """Move an open intent to its next state and return it; empty texts change nothing.
 
         Raises:
             LedgerError: BAD_TRANSITION, the move is not in the table of the domain or no such intent is open.
@@ -107,7 +107,7 @@ class Transaction:
         return intent
 
     def reopen_intent(self, intent: Intent, *, at: dt.datetime, outcome: str) -> None:
-        """Put a resolved rent in doubt again, for its answer named somebody else's instance.
+        """Put a resolved rent in doubt again, because its answer named a foreign instance.
 
         Where another paying intent of its slot is open it stays resolved: what it made is found by its label all the
         same, and the slot is blocked already.
@@ -123,7 +123,7 @@ class Transaction:
         self._write(intent_rows.ADVANCED, {"this_intent": intent.intent_id, **intent_rows.row(doubted)})
 
     def open_lease(self, lease: Lease) -> None:
-        """Write down a new lease.
+        """Record a new lease.
 
         Raises:
             LedgerError: BAD_TRANSITION, a lease of that id is open; CONFLICT at the commit, its instance has a lease.
@@ -136,7 +136,7 @@ class Transaction:
         self._write(lease_rows.OPENED, lease_rows.row(lease))
 
     def update_lease(self, lease: Lease) -> None:
-        """Write a lease as it is now; nothing is written when it is as it was.
+        """Record a changed lease; an unchanged one is not written.
 
         Raises:
             LedgerError: BAD_TRANSITION, the change of state is not in the table of the domain or the lease is not open.
@@ -155,7 +155,7 @@ class Transaction:
         self._write(lease_rows.UPDATED, {"this_lease": lease.lease_id, **lease_rows.row(lease)})
 
     def append_event(self, event: Event) -> None:
-        """Write down what happened."""
+        """Record an event."""
         self._write(event_rows.APPENDED, event_rows.row(event))
         loss = event_rows.loss_of(event)
         if loss is not None:
@@ -165,12 +165,12 @@ class Transaction:
             self._news.starts.append(start)
 
     def tell_progress(self, told: Progress) -> None:
-        """Keep how far a workload is, in place of what was told before."""
+        """Store the progress of a workload, instead of the earlier report."""
         self._news.progress[told.workload] = told
         self._write(progress_rows.TOLD, progress_rows.row(told))
 
     def add_speed(self, more: Speed) -> None:
-        """Add to what was measured of a workload on a GPU model."""
+        """Add to the measured speed of a workload on a GPU model."""
         known = self._news.speed(more.workload, more.gpu) or Speed(more.workload, more.gpu)
         hours, running = known.hours + more.hours, known.running_hours + more.running_hours
         whole = Speed(more.workload, more.gpu, hours, running)
@@ -185,7 +185,7 @@ class Transaction:
         self._write(spend_rows.ADDED, spend_rows.row(entry))
 
     def add_phases(self, tenure: Tenure, part: Phases) -> None:
-        """Add to what came of the paid time of a lease, then move what turned out to be something else."""
+        """Add to the phases of a lease's paid time, then move the corrected time."""
         if part.paid or part.paused_disk.micros:
             self._write(phase_rows.ADDED, phase_rows.row(tenure, part))
         if part.redeemed:
@@ -194,15 +194,15 @@ class Transaction:
             self._write(phase_rows.SPOILED, phase_rows.move(tenure, part, part.spoiled))
 
     def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> None:
-        """Keep what an interruption took, in microseconds."""
+        """Store the time that an interruption took, in microseconds."""
         self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost))
 
     def add_estimate(self, line: BillLine) -> None:
-        """Keep what we reckon that an instance cost on a day; the first word stands."""
+        """Store our count of an instance's day; the first count stays."""
         self._write(market_bills.ESTIMATED, market_bills.row(line))
 
     def add_charged(self, market: str, day: dt.date, instance_id: str, charged: Usd, at: dt.datetime) -> None:
-        """Keep what the market charged for an instance on a day, beside the estimate."""
+        """Store the market's charge for an instance's day, beside the estimate."""
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
         self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
@@ -227,12 +227,12 @@ class Transaction:
         self._write(host_rows.HOST_STORED, host_rows.host_row(record))
 
     def keep_capacity(self, known: Capacity) -> None:
-        """Keep what is known of a pool."""
+        """Store the knowledge of a pool."""
         self._news.capacity[known.market, known.pool] = known
         self._write(pool_rows.SEEN, pool_rows.row(known))
 
     def forget_learned(self, of_pools: Iterable[tuple[str, str]], of_hosts: Iterable[tuple[str, str]] = ()) -> None:
-        """Forget what was learned of these pools and hosts, each by market and name."""
+        """Forget what was learned about these pools and hosts, each by market and name."""
         for place in of_pools:
             self._news.capacity[place] = None
             self._write(pool_rows.FORGOTTEN, pool_rows.named(place))
@@ -241,7 +241,7 @@ class Transaction:
             self._write(host_rows.HOST_FORGOTTEN, host_rows.named(place))
 
     def record_decision(self, made: RecordedDecision) -> bool:
-        """Write down a decision if it is another than the slot's last one; return whether it was."""
+        """Record a decision if it differs from the slot's last one; return whether it did."""
         if self._news.decision(made.slot) == made.gist:
             return False
         self._news.decisions[made.slot] = made.gist
@@ -249,7 +249,7 @@ class Transaction:
         return True
 
     def observe_prices(self, samples: Iterable[PriceSample]) -> None:
-        """Write down the prices that differ from the last ones kept."""
+        """Store the prices that differ from the last stored ones."""
         changed = []
         for key, sample in price_history.cheapest(samples).items():
             pair = (sample.ask, sample.floor)
@@ -260,11 +260,11 @@ class Transaction:
             self.work.append((price_history.OBSERVED, changed))
 
     def observe_offers(self, offers: Iterable[Offer]) -> None:
-        """Write down which slices a search showed, and what is known of each besides its prices."""
+        """Store the slices of a search, and their facts besides prices."""
         self.work += search_history.kept(offers)
 
     def bind_account(self, market: str, account_id: str) -> None:
-        """Keep to which account of a market this ledger belongs; an empty id is of a market that tells nobody's.
+        """Bind this ledger to an account of a market; an empty id is of a market that names none.
 
         Raises:
             LedgerError: WRONG_ACCOUNT, it belongs to another.
@@ -283,23 +283,23 @@ class Transaction:
         self._write(_META_STORED, {"key": ACCOUNT + market, "value": account_id})
 
     def note_credit(self, market: str, credit: Credit) -> None:
-        """Keep what a market's account can still spend, when it is another amount than the one kept."""
+        """Store a market's credit if it changed."""
         known = self._news.credit(market)
         if known is None or known.amount != credit.amount:
             self._news.credits[market] = credit
             self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
-        """Keep how a shadow stands, in place of what was kept, and the decisions it made since."""
+        """Store a shadow's figures, instead of the earlier ones, and its new decisions."""
         self.work += shadow_rows.kept(account, made)
 
     def settle_loss(self) -> None:
-        """Mark the loss of an earlier ledger as made good: the spend it knew has been counted again."""
+        """Mark the loss of an earlier ledger as settled: its spend has been counted again."""
         self.settles_loss = True
         self._write(_META_FORGOTTEN, {"this_key": WAS_LOST})
 
     def remember(self) -> None:
-        """Bring the memory in step; called once the commit is done."""
+        """Bring the memory in step; called after the commit."""
         self._news.remember()
 
     def _refuse_busy(self, intent: Intent) -> None:

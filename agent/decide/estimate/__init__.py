@@ -1,1 +1,1 @@
-"""What a job would cost before it starts: pure arithmetic, in dollars and hours, never sums that are paid."""
+"""The cost of a job before it starts: pure arithmetic in dollars and hours; no sum here is ever paid."""

@@ -1,4 +1,4 @@
-"""What is estimated: a job, and how often it must be run until it succeeds."""
+"""A job to estimate, and how often it must run until it succeeds."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from agent.domain.work.workload import CheckpointPlace
 
 @dataclass(frozen=True, slots=True)
 class Reruns:
-    """How many times the cost of one run the whole costs: from `least` to `most`; `mean` only where odds were given."""
+    """The cost of all runs as a multiple of one run's: from `least` to `most`; `mean` only if odds were given."""
 
     least: float = 1.0
     most: float = 1.0
@@ -18,7 +18,7 @@ class Reruns:
 
 
 def by_odds(success: float) -> Reruns:
-    """Return how often a run is made that succeeds with this chance, each try as dear as a whole run.
+    """Return the number of runs until one succeeds with this chance, each try as expensive as a whole run.
 
     Tries are geometric: 1 / p in the mean, and nine in ten jobs need at most ln(0.1) / ln(1 - p) of them, rounded up.
     """
@@ -30,7 +30,7 @@ def by_odds(success: float) -> Reruns:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What must be done, in hours of useful work on these GPUs, and how its checkpoints are made.
+    """The work in hours of useful work on these GPUs, and how its checkpoints are made.
 
     None means that nobody said: `interval` then follows from `write`, or is the assumed one. `deadline` counts from the
     start. Image and dataset are fetched when it comes to a host, and the checkpoint when it comes to another.
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def moved_gb(self) -> float:
-        """Gigabytes fetched after an interruption: what is kept on the disk comes back where it was."""
+        """Gigabytes fetched after an interruption: a checkpoint on the disk is still there."""
         if self.place is CheckpointPlace.DISK:
             return 0.0
         return self.first_gb + (self.checkpoint_gb if self.place is CheckpointPlace.REMOTE else 0.0)

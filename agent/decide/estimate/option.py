@@ -1,4 +1,4 @@
-"""A way to get a job done, and what it would cost.
+"""A way to get a job done, and its estimated cost.
 
 Price and hazard are uncertain, so both come as equally likely cases; every price meets every hazard: they are taken as
 independent. A hazard read from a record is a Gamma posterior: over it lifetimes are Lomax, their hazard falling with
@@ -24,12 +24,12 @@ CELLS = 16
 the interruptions by at most 1.4 % and the chance to be late by under 0.01; tests/decide/estimate holds the worst."""
 
 ASSUMED_INTERVAL = 0.25
-"""Hours between checkpoints where nobody says how often, nor how long one takes. Assumed, as for workloads."""
+"""Assumed hours between checkpoints if neither their interval nor their time is known, as for workloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """Interruptions per running hour: a part by the market, as uncertain as its record is short, and the host's own.
+    """Interruptions per running hour: the market's part, as uncertain as its record is short, and the host's own.
 
     `scale` is the share of the market's that is left at the bid.
     """
@@ -52,13 +52,13 @@ class Hazard:
 
     @property
     def longest(self) -> float:
-        """Hours from which on a stretch has no finite expectation: the record is too short to rule the worst out."""
+        """Hours from which on a stretch has no finite expectation: the record is too short to exclude the worst."""
         return self.market.weight / self.scale if isinstance(self.market, Gamma) and self.scale > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Capacity a job may be run on. `rates` are equally likely prices of all GPUs together; hours of loading and down.
+    """Capacity for a job. `rates` are equally likely prices of all GPUs together; hours of loading and down.
 
     `storage` is dollars per hour, `per_gb` dollars per gigabyte fetched, None where not known; `cited` says where each
     figure is from, `unknown` what is missing, `as_of` of when the price is.
@@ -79,7 +79,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an option would cost: dollars and hours; None where it is not known or has no end.
+    """The cost of an option: dollars and hours; None if not known or infinite.
 
     `dollars_least` is the run without an interruption at the mean price. Storage and transfer are part of the dollars.
     `by_age` is the best time between checkpoints from each age of a lease on: both in hours.
@@ -114,7 +114,7 @@ class _Case:
 
 
 def estimate(job: Job, option: Option) -> Estimate:
-    """Return what a job would cost this way."""
+    """Return the cost of a job by this way."""
     run, unknown = _run(job, option.hazard)
     found = list(_cases(run, option, job.moved_gb, job.first_gb))
     dollars = [one.dollars if one else None for one in found]
@@ -153,7 +153,7 @@ def estimate(job: Job, option: Option) -> Estimate:
 
 
 def of_baseline(job: Job, figure: Baseline) -> Estimate:
-    """Return what a job would cost at a published price: on demand by arithmetic alone, no interruption assumed.
+    """Return the cost of a job at a published price: on demand by arithmetic alone, without interruptions.
 
     Where a range was published its least is expected and its most is the 90th percentile. How often interruptible
     capacity was interrupted there is not known, so that has only the dollars of a run that never is.
@@ -199,7 +199,7 @@ def _by_age(write: float, between: float) -> tuple[tuple[float, float], ...]:
 
 
 def _run(job: Job, hazard: Hazard) -> tuple[Run, tuple[str, ...]]:
-    """Return the run, and what had to be assumed for it."""
+    """Return the run, and the assumptions about it."""
     write = job.write or 0.0
     if job.place is CheckpointPlace.NONE:
         return Run(job.work, job.work, 0.0, job.restore), ()
@@ -243,7 +243,7 @@ def _cases(run: Run, option: Option, moved_gb: float, first_gb: float) -> Iterat
 
 
 def _compound(least: float, found: Losses, each: float, per_hour: float) -> outcome_spread.Case:
-    """Return a sum that grows by `each` with every interruption, of which the hours lost vary, at `per_hour`.
+    """Return a sum that grows by `each` with every interruption, at `per_hour` for the hours lost, which vary.
 
     Source: mean and variance of a compound sum (Ross, Introduction to Probability Models, section 3.4).
     """

@@ -1,4 +1,4 @@
-"""What an uncertain sum comes to: its mean, and the value that nine in ten do not exceed.
+"""The distribution of an uncertain sum: its mean, and the value that nine in ten do not exceed.
 
 A sum is a mixture of equally likely cases (a rate of interruptions, a price). In each case it is a least value, and
 with some chance an excess over it, read as a Gamma of the excess's own mean and variance given that there is one. The

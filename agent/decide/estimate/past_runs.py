@@ -19,7 +19,7 @@ CHEAPEST = 2
 passed the 90th percentile; with one 0.97, and four passed it (tests/soak/estimates.py)."""
 
 STANDS = timedelta(hours=24)
-"""How long an unchanged price is believed. Assumed: prices are written down when they change, hosts come and go."""
+"""How long an unchanged price is believed. Assumed: prices are recorded when they change, hosts come and go."""
 ECHO = timedelta(minutes=90)
 """How long after a lease its bid may still be shown as the floor: recorded at 10 to 20 minutes, up to four times that
 after a bid was lowered."""
@@ -45,7 +45,7 @@ def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int) -
     ours: dict[str, list[tuple[datetime, datetime | None]]] = {}
     for lease in leases:
         ours.setdefault(lease.host_id, []).append((lease.opened_at, lease.ended_at and lease.ended_at + ECHO))
-    # What the search before the rent showed counts for its hour; then the slice is ours and no longer for sale.
+    # The search before the rent counts for its hour; then the slice is ours and no longer for sale.
     changes: list[_Change] = [(since + _HOUR, host, None) for host, spans in ours.items() for since, _ in spans]
     changes += [
         (one.at, one.host_id, one.floor)

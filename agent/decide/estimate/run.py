@@ -1,4 +1,4 @@
-"""One run under interruptions at a known rate: how many there are, and how many hours are paid for beyond the work.
+"""One run with interruptions at a known rate: their number, and the paid hours beyond the work.
 
 Work is done in stretches of `interval` hours, each followed by `write` hours that make it safe. A stretch that is
 interrupted begins anew, after `restore` hours that may themselves be interrupted. With a memoryless hazard h, s the
@@ -15,13 +15,13 @@ import math
 from dataclasses import dataclass
 
 _NEVER = 300.0
-"""Beyond exp of this nothing ends."""
+"""Beyond exp of this a run does not end."""
 _NO_HAZARD = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is run, in hours: `work` in all; `interval` of work between checkpoints, each taking `write`; `restore`."""
+    """A run in hours: `work` in total; `interval` of work between checkpoints, each taking `write`; `restore`."""
 
     work: float
     interval: float
@@ -30,7 +30,7 @@ class Run:
 
     @property
     def stretches(self) -> float:
-        """How many stretches there are; the last may be a part of one."""
+        """The number of stretches; the last may be a part of one."""
         return self.work / self.interval
 
     @property
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What interruptions do to a run: their number, the chance of none, and running hours lost to each.
+    """The effect of interruptions on a run: their number, the chance of none, and running hours lost to each.
 
     Hours are those run again or spent restoring; means and variances.
     """
@@ -62,7 +62,7 @@ NOTHING = Losses(0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 def losses(run: Run, hazard: float) -> Losses | None:
-    """Return what interruptions at `hazard` per hour do to a run; None when it would not end in any useful time."""
+    """Return the effect of interruptions at `hazard` per hour; None if the run would not end in any useful time."""
     if hazard * run.stretch < _NO_HAZARD:
         return NOTHING
     again = hazard * (run.restore + run.stretch)

@@ -1,1 +1,1 @@
-"""The file itself and what lies beside it: connection, migration, backup, restore, check."""
+"""The file and its neighbours: connection, migration, backup, restore, check."""

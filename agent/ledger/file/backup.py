@@ -1,4 +1,4 @@
-"""Copies of a ledger that are whole, checked and never half there."""
+"""Copies of a ledger that are complete and checked, and never half written."""
 
 import datetime as dt
 import os
@@ -10,16 +10,16 @@ from agent.ledger.file import connection, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 
 NAME = "ledger-*.sqlite"
-"""What the copies that are kept in a folder are called; nothing else there is ever touched."""
+"""The file names of copies in a folder; no other file there is ever touched."""
 
 
 def name(at: dt.datetime) -> str:
-    """Return the name of a copy made at an instant: names sort as the copies were made."""
+    """Return the name of a copy made at an instant; names sort in the order of the copies."""
     return f"ledger-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}.sqlite"
 
 
 def drop_old(folder: Path, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` copies of a folder and return what was deleted.
+    """Delete all but the newest `keep` copies of a folder and return the deleted ones.
 
     Raises:
         LedgerError: UNWRITABLE.

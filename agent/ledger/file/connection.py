@@ -1,4 +1,4 @@
-"""One connection to the file, on a thread of its own, with every failure in our words.
+"""One connection to the file, on a thread of its own, with every failure as an error of ours.
 
 A whole transaction crosses to the thread once. Statement by statement, as the asynchronous driver does it, one of five
 statements took four times as long (measured: 2.9 ms against 0.7 ms).
@@ -22,11 +22,11 @@ from agent.ledger.ledger_errors import Code, LedgerError
 T = TypeVar("T")
 
 BUSY_MILLISECONDS = 5000
-"""How long to wait for a reader that checkpoints; the writer's lock is ours alone."""
+"""How long to wait for a reader that checkpoints; only we have the writer's lock."""
 
 _URL = "sqlite://"
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
-"""Statements that were compiled, for every engine: each engine of its own would compile all of them anew."""
+"""Compiled statements, shared by every engine: else each engine would compile all of them again."""
 
 _UNWRITABLE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 _UNWRITABLE |= {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOLFS}
@@ -34,12 +34,12 @@ _BROKEN_RULE = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLI
 
 
 def uri(path: Path, mode: str) -> str:
-    """Return the address SQLite opens a file by: mode is ro, rw or rwc."""
+    """Return the URI by which SQLite opens a file: mode is ro, rw or rwc."""
     return f"file:{quote(str(path.absolute()))}?mode={mode}"
 
 
 def connect(path: Path, mode: str, *, enforces_keys: bool = True) -> sqlite3.Connection:
-    """Open the file with the settings every connection has: power loss must not undo a recorded intent."""
+    """Open the file with the settings of every connection: power loss must not undo a recorded intent."""
     raw = sqlite3.connect(uri(path, mode), uri=True, isolation_level=None, check_same_thread=False)
     try:
         raw.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
@@ -55,7 +55,7 @@ def connect(path: Path, mode: str, *, enforces_keys: bool = True) -> sqlite3.Con
 
 
 def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
-    """Return an engine whose transactions begin when they say so: the driver alone would begin at the first write."""
+    """Return an engine whose transactions begin explicitly: the driver alone would begin at the first write."""
     dialect = _dialect()
 
     def opened() -> Any:  # noqa: ANN401 - SQLAlchemy names its own protocol
@@ -77,12 +77,12 @@ def _dialect() -> sa.Dialect:
     """Return the one dialect of this process: compiled statements are kept by dialect."""
     parent = sa.create_engine(_URL, poolclass=sa.NullPool)
     with parent.connect():
-        # The first connection tells the dialect what this SQLite can do.
+        # The first connection tells the dialect the features of this SQLite.
         return parent.dialect
 
 
 def in_our_words(error: Exception, path: Path) -> LedgerError:
-    """Return the ledger's error for one of SQLite or SQLAlchemy."""
+    """Return the ledger's error for an error of SQLite or SQLAlchemy."""
     cause = error.orig if isinstance(error, exc.StatementError) and error.orig is not None else error
     code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _UNWRITABLE:

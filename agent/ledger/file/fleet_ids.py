@@ -1,4 +1,4 @@
-"""The fleet id of a ledger that cannot be opened: from its file as far as it can be read, else from its second file."""
+"""The fleet id of a ledger that cannot be opened: from its file as far as it is readable, else from its second file."""
 
 import re
 import sqlite3
@@ -14,7 +14,7 @@ _ID = re.compile(r"[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class FleetIds:
-    """What the ledger's file and the second file say; empty where one says nothing."""
+    """The ids in the ledger's file and in the second file; empty if one has none."""
 
     ledger: str
     second: str

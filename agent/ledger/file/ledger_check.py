@@ -1,4 +1,4 @@
-"""Checking a ledger: the file as SQLite sees it, then what must hold between its rows."""
+"""The check of a ledger: first the file by SQLite, then the rules between its rows."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
 _SHOWN = 20
-"""Findings of one kind that are listed: the twenty-first teaches nothing more."""
+"""Most listed findings of one kind: the twenty-first shows nothing new."""
 
 RULES: dict[str, str] = {
     "intent sent without a time": """SELECT intent_id FROM intents
@@ -48,7 +48,7 @@ ACCOUNTS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a check found: nothing, when the ledger is sound.
+    """The findings of a check: none if the ledger is sound.
 
     `counted` is the rows of each table. `findings` are damage: rows that no gpubid wrote so. `inconsistencies` are sums
     that contradict each other in a ledger that is whole.
@@ -62,7 +62,7 @@ class Verification:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a backup is the way out."""
+        """Whether a backup must be restored."""
         return bool(self.findings)
 
     @property
@@ -72,7 +72,7 @@ class Verification:
 
 
 def refuse_unreadable(path: Path, way_out: str = "") -> None:
-    """Raise LedgerError where a ledger is not this user's to read: that says nothing of the ledger."""
+    """Raise LedgerError if this user may not read a ledger: that says nothing about the ledger."""
     try:
         is_readable = not path.exists() or os.access(path, os.R_OK)
     except PermissionError:

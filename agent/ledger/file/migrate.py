@@ -1,4 +1,4 @@
-"""Which schema a file has, and leading it to the present one before anything else opens it.
+"""The schema of a file, and its upgrade to the present one before anything else opens it.
 
 1. An older ledger is copied before it is changed; the copy is named after its schema, and the newest few are kept.
 2. All steps are one transaction: a crash leaves the old schema, whole.
@@ -20,12 +20,12 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
 COPIES_KEPT = 2
-"""Each is as large as the ledger was, and for going back alone: the last upgrade's, and the one's before it."""
+"""Each is as large as the ledger was, and serves only for going back: from the last upgrade, and the one before."""
 _COPY = ".schema-{}.sqlite"
 
 
 def stored_revision(path: Path) -> str | None:
-    """Return the schema of a file, None when there is no ledger in it yet.
+    """Return the schema of a file, None if it has no ledger yet.
 
     Raises:
         LedgerError: CORRUPT, it is no database, a damaged one or somebody else's.
@@ -40,7 +40,7 @@ def stored_revision(path: Path) -> str | None:
 
 
 def check_sound(path: Path) -> None:
-    """Let SQLite look the file over.
+    """Let SQLite check the file quickly.
 
     Raises:
         LedgerError: CORRUPT, with what it found first.
@@ -55,7 +55,7 @@ def check_sound(path: Path) -> None:
 
 
 def refuse_foreign(path: Path, revision: str) -> None:
-    """Refuse a schema of a later release, or of before the first; the file is sound and stays as it is.
+    """Refuse a schema of a later release, or of before the first; the file is sound and is not changed.
 
     Raises:
         LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA.
@@ -76,7 +76,7 @@ def refuse_foreign(path: Path, revision: str) -> None:
 
 
 def prepare(path: Path) -> None:
-    """Lead a file to the present schema: make it, check it, copy and upgrade it, or refuse it.
+    """Bring a file to the present schema: make it, check it, copy and upgrade it, or refuse it.
 
     Raises:
         LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
@@ -107,7 +107,7 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     steps = importlib.resources.files("migrations")
-    # A rebuilt table is dropped for a moment; with keys enforced its rows' children would fall with it.
+    # A rebuilt table is dropped for a moment; with enforced keys its rows' children would be deleted.
     engine = connection.engine(path, "rw", enforces_keys=False)
     try:
         with importlib.resources.as_file(steps) as folder, engine.begin() as link:
@@ -122,7 +122,7 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
 
 
 def _drop_old_copies(path: Path) -> None:
-    """Delete all but the newest copies, by when they were made: a restored ledger may be of an older schema."""
+    """Delete all but the newest copies, by their time: a restored ledger may be of an older schema."""
     found = path.parent.glob(glob.escape(path.name) + _COPY.format("*"))
     for old in sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))[:-COPIES_KEPT]:
         with suppress(OSError):

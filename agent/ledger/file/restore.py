@@ -1,4 +1,4 @@
-"""Putting a backup in the ledger's place, so that the next start takes up what it knows and learns what it does not.
+"""Puts a backup in the ledger's place, so that the next start continues with it and asks the market for newer facts.
 
 1. Nothing is deleted: a ledger that is in the way is put aside under a name that says when.
 2. What was spent since the backup is unknown: the ledger says so, and the market's bill of this month is counted at the
@@ -21,7 +21,7 @@ _SIBLINGS = ("", "-wal", "-shm")
 
 
 def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Path | None:
-    """Make `path` a copy of the backup `source`; return where the ledger that was there has gone, None if none was.
+    """Make `path` a copy of the backup `source`; return the new name of the earlier ledger, None if there was none.
 
     Raises:
         LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is none, is damaged, or a ledger is in the way and may not be
@@ -91,7 +91,7 @@ def _mark(path: Path, at: dt.datetime) -> None:
         with closing(connection.connect(path, "rw")) as raw:
             raw.execute("BEGIN IMMEDIATE")
             raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (WAS_LOST,))
-            # Counted anew with the rest of the bill.
+            # Counted again with the rest of the bill.
             raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
             raw.execute("COMMIT")
     except sqlite3.Error as error:

@@ -54,7 +54,7 @@ class Lock:
         os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Give the lock up; the file stays, as removing it would let two processes lock two files of one name."""
+        """Give up the lock. The file stays: removing it would let two processes lock two files of one name."""
         os.close(self._handle)
 
 
@@ -94,7 +94,7 @@ def read_fleet_id(path: Path) -> str | None:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a small file so that a crash leaves the old one or the new one, never half.
+    """Write a small file so that a crash leaves the old one or the new one, never a half.
 
     Raises:
         LedgerError: UNWRITABLE.
@@ -132,7 +132,7 @@ def write_fleet_id(path: Path, fleet_id: str) -> None:
 
 
 def write_number(path: Path, suffix: str, number: int) -> None:
-    """Keep a number in a small file beside a ledger.
+    """Store a number in a small file beside a ledger.
 
     Raises:
         LedgerError: UNWRITABLE.
@@ -141,7 +141,7 @@ def write_number(path: Path, suffix: str, number: int) -> None:
 
 
 def read_number(path: Path, suffix: str) -> int | None:
-    """Return the number of a small file, or None where there is none or it holds something else."""
+    """Return the number in a small file, or None without one."""
     try:
         text = sibling(path, suffix).read_text("ascii")[:20].strip()
     except (OSError, ValueError):
@@ -150,7 +150,7 @@ def read_number(path: Path, suffix: str) -> int | None:
 
 
 def keep_ballast(path: Path) -> bool:
-    """Make sure the ballast is there and whole; return False when the disk has no room for it and as much again.
+    """Make sure that the ballast exists in full; return False if the disk has no room for it and as much again.
 
     As much again, because a disk that holds the ballast and nothing more is full: it would be freed and made in turns.
     """
@@ -160,7 +160,7 @@ def keep_ballast(path: Path) -> bool:
             return True
         if shutil.disk_usage(file.parent).free < 2 * BALLAST_BYTES:
             return False
-        # Random bytes: a file system that compresses would keep zeros in no room at all.
+        # Random bytes: a file system that compresses would store zeros in no room.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             os.write(handle, os.urandom(BALLAST_BYTES))
@@ -174,7 +174,7 @@ def keep_ballast(path: Path) -> bool:
 
 
 def free_ballast(path: Path) -> None:
-    """Give the disk its last megabyte back; a disk that may not be written has none to give."""
+    """Free the ballast's megabyte; a read-only disk has none to free."""
     try:
         sibling(path, ".ballast").unlink(missing_ok=True)
     except OSError:
@@ -182,7 +182,7 @@ def free_ballast(path: Path) -> None:
 
 
 def size_bytes(path: Path) -> int:
-    """Return the size of a ledger and its write-ahead log; what is not there counts nothing."""
+    """Return the size of a ledger and its write-ahead log; a missing file counts nothing."""
     total = 0
     for file in (path, sibling(path, "-wal")):
         with contextlib.suppress(OSError):
@@ -191,7 +191,7 @@ def size_bytes(path: Path) -> int:
 
 
 def free_bytes(path: Path) -> int:
-    """Return the room that is left for us on a ledger's disk; a folder that is gone has none."""
+    """Return our free room on a ledger's disk; none if the folder is gone."""
     try:
         return shutil.disk_usage(path.parent).free
     except OSError:
@@ -199,7 +199,7 @@ def free_bytes(path: Path) -> int:
 
 
 def note_backup(path: Path, at: dt.datetime) -> None:
-    """Keep when the newest backup was made: in a file, as the backup may be made by a process that may not write.
+    """Store when the newest backup was made: in a file, because the process of a backup may not write the ledger.
 
     Raises:
         LedgerError: UNWRITABLE.
@@ -208,7 +208,7 @@ def note_backup(path: Path, at: dt.datetime) -> None:
 
 
 def last_backup(path: Path) -> dt.datetime | None:
-    """Return when the newest backup was made, or None when there is none or the note is unreadable."""
+    """Return when the newest backup was made, or None without a readable note."""
     try:
         text = sibling(path, ".backed-up").read_text("ascii")[:40].strip()
         return dt.datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""What the tables of the ledger are made of: columns by what they hold, each with the checks that go with it."""
+"""The parts of the ledger's tables: columns by their content, each with its checks."""
 
 from collections.abc import Iterable
 from enum import Enum

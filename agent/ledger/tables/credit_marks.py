@@ -1,4 +1,4 @@
-"""What each market's account last said it can still spend, kept as one single fact a market."""
+"""Each market's last reported credit, stored as one single fact per market."""
 
 from datetime import datetime
 
@@ -9,12 +9,12 @@ KEY = "credit/"
 
 
 def text(credit: Credit) -> str:
-    """Return a credit as it is kept: micro-dollars or nothing, then the instant."""
+    """Return a credit as stored: micro-dollars or nothing, then the instant."""
     micros = "" if credit.amount is None else str(credit.amount.micros)
     return f"{micros} {credit.at.isoformat()}"
 
 
 def of(kept: str) -> Credit:
-    """Return the credit of a kept text."""
+    """Return the credit of a stored text."""
     micros, _, at = kept.partition(" ")
     return Credit(Usd(int(micros)) if micros else None, datetime.fromisoformat(at))

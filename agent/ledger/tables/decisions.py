@@ -1,4 +1,4 @@
-"""Decisions as they are kept: one row when a slot's decision changes, not one a cycle."""
+"""Stored decisions: one row when a slot's decision changes, not one a cycle."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
-"""Older ones are given up: what was ordered stands in intents, and what came of it in events, for good."""
+"""Older decisions are deleted; intents keep the orders, and events their results, for good."""
 
 MADE = sa.insert(schema.decisions)
 _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "strategy_file", "params_digest")
@@ -24,7 +24,7 @@ _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "stra
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """A decision without the values it was made on: `kind` is hold or the kind of its intent."""
+    """A decision without its inputs: `kind` is hold or the kind of its intent."""
 
     at: datetime
     slot: Slot
@@ -40,14 +40,14 @@ class RecordedDecision:
 
     @property
     def gist(self) -> tuple[object, ...]:
-        """What must differ for it to be news: figures in the sentence move every cycle."""
+        """What must differ for a new row: figures in the sentence change every cycle."""
         return (self.kind, self.reason.code, self.lease_id, self.offer_id, self.bid, self.rate, self.params_digest)
 
 
 def recorded(
     decision: Decision, at: datetime, *, strategy: str = "", strategy_file: str = "", params_digest: str = ""
 ) -> RecordedDecision:
-    """Return what the ledger keeps of a decision."""
+    """Return the ledger's part of a decision."""
     kind = decisions.KIND.get(type(decision))
     lease = getattr(decision, "lease", None)
     return RecordedDecision(
@@ -116,7 +116,7 @@ def last_weighed_per_slot() -> Query:
 
 
 def old(now: datetime) -> sa.Delete:
-    """Return the statement that forgets decisions that are too old, but for each slot's last and its last weighed one.
+    """Return the statement that deletes old decisions, except each slot's last and its last weighed one.
 
     The numbers come from an alias: SQLAlchemy would take the table inside for the row that is deleted.
     """

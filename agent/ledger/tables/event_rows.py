@@ -32,7 +32,7 @@ def event_of(columns: Mapping[str, Any]) -> Event:
 
 
 def loss_of(event: Event) -> Loss | None:
-    """Return the loss that an event tells of, or None."""
+    """Return the loss in an event, or None."""
     if event.kind != INTERRUPTED or event.slot is None:
         return None
     return Loss(event.at, Slot(event.workload, event.slot), event.market, event.host_id, event.cause)

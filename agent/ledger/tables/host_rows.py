@@ -32,7 +32,7 @@ HOST_FORGOTTEN = sa.delete(schema.hosts).where(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Exposure:
-    """What to add to the record of a host; an empty `owner_id` keeps the one we know."""
+    """An addition to the record of a host; an empty `owner_id` keeps the known one."""
 
     market: str
     host_id: str
@@ -52,14 +52,14 @@ class Exposure:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it teaches nothing."""
+        """Whether it adds nothing."""
         return not (
             self.running_seconds or self.interruptions or self.starts_ok or self.starts_failed or self.loaded_gb
         )
 
 
 def exposed(record: HostRecord, more: Exposure) -> HostRecord:
-    """Return the record as it counts at the exposure's time, with the exposure added."""
+    """Return the record decayed to the exposure's time, with the exposure added."""
     added = HostRecord(
         record.market,
         record.host_id,
@@ -96,7 +96,7 @@ def host_of(columns: Mapping[str, Any]) -> HostRecord:
 
 
 def _outbids(kept: Mapping[str, Any]) -> Outbids:
-    """Return what was counted; by other steps it says nothing of these, and counting begins anew."""
+    """Return the counts; counts by other steps are dropped, and counting begins again."""
     if tuple(kept["steps"]) != STEPS:
         return NONE_TOLD
     return Outbids(tuple(kept["ours"]), tuple(kept["rivals"]))

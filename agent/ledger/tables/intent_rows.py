@@ -1,4 +1,4 @@
-"""Intents between the domain and their table, and what moving one changes."""
+"""Intents between the domain and their table, and the changes of moving one."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -34,7 +34,7 @@ def intent_of(columns: Mapping[str, Any]) -> Intent:
 
 
 def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[str, str]) -> Intent:
-    """Return the intent in its next state, with the time of it and what was `learned` (empty texts teach nothing).
+    """Return the intent in its next state, with its time and the `learned` texts (empty ones change nothing).
 
     Raises:
         LedgerError: BAD_TRANSITION, the table of transitions does not allow it.

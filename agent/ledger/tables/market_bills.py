@@ -1,4 +1,4 @@
-"""The ledger's own estimate of a market's bill, by instance and UTC day, beside what the market charged."""
+"""The ledger's own estimate of a market's bill, by instance and UTC day, beside the market's charges."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from agent.ledger.tables.types import MicroUsd, Query
 
 @dataclass(frozen=True, slots=True)
 class BillLine:
-    """What one instance cost on one UTC day: as we reckoned, and as the market charged; None until that was read."""
+    """The cost of one instance on one UTC day: our count, and the market's charge; None until that was read."""
 
     market: str
     day: dt.date
@@ -29,7 +29,7 @@ class BillLine:
 _FIELDS = ("market", "day", "instance_id", "lease_id", "estimate", "estimated_at", "charged", "charged_at")
 
 ESTIMATED = sa.insert(schema.bills).prefix_with("OR IGNORE")
-"""An estimate that was made stays as it was made: it is worth something only while nobody has seen the bill."""
+"""An estimate is never changed: it proves something only if it was made before the bill was seen."""
 
 CHARGED = (
     sa.update(schema.bills)

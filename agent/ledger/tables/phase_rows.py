@@ -1,4 +1,4 @@
-"""Paid time by phase, by lease, UTC day and tenure, and what each interruption took."""
+"""Paid time by phase, by lease, UTC day and tenure, and the time that each interruption took."""
 
 import datetime as dt
 from typing import Any
@@ -27,7 +27,7 @@ ADDED = _added()
 
 
 def _moved(source: str, target: str) -> sa.Update:
-    """Return the statement that moves time from one phase to another; what is not there is not moved."""
+    """Return the statement that moves time from one phase to another, at most as much as there is."""
     table = schema.phases
     # SQLite reads every old value before it writes a new one: both see the same sum.
     amount = sa.func.min(sa.bindparam("micros", type_=sa.Integer), table.c[source])

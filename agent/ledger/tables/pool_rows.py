@@ -1,4 +1,4 @@
-"""What was learned of pools between the domain and its table."""
+"""Knowledge of pools between the domain and its table."""
 
 import dataclasses
 from collections.abc import Mapping

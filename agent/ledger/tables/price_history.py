@@ -1,4 +1,4 @@
-"""Price history, thinned by change and rolled up to hours.
+"""Price history, stored by change and rolled up to hours.
 
 1. A sample is kept only when ask or floor of (market, host, gpus) differ from the last kept one. A host that offers two
    slices of one size counts with its cheaper one: else the two would take turns and every sight were a change.
@@ -18,7 +18,7 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.types import CleanText, MicroUsdPerHour, Query, UtcMicros
 
 RAW_DAYS = 14
-"""Two weeks hold each weekday twice; what is older is asked for by model and hour, not by host."""
+"""Two weeks have each weekday twice; older prices are asked for by model and hour, not by host."""
 
 Key = tuple[str, str, int]
 Pair = tuple[UsdPerHour | None, UsdPerHour | None]
@@ -73,12 +73,12 @@ def sample_of(columns: Mapping[str, Any]) -> PriceSample:
 
 
 def key_of(sample: PriceSample) -> Key:
-    """Return what a sample is compared within."""
+    """Return the key within which samples are compared."""
     return (sample.market, sample.host_id, sample.gpus)
 
 
 def cheapest(samples: Iterable[PriceSample]) -> dict[Key, PriceSample]:
-    """Return one sample for each key: the one with the lowest floor, then the lowest ask; unknown counts as dear."""
+    """Return one sample for each key: the lowest floor, then the lowest ask; an unknown price counts as highest."""
     chosen: dict[Key, PriceSample] = {}
     for sample in samples:
         known = chosen.get(key_of(sample))

@@ -21,7 +21,7 @@ TOLD = sa.insert(schema.progress).prefix_with("OR REPLACE")
 MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
 RUNNING = EventKind.LEASE_RUNNING
 MOST_STARTS = 256
-"""So many starts say enough of a quantile."""
+"""This many starts are enough for a quantile."""
 
 
 def progress_of(columns: Mapping[str, Any]) -> Progress:
@@ -40,7 +40,7 @@ def row(told: Progress | Speed) -> dict[str, Any]:
 
 
 def start_of(event: Event, lease: Lease | None) -> Start | None:
-    """Return the start that an event tells of, or None."""
+    """Return the start in an event, or None."""
     if event.kind != RUNNING or lease is None:
         return None
     return Start(lease.lease_id, lease.market, event.at, max((event.at - lease.opened_at).total_seconds(), 0.0))

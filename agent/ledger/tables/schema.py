@@ -28,9 +28,9 @@ from agent.ledger.tables.types import (
 )
 
 FIRST = "0100"
-"""The schema of the first release. What came before was never released, and no way leads from there."""
+"""The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
 REVISION = "0100"
-"""The newest migration. It stands here so that opening an up-to-date ledger need not import Alembic."""
+"""The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
 
@@ -74,7 +74,7 @@ leases = columns.table(
     columns.counts("runs"),
     columns.maybe_times("idle_since"),
     columns.text("ssh_address", "ports"),
-    # Without checks: SQLite adds columns to a table without writing it anew only where none of its checks change.
+    # Without checks: SQLite can add columns without rewriting a table only if none of its checks change.
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
     columns.maybe_times("doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],

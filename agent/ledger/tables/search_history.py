@@ -1,4 +1,4 @@
-"""What each search showed: which slices, when; with the prices as they changed, every look can be made again.
+"""The slices of each search, with its time; with the changes of prices, every look can be made again.
 
 1. A look is kept as long as raw prices are (`prices.RAW_DAYS`): one without the other says nothing.
 2. Of a slice the last facts are kept, not their history: prices have one, reliability and lines hardly move.
@@ -18,7 +18,7 @@ from agent.ledger.tables.types import Query
 Slice = tuple[str, str, int]
 """Market, host and number of GPUs."""
 _PRICES = frozenset({"market", "host_id", "gpus", "ask", "floor", "seen_at"})
-"""What of an offer stands in other columns or tables."""
+"""Fields of an offer that are in other columns or tables."""
 
 SEEN = sa.insert(schema.looks).prefix_with("OR REPLACE")
 KNOWN = sa.insert(schema.slices).prefix_with("OR REPLACE")
@@ -30,7 +30,7 @@ PRUNED = (
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One look at one market: the slices that it showed, as (host, GPUs)."""
+    """One look at one market: its slices, as (host, GPUs)."""
 
     market: str
     at: datetime
@@ -66,7 +66,7 @@ def slice_row(offer: Offer) -> dict[str, Any]:
 
 
 def offer_of(columns: Mapping[str, Any]) -> Offer | None:
-    """Return the last offer of a slice, without its prices; None where another release wrote it."""
+    """Return the last offer of a slice, without its prices; None if another release wrote it."""
     key = {"market": columns["market"], "host_id": columns["host_id"], "gpus": columns["gpus"]}
     try:
         whole = {**columns["facts"], **key, "seen_at": columns["seen_at"], "ask": None, "floor": None}
@@ -76,7 +76,7 @@ def offer_of(columns: Mapping[str, Any]) -> Offer | None:
 
 
 def kept(offers: Iterable[Offer]) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
-    """Return the statements that keep a search, each with its rows; none for nothing seen."""
+    """Return the statements that store a search, each with its rows; none for an empty search."""
     rows = {(each.market, each.host_id, each.gpus): each for each in offers}
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""What shadows would have done, between the domain and their tables: an account each, and bounded decisions.
+"""The figures and decisions of shadows, between the domain and their tables: one account each, bounded decisions.
 
 1. A shadow's rows stand in tables of their own: no sum of money, no event and no decision of the fleet reads them.
 2. Decisions older than `KEPT_DAYS`, and all but the last `KEPT_DECISIONS` of a shadow, are forgotten once a day.
@@ -71,7 +71,7 @@ def decision_of(columns: Mapping[str, Any]) -> ShadowDecision:
 
 
 def kept(account: ShadowAccount, made: Iterable[ShadowDecision]) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
-    """Return the statements that keep how a shadow stands and what it decided, each with its rows."""
+    """Return the statements that store a shadow's figures and decisions, each with its rows."""
     rows = [decision_row(account.workload, each) for each in made]
     return [(STORED, [row(account)]), *([(MADE, rows)] if rows else [])]
 

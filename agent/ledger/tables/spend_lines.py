@@ -1,4 +1,4 @@
-"""The lines of every report of spend: money, time by phase and lease in one row, and what interruptions took."""
+"""The lines of every report of spend: money, time by phase and lease in one row, and interruptions."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _IS_SAME = sa.and_(
 
 
 def lines(since: dt.date | None, until: dt.date | None) -> Query:
-    """Return the query for lines from day `since` up to but not on `until`, in the order of days."""
+    """Return the query for lines from day `since` up to but not including `until`, in the order of days."""
     spend, leases, phases = schema.spend, schema.leases, schema.phases
     joined = spend.outerjoin(leases, leases.c.lease_id == spend.c.lease_id).outerjoin(phases, _IS_SAME)
     query = sa.select(
@@ -41,12 +41,12 @@ def lines(since: dt.date | None, until: dt.date | None) -> Query:
 
 
 def line_of(columns: Mapping[str, Any]) -> Line:
-    """Return the line of a row; what has no lease or no phases keeps the line's own zeros."""
+    """Return the line of a row; without a lease or phases it keeps the line's own zeros."""
     return Line(**{name: value for name, value in columns.items() if value is not None})
 
 
 def sums(until: dt.date) -> Query:
-    """Return the query for what each workload has come to since the ledger began, up to and on a day.
+    """Return the query for each workload's figures since the ledger began, up to and including a day.
 
     Summed by SQLite: the lines of a large fleet's year take seconds to read.
     """
@@ -58,7 +58,7 @@ def sums(until: dt.date) -> Query:
 
 
 def counted_of(columns: Mapping[str, Any]) -> Counted:
-    """Return what the workload of a row has come to."""
+    """Return the workload's figures in a row."""
     return Counted(**{name: columns[name] for name in ("spent", "paid", "useful", "lost")})
 
 

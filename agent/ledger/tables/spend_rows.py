@@ -1,4 +1,4 @@
-"""What was spent, by lease, UTC day and tenure."""
+"""Spend by lease, UTC day and tenure."""
 
 import datetime as dt
 import functools
@@ -17,13 +17,13 @@ from agent.ledger.tables.types import MicroUsd, Query
 
 _AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
 MONTH_SEED = "before-this-ledger"
-"""The lease id under which the vendor's own charges of this month are counted when the ledger is new or restored."""
+"""The lease id of the vendor's own charges of this month, if the ledger is new or restored."""
 _ADDENDS = ("gpu", "disk", "traffic", "running_seconds", "useful_seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class SpendEntry:
-    """What one lease cost on one UTC day, in addition to what is already counted for it."""
+    """An addition to the cost of one lease on one UTC day."""
 
     lease_id: str
     workload: str
@@ -48,7 +48,7 @@ class SpendEntry:
 
 
 class SpendKey(Enum):
-    """By what spend is summed."""
+    """The groupings of spend."""
 
     DAY = "day"
     MONTH = "month"

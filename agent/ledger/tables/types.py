@@ -1,4 +1,4 @@
-"""How our values stand in SQLite columns.
+"""Our values in SQLite columns.
 
 1. STRICT tables know INTEGER, REAL, TEXT and BLOB only: every type here is one of these underneath.
 2. Reading back gives the value that was written, to the microsecond and the micro-dollar.
@@ -17,12 +17,12 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _HOUR = dt.timedelta(hours=1)
 LONGEST_TEXT = 2000
-"""Vendor text reaches sentences and outcomes: what is longer is cut, so that no answer can fill the disk."""
+"""Vendor text reaches sentences and outcomes: longer text is cut, so that no answer can fill the disk."""
 
 V = TypeVar("V")
 
 Query = sa.Select[*tuple[Any, ...]]
-"""A query whatever its columns: rows become values in the repositories."""
+"""A query of any columns: rows become values in the repositories."""
 
 
 def micros(value: dt.datetime) -> int:
@@ -37,7 +37,7 @@ def micros(value: dt.datetime) -> int:
 
 
 def clean(text: str) -> str:
-    """Return text that SQLite can hold: bounded, no lone surrogates, no NUL (it would end the text for other tools)."""
+    """Return text that SQLite can store: bounded, no lone surrogates, no NUL (it ends a text in other tools)."""
     return text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
@@ -47,7 +47,7 @@ class _Converted(sa.types.TypeDecorator[V], Generic[V]):
     impl: Any = sa.Integer
 
     def __init_subclass__(cls) -> None:
-        # SQLAlchemy looks for it on the class itself, and compiles every statement anew where it is not.
+        # SQLAlchemy looks for it on the class itself, and else compiles every statement again.
         cls.cache_ok = True
 
     def to_column(self, value: V) -> int | str:
