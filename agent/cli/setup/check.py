@@ -1,12 +1,15 @@
 """`gpubid check`: check the configuration, print a summary, and report its effect on open leases."""
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.cli.shared import daemon_socket, exits, session
-from agent.config import exposure
+from agent.config import exposure, lint
+from agent.domain.market.gpu import GpuModel
+from agent.domain.money import UsdPerHour
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -14,11 +17,15 @@ if TYPE_CHECKING:
     from agent.web.reading.holdings import Holdings
 
 
+PRICES_OF = timedelta(days=7)
+
+
 def check(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     against_running: Annotated[
         bool, typer.Option("--against-running", help="Report what loading the file would do to the open leases.")
     ] = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="End with 1 where anything draws a warning.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Check the configuration and every strategy file; report each mistake with file, line, key and fix."""
@@ -32,8 +39,7 @@ def check(
         "strategies": {name: one.digest for name, one in sorted(tuned.items())},
         "ledger": str(settings.ledger),
     }
-    open_to_others = exposure.exposures(settings)
-    summary["warnings"] = [f"{each.sentence}; {each.mend}" for each in open_to_others]
+    summary["warnings"] = _warnings(settings)
     if against_running:
         summary["against_running"] = [
             {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
@@ -41,7 +47,7 @@ def check(
         ]
     if as_json:
         session.print_json(summary)
-        _end(found)
+        _end(found, is_warned=is_strict and bool(summary["warnings"]))
         return
     session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
     for market in settings.markets:
@@ -55,12 +61,58 @@ def check(
         session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
     if against_running and not found:
         session.say("  loading the file would affect no open lease")
-    _end(found)
+    _end(found, is_warned=is_strict and bool(summary["warnings"]))
 
 
-def _end(found: "tuple[Finding, ...]") -> None:
-    if any(each.is_refusal for each in found):
+def _end(found: "tuple[Finding, ...]", *, is_warned: bool) -> None:
+    if is_warned or any(each.is_refusal for each in found):
         raise typer.Exit(exits.FAILED)
+
+
+def _warnings(config: "Config") -> list[str]:
+    """Return what others can read or reach, then what is odd, each with its line and what to write instead."""
+    from agent.config import lines
+
+    at = lines.scan(config.file.read_text(errors="replace"))
+    odd = (
+        f"{config.file}:{at.find(each.key.split('.'))}: {each.key}: {each.sentence}; {each.mend}"
+        for each in lint.findings(config, _known(config))
+    )
+    return [*(f"{each.sentence}; {each.mend}" for each in exposure.exposures(config)), *odd]
+
+
+def _known(config: "Config") -> lint.Known:
+    """Return what the ledger knows of prices and credit; without a ledger that can be read, the time alone."""
+    from agent.clock import SystemClock
+    from agent.ledger.ledger_errors import LedgerError
+
+    now = SystemClock().now()
+    if not session.may_read(config.ledger) or not config.ledger.exists():
+        return lint.Known(now)
+    try:
+        return asyncio.run(_recorded(config, now))
+    except LedgerError:
+        # Another verb tells of the ledger; the file is checked all the same.
+        return lint.Known(now)
+
+
+async def _recorded(config: "Config", now: datetime) -> lint.Known:
+    from agent.ledger.reader import open_reader
+
+    reader = await open_reader(config.ledger)
+    try:
+        hours = await reader.price_hours(since=now - PRICES_OF)
+        samples = await reader.prices(since=now - PRICES_OF)
+        accounts = (await reader.recollection(now)).credits
+    finally:
+        await reader.close()
+    spans = ((hour.gpu, hour.gpus, span.least) for hour in hours for span in (hour.ask, hour.floor) if span)
+    rates = ((row.gpu, row.gpus, rate) for row in samples for rate in (row.ask, row.floor) if rate)
+    lowest: dict[GpuModel, UsdPerHour] = {}
+    for model, gpus, rate in (*spans, *rates):
+        each = rate.scaled(1 / gpus)
+        lowest[model] = min(each, lowest.get(model, each))
+    return lint.Known(now, lowest, {name: kept.amount for name, kept in accounts.items() if kept.amount})
 
 
 def _against(config: "Config") -> "tuple[Finding, ...]":

@@ -1,0 +1,148 @@
+"""What a correct configuration would do that nobody means: each finding with its key and what to write instead.
+
+Invariants:
+1. A finding is no error: what the markets sell and charge changes, and gpubid may not know of it.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agent.config import problems
+from agent.config.settings import Config
+from agent.domain.market import card_memory, countries
+from agent.domain.market.gpu import GpuModel
+from agent.domain.money import Usd, UsdPerHour
+from agent.domain.work.workload import Workload
+
+DEAR_TIMES = 10
+"""A price so many times the market's lowest for the same card is a slip of the pen."""
+CREDIT_TIMES = 3
+"""A budget that lasts the credit of an account so many times over does not bound what is spent."""
+MOST_DISK_GB = 8_000.0
+MB_SLACK = 1.025
+"""Cards are sold in gigabytes of 1000 MB and report those of 1024."""
+MB_PER_GB = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: the key as in the file, what is odd about it, and what to write instead."""
+
+    key: str
+    sentence: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the file, from the ledger: the time, the lowest price by card, the credit by market."""
+
+    now: datetime
+    prices: Mapping[GpuModel, UsdPerHour] = field(default_factory=dict)
+    """Per card and hour, the lowest of floors and asks that were seen."""
+    credits: Mapping[str, Usd] = field(default_factory=dict)
+
+
+def findings(config: Config, known: Known) -> tuple[Finding, ...]:
+    """Return what is odd about a configuration, in the order of the file's parts."""
+    return (
+        *_caps(config),
+        *_credit(config, known),
+        *(found for work in config.workloads for found in _workload(work, config, known)),
+    )
+
+
+def _caps(config: Config) -> Iterator[Finding]:
+    caps = config.limits
+    slots = sum(work.slots for work in config.workloads)
+    if caps.instances is not None and slots > caps.instances:
+        sentence = f"the workloads have {slots} slots, and max_instances is {caps.instances}: the others never run"
+        yield Finding("limits.max_instances", sentence, f"write max_instances = {slots}, or fewer slots")
+    if caps.per_hour is None or caps.per_instance_hour is None or caps.per_hour >= caps.per_instance_hour:
+        return
+    sentence = f"{caps.per_hour} for everything is under the {caps.per_instance_hour} that one instance may cost"
+    yield Finding("limits.max_fleet_per_hour", sentence, "raise it, or lower max_price_per_instance_hour")
+
+
+def _credit(config: Config, known: Known) -> Iterator[Finding]:
+    paying = [market.name for market in config.markets if market.spend and not market.is_simulated]
+    credit = sum(known.credits[name].micros for name in paying if name in known.credits)
+    budget = config.limits.per_day
+    if not credit or budget is None or budget.micros <= CREDIT_TIMES * credit:
+        return
+    sentence = f"{budget} a day is more than {CREDIT_TIMES} times the credit of {Usd(credit)}: the credit ends first"
+    yield Finding("limits.max_per_day", sentence, "write what a day may really cost, or top the account up")
+
+
+def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]:
+    name = problems.dotted(("workloads", work.name))
+    yield from _cards(work, name)
+    yield from _price(work, name, config, known)
+    yield from _regions(work, name)
+    yield from _disk(work, name)
+    yield from _deadline(work, name, known.now)
+
+
+def _cards(work: Workload, name: str) -> Iterator[Finding]:
+    for model in work.requirements.gpu_models:
+        if model not in card_memory.GIGABYTES:
+            near = difflib.get_close_matches(model, card_memory.GIGABYTES, n=1, cutoff=0.6)
+            mend = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
+            yield Finding(f"{name}.gpu", f"gpubid knows no card {problems.shown(model)}", mend)
+    wanted = work.requirements.min_vram_mb
+    sizes = [card_memory.GIGABYTES.get(model) for model in work.requirements.gpu_models or card_memory.GIGABYTES]
+    if wanted is None or any(size is None or wanted <= size * MB_PER_GB * MB_SLACK for size in sizes):
+        return
+    most = max(size for size in sizes if size is not None)
+    sentence = f"no card that is accepted has {wanted / MB_PER_GB:g} GB of memory; the largest has {most}"
+    yield Finding(f"{name}.min_vram_gb", sentence, f"write {most} or less, or accept other cards in gpu")
+
+
+def _regions(work: Workload, name: str) -> Iterator[Finding]:
+    """Find codes that are no country's, and names that are nearly one's; states and data centres pass."""
+    for region in work.requirements.regions:
+        if len(region) == countries.CODE_LETTERS:
+            if region.upper() not in countries.CODES:
+                sentence = f"{problems.shown(region)} is the code of no country"
+                yield Finding(f"{name}.regions", sentence, 'write an ISO code such as "US", or a name')
+            continue
+        near = difflib.get_close_matches(region.title(), countries.NAMES, n=1, cutoff=0.8)
+        if near and near[0] != region.title():
+            sentence = f"{problems.shown(region)} is the name of no country that gpubid knows"
+            yield Finding(f"{name}.regions", sentence, f'did you mean "{near[0]}"?')
+
+
+def _price(work: Workload, name: str, config: Config, known: Known) -> Iterator[Finding]:
+    most = config.limits.per_instance_hour
+    if most is not None and work.max_price > most:
+        sentence = f"{work.max_price} is above max_price_per_instance_hour, {most}: no slot ever costs as much"
+        yield Finding(f"{name}.max_price", sentence, "lower it, or raise the cap")
+    lowest = _lowest(work.requirements.gpu_models, known.prices)
+    if lowest is not None and work.max_price > lowest.scaled(DEAR_TIMES * work.requirements.gpus):
+        sentence = f"{work.max_price} is over {DEAR_TIMES} times the lowest price seen for its cards, {lowest} each"
+        yield Finding(f"{name}.max_price", sentence, "check the decimal point")
+
+
+def _lowest(models: Iterable[GpuModel], prices: Mapping[GpuModel, UsdPerHour]) -> UsdPerHour | None:
+    return min((prices[model] for model in models if model in prices), default=None)
+
+
+def _disk(work: Workload, name: str) -> Iterator[Finding]:
+    needed = work.image_gb + work.dataset_gb
+    if work.disk_gb < needed:
+        sentence = f"{work.disk_gb:g} GB of disk cannot hold image and dataset, {needed:g} GB"
+        yield Finding(f"{name}.disk_gb", sentence, f"write at least {needed:g}")
+    if work.disk_gb > MOST_DISK_GB:
+        sentence = f"{work.disk_gb:g} GB of disk: hosts have less, and what is rented is paid while it is paused too"
+        yield Finding(f"{name}.disk_gb", sentence, "write what the work needs")
+
+
+def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
+    if work.deadline is None or work.deadline.by <= now:
+        return
+    left = (work.deadline.by - now) / timedelta(hours=1)
+    if work.deadline.hours > left:
+        sentence = f"{work.deadline.hours:g} h of work do not fit into the {left:.1f} h left, not even on demand"
+        yield Finding(f"{name}.deadline", sentence, "write a later time, a faster reference_gpu, or fewer hours")

@@ -1,0 +1,29 @@
+"""`gpubid check` warns of what is odd, with the line and what to write; `--strict` ends with 1 then."""
+
+import json
+from pathlib import Path
+
+from tests.support.configs import GOOD, added
+from tests.support.programs import gpubid
+
+ODD = added('gpu = ["RTX 4909"]')
+
+
+async def test_what_is_odd_is_told_with_its_line_and_fails_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(ODD)
+    line = next(number for number, text in enumerate(ODD.splitlines(), 1) if "4909" in text)
+    ran = await gpubid(tmp_path, "check")
+    assert ran.code == 0, ran
+    wanted = f'agent.toml:{line}: workloads.train.gpu: gpubid knows no card "RTX 4909"; did you mean "RTX 4090"?'
+    assert wanted in ran.out.replace("\n", " ").replace("  ", " ")
+    strict = await gpubid(tmp_path, "check", "--strict", "--json")
+    assert strict.code == 1, strict
+    (warning,) = json.loads(strict.out)["warnings"]
+    assert warning.endswith(wanted)
+
+
+async def test_a_sound_file_passes_strictly(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD)
+    ran = await gpubid(tmp_path, "check", "--strict")
+    assert ran.code == 0, ran
+    assert "warning" not in ran.out

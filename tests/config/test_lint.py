@@ -1,0 +1,100 @@
+"""What a correct file would do that nobody means: each finding is red on one odd key and silent on a sound file."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.config import lint, loading
+from agent.config.settings import Config
+from agent.domain import money
+from agent.domain.market import card_memory, gpu
+from agent.domain.work.deadline import Deadline
+from tests.support import builders
+from tests.support.configs import GOOD
+
+NOW = builders.NOW
+DEADLINE = Deadline(hours=30.0, by=NOW + timedelta(hours=20))
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Config:
+    file = tmp_path / "agent.toml"
+    file.write_text(GOOD)
+    return loading.load(file, strategies=frozenset({"patient", "hedged", "ondemand", "deadline"}))
+
+
+def changed(config: Config, **changes: Any) -> Config:
+    wants = {name: changes.pop(name) for name in ("gpu_models", "min_vram_mb", "regions") if name in changes}
+    work = config.workloads[0]
+    work = replace(work, **changes, requirements=replace(work.requirements, **wants))
+    return replace(config, workloads=(work, *config.workloads[1:]))
+
+
+def told(config: Config, **known: Any) -> list[str]:
+    return [f"{each.key}: {each.sentence}; {each.mend}" for each in lint.findings(config, lint.Known(NOW, **known))]
+
+
+def test_a_sound_file_draws_nothing(good: Config) -> None:
+    assert told(good) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"gpu_models": (gpu.model("RTX 4909"),)}, "gpu", 'did you mean "RTX 4090"?'),
+        ({"gpu_models": (gpu.model("quantum cube"),)}, "gpu", "compare the market's own list"),
+        ({"gpu_models": (gpu.model("RTX 4090"),), "min_vram_mb": 48_000}, "min_vram_gb", "the largest has 24"),
+        ({"min_vram_mb": 900_000, "gpu_models": ()}, "min_vram_gb", "no card that is accepted has 900 GB"),
+        ({"regions": ("UK",)}, "regions", '"UK" is the code of no country'),
+        ({"regions": ("Swedn",)}, "regions", 'did you mean "Sweden"?'),
+        ({"disk_gb": 2.0, "image_gb": 9.5}, "disk_gb", "write at least 9.5"),
+        ({"disk_gb": 50_000.0}, "disk_gb", "hosts have less"),
+        ({"max_price": money.per_hour("99")}, "max_price", "is above max_price_per_instance_hour"),
+        ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
+    ],
+    ids=str,
+)
+def test_one_odd_key_is_found(good: Config, changes: dict[str, Any], key: str, words: str) -> None:
+    (found,) = told(changed(good, **changes))
+    assert found.startswith(f"workloads.{good.workloads[0].name}.{key}: ")
+    assert words in found
+
+
+@pytest.mark.parametrize("regions", [("US", "se"), ("Sweden",), ("sweden",), ("Texas",), ("EU-RO-1",)])
+def test_what_may_be_a_region_passes(good: Config, regions: tuple[str, ...]) -> None:
+    assert told(changed(good, regions=regions)) == []
+
+
+def test_cards_that_show_a_little_more_memory_than_they_are_sold_with_pass(good: Config) -> None:
+    assert told(changed(good, gpu_models=(gpu.model("RTX 4090"),), min_vram_mb=24_500)) == []
+
+
+def test_a_price_far_above_what_was_seen_is_a_slip(good: Config) -> None:
+    model = gpu.model("RTX 4090")
+    asks, most = changed(good, gpu_models=(model,)), good.workloads[0].max_price
+    (found,) = told(asks, prices={model: most.scaled(1 / 10.5)})
+    assert "times the lowest price seen for its cards" in found
+    assert told(asks, prices={model: most.scaled(1 / 9.5)}) == []
+
+
+def test_more_slots_than_instances_and_a_fleet_under_one_instance_are_found(good: Config) -> None:
+    assert any("the others never run" in each for each in told(replace(good, limits=replace(good.limits, instances=0))))
+    small = replace(good.limits, per_hour=money.per_hour("0.01"))
+    assert any(each.startswith("limits.max_fleet_per_hour: ") for each in told(replace(good, limits=small)))
+
+
+@pytest.mark.parametrize(("is_simulated", "is_found"), [(False, True), (True, False)])
+def test_a_budget_that_outlasts_the_credit_is_found_where_money_is_real(
+    good: Config, *, is_simulated: bool, is_found: bool
+) -> None:
+    markets = tuple(replace(each, spend=True, simulated="still" if is_simulated else "") for each in good.markets)
+    limits = replace(good.limits, per_day=money.usd("40"))
+    found = told(replace(good, markets=markets, limits=limits), credits={good.markets[0].name: money.usd("10")})
+    assert any(each.startswith("limits.max_per_day: ") for each in found) is is_found
+
+
+def test_every_model_has_the_name_that_all_spellings_come_to() -> None:
+    assert all(gpu.model(name) == name for name in card_memory.GIGABYTES)
