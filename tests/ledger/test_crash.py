@@ -23,6 +23,7 @@ from agent.domain.record.intent import IntentState
 from agent.domain.money import Usd
 from agent.domain.market.tenure import Tenure
 from agent.ledger.store import Ledger
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, intent, lease
 
 async def main(path, when, number):
@@ -41,7 +42,7 @@ async def main(path, when, number):
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW, instance_id="i1", lease_id="l1")
         tx.open_lease(lease())
         tx.append_event(Event(NOW, "lease.opened", lease_id="l1"))
-        tx.add_spend("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7))
+        tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7)))
     print("committed", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
