@@ -1,4 +1,4 @@
-"""Slack is spent where it is expected to save most; on-demand is rented when the deadline says so, left when it may be.
+"""Uses slack where that is expected to save most; rents on demand when the deadline requires it, until it may leave.
 
 Between waiting, interruptible capacity and on-demand the cheapest expected way to finish in time is chosen, by hazards
 that fall with age and by what this market showed (`agent.decide.deadline.single_pool_policy`); a rule of slack can
@@ -28,7 +28,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import WAITS, Option, Reason, Term
 
 LOOK_AT = 64
-"""So many offers are looked at for one that is fast enough."""
+"""The most offers to look at for one that is fast enough."""
 _HOUR = timedelta(hours=1)
 
 
@@ -67,7 +67,7 @@ class DeadlineParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class _Grounds:
-    """What a decision is made on: the view, the numbers, the work, what there is to rent, and the outlook."""
+    """The grounds of a decision: the view, the numbers, the work, the candidates, and the outlook."""
 
     view: View
     params: DeadlineParams
@@ -84,18 +84,18 @@ class _Grounds:
 
     @property
     def may_try(self) -> bool:
-        """Whether there is time for an attempt at interruptible capacity that comes to nothing."""
+        """Whether there is time for an attempt at interruptible capacity that fails."""
         return self.outlook.may_try(self.start)
 
     def by_slack(self, tenure: Tenure | None) -> Tenure | None:
-        """Return what the rules of slack hold next beside this."""
+        """Return what the slack rules choose next beside this."""
         task, params = self.task, self.params
         is_behind = slack.is_behind(task.done, task.deadline.hours, task.line, params.pace)
         look = slack.Look(tenure, self.bid is not None, is_behind, self.start)
         return slack.choose(self.outlook, look, params.slack_share, params.return_slack / _HOUR)
 
     def foresight(self, slot: SlotView) -> deadline_costs.Foresight | None:
-        """Return what to hold by expected cost; None where that is not asked for, or on-demand is not to be had."""
+        """Return the choice by expected cost; None without `learn`, or without an on-demand candidate."""
         if not self.params.learn or self.ask is None or self.task.todo <= 0 or self.outlook.is_last_call:
             return None
         held, bid, learned = slot.lease, self.bid, self.view.learned
@@ -141,12 +141,12 @@ class _Grounds:
 
 
 class Deadline:
-    """Uniform Progress's net under a rule that spends slack while interruptible capacity is away."""
+    """Uniform Progress's last call below a rule that uses slack while there is no interruptible capacity."""
 
     params: ClassVar[type[Params]] = DeadlineParams
 
     def propose(self, view: View, params: Params) -> Sequence[Proposal]:
-        """Return what to do for the slot of a workload with a deadline; without one nothing is done."""
+        """Return the proposal for the slot of a workload with a deadline; without one nothing is done."""
         if not isinstance(params, DeadlineParams):
             raise TypeError("deadline runs on DeadlineParams")
         if view.task is None:
@@ -186,7 +186,7 @@ def _runs(held: Lease | None) -> bool:
 
 
 def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
-    """Wait for a move, unless it is one to interruptible capacity for which there is no time left."""
+    """Wait for a move, unless it is one to interruptible capacity without time left for it."""
     is_late = grounds.outlook.is_last_call and arriving.tenure is Tenure.INTERRUPTIBLE
     if is_late and arriving.state is LeaseState.STARTING and recovery.may_leave(arriving, grounds.view.workload):
         reason = grounds.reason("too_late", f"there is no time left to wait for host {arriving.host_id}")
@@ -195,7 +195,7 @@ def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
 
 
 def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
-    """A slot that runs nothing: on demand when it must, interruptible when there is time for it, else wait."""
+    """An empty slot: on demand when it must, interruptible when there is time for it, else wait."""
     bid = grounds.bid if grounds.may_try or grounds.ask is None else None
     expected = grounds.foresight(slot)
     if expected is not None:
@@ -208,7 +208,7 @@ def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
 
 
 def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Foresight, grounds: _Grounds) -> Proposal:
-    """A slot that runs nothing, by what is expected to cost least; an attempt there is no time for is never begun."""
+    """An empty slot, by the least expected cost; an attempt without time for it is never begun."""
     if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
         switch = _switch(slot, grounds)
         if switch is not None:
@@ -219,7 +219,7 @@ def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Fo
 
 
 def _told(made: Proposal, expected: deadline_costs.Foresight) -> Proposal:
-    """Return a proposal that also says what each choice is expected to cost."""
+    """Return a proposal that also has the expected cost of each choice."""
     why = made.reason
     return replace(
         made,
@@ -239,7 +239,7 @@ def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
 
 
 def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
-    """Return the move to on-demand, however often the slot has moved today; None where none can be had or left for."""
+    """Return the move to on-demand, however often the slot has moved today; None without a candidate or a way out."""
     ask, held = grounds.ask, slot.lease
     if ask is None or (held is not None and not recovery.may_leave(held, grounds.view.workload)):
         return None
@@ -252,7 +252,7 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
 
 
 def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
-    """Wait, raise, start again or move, by what each costs; what it costs in slack was looked at before."""
+    """Wait, raise, start again or move, by cost; the cost in slack was checked before."""
     view, params = grounds.view, grounds.params
     numbers = recovery.Numbers(
         ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
@@ -270,7 +270,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
 
 
 def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
-    """Stay on demand, or go back to interruptible capacity where a way back that fails still leaves slack."""
+    """Stay on demand, or move back to interruptible capacity if a failed attempt still leaves slack."""
     view, params = grounds.view, grounds.params
     leaving = _leave(slot, held, grounds)
     if leaving is not None:
@@ -288,7 +288,7 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
 
 
 def _is_back(expected: deadline_costs.Foresight | None) -> bool:
-    """Return whether going back is worth its slack; where that is not reckoned, the price alone decides."""
+    """Return whether moving back is worth its slack; without `learn` the price alone decides."""
     return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 
 

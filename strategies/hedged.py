@@ -20,7 +20,7 @@ from strategies.hedged_rules.params import HedgedParams
 
 
 class Hedged:
-    """Spread; fall back when a slot is down too long or the pool too rough; return when that has shown to pay."""
+    """Spread slots; fall back when a slot is down too long or losses are frequent; move back when that pays."""
 
     params: ClassVar[type[Params]] = HedgedParams
 

@@ -1,4 +1,4 @@
-"""Pay the listed price and never be outbid: the baseline every other strategy is measured against."""
+"""Pay the listed price and never be outbid: the baseline with which every other strategy is compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OnDemandParams(Params):
 
 
 class OnDemand:
-    """Fill every empty slot with the on-demand offer whose useful hour is cheapest; start again what stopped."""
+    """Fill every empty slot with the on-demand offer whose useful hour is cheapest; start stopped leases again."""
 
     params: ClassVar[type[Params]] = OnDemandParams
 
@@ -64,13 +64,13 @@ def _keep(slot: SlotView, now: datetime) -> Proposal:
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """How an offer would be paid: a value, so that workloads that would pay alike share one search."""
+    """The way to pay for an offer: a value, so that workloads with equal ways share one search."""
 
     most: UsdPerHour
     disk_gb: float
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the ask where GPU and disk are within the price."""
+        """Return the ask if GPU and disk are within the price."""
         ask = candidate.ask
         if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.most:
             return ()

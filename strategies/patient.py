@@ -1,4 +1,4 @@
-"""One interruptible lease per slot: bid low, and after an interruption wait, raise or move by what each costs."""
+"""One interruptible lease per slot: bid low, and after an interruption wait, raise or move by cost."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -53,12 +53,12 @@ class PatientParams(Params):
 
 
 class Patient:
-    """Bid a little over the floor; wait out spikes; pay more only where it costs less than waiting."""
+    """Bid a little over the floor; wait while prices spike; pay more only if it costs less than waiting."""
 
     params: ClassVar[type[Params]] = PatientParams
 
     def propose(self, view: View, params: Params) -> Sequence[Proposal]:
-        """Return a rent for an empty slot, a way out for a lost lease, and now and then a lower bid for a calm one."""
+        """Return a rent for an empty slot, a recovery for a lost lease, and sometimes a lower bid for a calm one."""
         if not isinstance(params, PatientParams):
             raise TypeError("patient runs on PatientParams")
         shortlist = Shortlist(view.ranking(_ways(view, params)))
@@ -82,7 +82,7 @@ class Patient:
 
 
 def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
-    """Return a bid over the floor where the ceiling allows it, and the ask where that is allowed."""
+    """Return a bid over the floor within the ceiling, and the ask if that is allowed."""
     work = view.workload
     asks = _asks(view, params) if params.on_demand_if_cheaper else None
     return offer_terms.Ways(
@@ -95,7 +95,7 @@ def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
-    """Return the best offer on another host and, where that is a bid, the best on demand beside it.
+    """Return the best offer on another host and, if that is a bid, the best on demand beside it.
 
     With several slots the second search might name a host that the first has given to another slot.
     """
@@ -141,7 +141,7 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
 
 
 def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:
-    """Leave a healthy lease for a much cheaper offer, seldom: a move costs a restore and may find a worse host."""
+    """Leave a healthy lease for a much cheaper offer, rarely: a move costs a restore and may find a worse host."""
     held = slot.lease
     if held is None or held.state is not LeaseState.RUNNING or not view.has_offers:
         return None

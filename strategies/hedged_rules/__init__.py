@@ -1,1 +1,1 @@
-"""What `hedged` does with a slot: one module for each way to hold it, chosen in `strategies/hedged.py`."""
+"""The rules of `hedged` for a slot: one module for each, chosen in `strategies/hedged.py`."""

@@ -1,4 +1,4 @@
-"""One slot with a deadline on several markets: held where finishing in time is expected to cost least, or not at all.
+"""One slot with a deadline on several markets: it runs where the expected cost of finishing in time is least, or waits.
 
 The choice is `agent.decide.deadline.deadline_markets`; this module makes the slot's move of it. It stands above every
 other rule of `hedged`.
@@ -19,7 +19,7 @@ from strategies.hedged_rules.grounds import Grounds
 
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
-    """Return what to do with a slot; None where no market is to be chosen, or the choice leaves it as any other."""
+    """Return the proposal for a slot; None without a choice of markets, or if another rule decides about the slot."""
     held = slot.lease
     made = _choose(slot, grounds)
     if made is None:
@@ -36,7 +36,7 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
 
 
 def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
-    """Return what finishing is expected to cost least on; None where that is not asked."""
+    """Return the choice with the least expected cost; None unless the workload asks for it."""
     params, view, held = grounds.params, grounds.view, slot.lease
     is_asked = params.weigh_markets and len(view.workload.places) == 1
     if not is_asked or (held is not None and not recovery.may_leave(held, view.workload)):
@@ -46,7 +46,7 @@ def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
 
 
 def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
-    """Go where the choice says; stay where the slot may not go there now."""
+    """Move to the choice; stay if the slot may not go there now."""
     to, held = made.candidate, slot.lease
     if to is None or not recovery.may_go(slot, grounds.view.workload, to):
         return _stay(slot, held, made, grounds) if held is not None and slot.down is None else None
@@ -56,7 +56,7 @@ def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
 
 
 def _wait(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal:
-    """Hold nothing for now; what runs is let go for that only as often as for a cheaper offer."""
+    """Run nothing for now; a running lease is released for that only as often as for a cheaper offer."""
     held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
     if held is None or slot.down is not None:
         return Proposal(slot.slot, None, why)

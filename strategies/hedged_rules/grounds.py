@@ -1,4 +1,4 @@
-"""What every rule of `hedged` decides on: the view, the numbers, the rankings and where the slots are."""
+"""The grounds of every rule of `hedged`: the view, the numbers, the rankings and the slots' places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,29 +11,29 @@ from agent.domain.record.lease import Lease
 from strategies.hedged_rules.params import HedgedParams
 
 LOOK_AT = 64
-"""So many offers are looked at for one that fits the shares: more slots than that in one workload are rare."""
+"""The most offers to look at for one that fits the shares: more slots in one workload are rare."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What all slots of one view share."""
+    """Shared by all slots of one view."""
 
     view: View
     params: HedgedParams
     pricing: offer_terms.Bids
-    """How interruptible capacity is bid for."""
+    """The way of bidding for interruptible capacity."""
     bids: Sequence[Candidate]
-    """The interruptible candidates that are looked at, the best first."""
+    """The interruptible candidates, best first."""
     asks: Sequence[Candidate]
-    """The on-demand candidates that are looked at, the best first."""
+    """The on-demand candidates, best first."""
     spread: hedging.Spread
-    """Where each slot is, and whether one more fits within the shares."""
+    """The place of each slot, and whether one more fits within the shares."""
     loss_rate: float
-    """How often the market took a lease of the workload lately, per slot and hour."""
+    """How often the market interrupted the workload recently, per slot and hour."""
 
     @property
     def is_bad(self) -> bool:
-        """Whether the market takes leases as often as the bound."""
+        """Whether the market interrupts at least as often as the bound."""
         return self.loss_rate >= self.params.most_losses
 
     def bid(self, slot: SlotView) -> Candidate | None:
@@ -52,12 +52,12 @@ class Grounds:
         return self.spread.first(slot.slot, self.asks, may_crowd=self.params.may_crowd)
 
     def hazard(self, lease: Lease) -> float:
-        """Return how often a lease is expected to be lost where it is, per hour."""
+        """Return how often a lease is expected to be lost on its host, per hour."""
         return useful_hour.contested_hazard(self.view.hosts.get(lease.host), self.view.market_hazard)
 
 
 def of(view: View, params: HedgedParams) -> Grounds:
-    """Return the grounds on which the slots of a view are decided."""
+    """Return the grounds for the slots of a view."""
     work = view.workload
     pricing = offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals)
     return Grounds(

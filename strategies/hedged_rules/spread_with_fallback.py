@@ -16,11 +16,11 @@ from strategies.hedged_rules import upkeep
 from strategies.hedged_rules.grounds import Grounds
 
 CALM_SHARE = 0.5
-"""The way back opens when the rate of losses is below this share of the bound: at the bound itself it would flap."""
+"""Slots move back when the rate of losses is below this share of the bound: at the bound itself they would flap."""
 
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal:
-    """Return what to do with a slot."""
+    """Return the proposal for a slot."""
     held = slot.lease
     if held is None:
         return _fill(slot, grounds)
@@ -31,7 +31,7 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal:
 
 
 def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
-    """Rent where it is cheapest within the shares; on demand once the slot has been empty too long."""
+    """Rent the cheapest offer within the shares; on demand once the slot has been empty too long."""
     why = _why_fall_back(slot, grounds)
     bid, ask = grounds.bid(slot), grounds.fallback(slot)
     best = (ask or bid) if why else bid
@@ -58,7 +58,7 @@ def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposa
 
 
 def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
-    """Return why a slot without running capacity should go on demand now, or nothing."""
+    """Return why a slot without running capacity should move to on-demand now, or nothing."""
     params, view = grounds.params, grounds.view
     if grounds.is_bad:
         return f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {params.pool_window}"
@@ -69,7 +69,7 @@ def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
 
 
 def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a lost interruptible lease for on-demand by rule; what ended by itself or by hand is left to recovery."""
+    """Leave a lost interruptible lease for on-demand by rule; recovery handles one that ended by itself or by hand."""
     why = _why_fall_back(slot, grounds)
     is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
     ask = grounds.fallback(slot) if why and is_lost else None
@@ -81,14 +81,14 @@ def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None
 
 
 def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a healthy lease where that pays: on-demand for a bid, a bid for a cheaper one."""
+    """Leave a healthy lease if that pays: on-demand for a bid, or a bid for a cheaper one."""
     if held.state is not LeaseState.RUNNING:
         return None
     return _leave(slot, held, grounds) if held.tenure is Tenure.INTERRUPTIBLE else _go_back(slot, held, grounds)
 
 
 def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave on-demand only after its dwell, in a calm market, for a host that did not just interrupt us, at a gain."""
+    """Leave on-demand only after its minimum time, in a calm market, for a host that did not just fail us, at a gain."""
     view, params = grounds.view, grounds.params
     is_settled = view.now - held.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
@@ -101,7 +101,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
 
 
 def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a healthy interruptible lease after its dwell for a cheaper offer."""
+    """Leave a healthy interruptible lease after its minimum time for a cheaper offer."""
     params, view = grounds.params, grounds.view
     if not view.has_offers or view.now - held.state_since < params.leave_after:
         return None

@@ -8,7 +8,7 @@ from strategies.hedged_rules.grounds import Grounds
 
 
 def recover(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
-    """Return how a lost lease is recovered: wait, raise, start again or move, by what each costs."""
+    """Return the recovery of a lost lease: wait, raise, start again or move, by cost."""
     view, params = grounds.view, grounds.params
     best = grounds.bid(slot)
     numbers = recovery.Numbers(
@@ -26,7 +26,7 @@ def recover(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
 
 
 def leave_ending(slot: SlotView, held: Lease, grounds: Grounds, preferred: Candidate | None = None) -> Proposal | None:
-    """Return the move of a lease whose host leaves the market; None where it stays or nothing else fits."""
+    """Return the move of a lease whose host leaves the market; None if it stays or nothing else fits."""
     if not recovery.ends_soon(held, grounds.view.now):
         return None
     best = preferred or grounds.bid(slot) or grounds.ask(slot)
@@ -34,7 +34,7 @@ def leave_ending(slot: SlotView, held: Lease, grounds: Grounds, preferred: Candi
 
 
 def calm(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
-    """Return a lower bid for a lease that has been calm for long, or hold it as it is."""
+    """Return a lower bid for a lease that has been calm for long, or hold it."""
     params = grounds.params
     numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
     return bid_decay.lower(slot, held, numbers, grounds.view.now)

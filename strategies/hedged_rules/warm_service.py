@@ -1,4 +1,4 @@
-"""Slots of a service that must stay warm: held where, and as many, as one choice over all places says.
+"""Slots of a service that must stay warm: one choice over all places decides where and how many.
 
 The choice is made once a view (`agent.decide.service.service_slots`); each slot then takes its part of it. It stands
 above the fallback and the way back.
@@ -20,7 +20,7 @@ from strategies.hedged_rules.grounds import Grounds
 
 
 def keep(grounds: Grounds) -> Keeping | None:
-    """Return what to hold for the workload; None where that is not asked for, or no market was asked lately."""
+    """Return the choice for the workload; None unless it asks for it, or without recent offers."""
     view, params = grounds.view, grounds.params
     if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
         return None
@@ -29,12 +29,12 @@ def keep(grounds: Grounds) -> Keeping | None:
 
 
 def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
-    """Return what to do with a slot, and take its part off the choice."""
+    """Return the proposal for a slot, and take its part off the choice."""
     held = slot.lease
     if held is None:
         return _fill(slot, grounds, kept) or _nothing(slot)
     if slot.down is not None:
-        # What ended by itself or by hand would end so elsewhere too: recovery lets it cool off where it stands.
+        # A lease that ended by itself or by hand would end so elsewhere too: recovery keeps it where it is for a while.
         is_left = held.interrupted_by in recovery.NOT_OF_THE_MARKET
         return (None if is_left else _fill(slot, grounds, kept)) or upkeep.recover(slot, held, grounds)
     moved = _change(slot, held, grounds, kept)
@@ -42,7 +42,7 @@ def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
 
 
 def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Fill a slot that runs nothing, as far as the choice lacks any; None where what it lacks cannot be had."""
+    """Fill an empty slot as far as the choice lacks places; None if the lacking places cannot be rented."""
     to = _place_of(slot, grounds, kept) if kept.lacking else None
     if to is not None:
         kept.lacking -= 1
@@ -59,7 +59,7 @@ def _nothing(slot: SlotView) -> Proposal:
 
 
 def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Release or move a running lease that is not part of the choice; None where it stays."""
+    """Release or move a running lease that is not part of the choice; None if it stays."""
     if kept.stands(held) or not recovery.may_leave(held, grounds.view.workload):
         return None
     if kept.may_spare(held):
@@ -70,7 +70,7 @@ def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Pro
 
 
 def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Move what runs where the choice would rather have it: to on-demand at once, to a bid where that pays."""
+    """Move a running lease to a place of the choice: to on-demand at once, to a bid if that pays."""
     params, view = grounds.params, grounds.view
     to = _place_of(slot, grounds, kept)
     if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
@@ -82,7 +82,7 @@ def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> 
 
 
 def _place_of(slot: SlotView, grounds: Grounds, kept: Keeping) -> Candidate | None:
-    """Take the next place of the choice that this slot may go to, interruptible ones first."""
+    """Take the next place of the choice that this slot may use, interruptible ones first."""
     params, work = grounds.params, grounds.view.workload
     for spot in kept.spots:
         fits = grounds.spread.first(slot.slot, [spot], may_crowd=params.may_crowd) is not None
