@@ -88,7 +88,7 @@ def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | N
 
 
 def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave on-demand only after its minimum time, in a calm market, for a host that did not just fail us, at a gain."""
+    """Leave on-demand only after its minimum time, in a calm market, for another host, at a gain."""
     view, params = grounds.view, grounds.params
     is_settled = view.now - held.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:

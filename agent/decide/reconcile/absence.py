@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter, phases
-from agent.decide.reconcile import cause, losses, ownership, turns
+from agent.decide.reconcile import cause, loss_cooldown, ownership, turns
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -131,4 +131,4 @@ def _gone(
     why, evidence = cause.of_absence(held, now)
     after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
     kind = EventKind.LEASE_INTERRUPTED if held.run_since is not None else EventKind.LEASE_GONE
-    return LeaseChanged(held, after, kind, charges, why, evidence, losses.rest(held, why, now, has_failed=False))
+    return LeaseChanged(held, after, kind, charges, why, evidence, loss_cooldown.rest(held, why, now, has_failed=False))

@@ -19,7 +19,7 @@ from agent.decide.reconcile import (
     agreed_rate,
     cause,
     doubt,
-    losses,
+    loss_cooldown,
     market_alerts,
     orphans,
     ownership,
@@ -248,7 +248,7 @@ def _lost(
         if was_running
         else EventKind.LEASE_START_LOST
     )
-    rest = losses.rest(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
+    rest = loss_cooldown.rest(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
     return (
         replace(change, after=replace(after, end_reason=workload_end.FAST_EXIT))
