@@ -12,8 +12,8 @@ from aiohttp import web
 from agent.domain.record.lease import Lease
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
+from agent.web.daemon_port import Orders
 from agent.web.guards import guard
-from agent.web.operator_socket import Orders
 from agent.web.reading import lease_address
 
 PATH = "/services"

@@ -5,6 +5,7 @@
 | POST /say | {"verb", "target", "seconds", "into", "hours", "keep_disks"}: domain/work/order.py | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: whether it is well, what runs, what it costs against the caps | who connects |
+| GET /preview?verb&target&keep_disks: the leases that an order would concern, and what they bill | who connects |
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /billing: what still bills and what was tried to end it | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
@@ -15,25 +16,21 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from agent.act.orders import operator_orders
-from agent.clock import SteadyClock
-from agent.config.settings import Config, Operators
-from agent.cycle import Pass, Rules
-from agent.decide.operators.notices import Notice
+from agent.act.orders import operator_orders, order_preview
+from agent.config.settings import Operators
 from agent.domain.market import gpu as gpus
 from agent.domain.record.intent import Intent
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
-from agent.ledger.store import Ledger
-from agent.markets.port import Market
+from agent.web.daemon_port import Orders, Process
 from agent.web.guards import access, bounded_body, guard
 from agent.web.guards.refusal_log import Refusals
 from agent.web.reading import (
@@ -46,7 +43,6 @@ from agent.web.reading import (
     still_billing,
     views,
 )
-from agent.web.reading.reload_json import Reloaded
 from agent.web.web_server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -58,50 +54,6 @@ def path_of(ledger: Path, runtime: Path | None = None) -> Path:
     """Return the path of a daemon's socket: in systemd's runtime directory, else beside the ledger."""
     name = ledger.name + ".sock"
     return ledger.with_name(name) if runtime is None else runtime / name
-
-
-class Orders(Protocol):
-    """Carries out orders between two cycles, and has the state to show: the App."""
-
-    ledger: Ledger
-    clock: SteadyClock
-    rules: Rules
-    config: Config
-    seen: Pass | None
-
-    @property
-    def markets(self) -> Mapping[str, Market]:
-        """The markets, to read from."""
-        ...
-
-    async def say(self, order: Order, who: str) -> tuple[str, list[Intent]]:
-        """Take an order of a person; return its result and what was done at once."""
-        ...
-
-    def notices(self) -> tuple[Notice, ...]:
-        """Return the notices about the whole."""
-        ...
-
-    def doubts(self) -> list[Intent]:
-        """Return the writes that may still turn out to bill."""
-        ...
-
-
-class Process(Protocol):
-    """The daemon around the App: its deadlines and its files."""
-
-    @property
-    def refused(self) -> Sequence[str]:
-        """Why the last reload was refused; empty where it was applied."""
-        ...
-
-    def late(self) -> Sequence[str]:
-        """Return the jobs that are past their deadline, as sentences."""
-        ...
-
-    def reload(self) -> Reloaded:
-        """Read the files again, and return what came of it."""
-        ...
 
 
 class _Said(msgspec.Struct):
@@ -151,6 +103,7 @@ class OperatorSocket:
         made.router.add_post("/say", self._say)
         made.router.add_post("/reload", self._reload)
         made.router.add_get("/status", self._status)
+        made.router.add_get("/preview", self._preview)
         made.router.add_get("/fleet", self._fleet)
         made.router.add_get("/billing", self._billing)
         made.router.add_get("/running", self._running)
@@ -238,6 +191,15 @@ class OperatorSocket:
         )
         known, notices, rules = mine.ledger.recollection(now), mine.notices(), mine.rules
         return web.json_response(status_json.shown(rules.workloads, known, decided, now, notices, rules.caps, daemon))
+
+    async def _preview(self, request: web.Request) -> web.Response:
+        mine, now, asked = self._orders, self._orders.clock.now(), request.query
+        order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=asked.get("keep_disks") == "true")
+        grounds = operator_orders.Grounds(mine.rules.workloads, tuple(mine.markets), mine.ledger.recollection(now), now)
+        try:
+            return web.json_response(order_preview.shown(order, grounds))
+        except operator_orders.OrderError as error:
+            return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
 
     async def _billing(self, _: web.Request) -> web.Response:
         mine = self._orders

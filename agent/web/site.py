@@ -6,8 +6,8 @@ from prometheus_client import CollectorRegistry
 
 from agent.telemetry.health import Health
 from agent.web import discovery
+from agent.web.daemon_port import Orders
 from agent.web.guards.refusal_log import Refusals
-from agent.web.operator_socket import Orders
 from agent.web.page.pages import Pages
 from agent.web.page.visitors import Visitors
 from agent.web.web_server import Server

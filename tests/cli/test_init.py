@@ -3,11 +3,6 @@
 # ruff: noqa: ASYNC240 - a test may wait for its own files
 
 import asyncio
-import os
-import pty
-import select
-import subprocess
-import termios
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,8 +12,8 @@ import pytest
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import gpubid
+from tests.support.terminal import typed
 
-MOST_LOOKS = 400
 FLAGS = ("--image", "me/night:1", "--command", 'python "night".py', "--slots", "2", "--max-price", "0.3")
 
 
@@ -107,32 +102,6 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
     gone = await gpubid(tmp_path, *flags, "--config", "third.toml")
     assert (gone.code, "could not be checked" in gone.err) == (1, True)
     assert not (tmp_path / "third.toml").exists()
-
-
-def typed(words: list[str], place: Path, answers: list[str], secret: str) -> tuple[int, str]:
-    """Run a verb at a terminal; type the answers at once, and the secret when it is asked for."""
-    ours, theirs = pty.openpty()
-    environment = programs.environment(place, VAST_API_KEY=None, TERM="dumb")
-    asked = subprocess.Popen(words, cwd=place, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
-    shown = ""
-    for _ in range(MOST_LOOKS):
-        if not select.select([ours], [], [], 0.2)[0] and asked.poll() is not None:
-            break
-        # A hidden prompt throws away what was typed before the echo went off.
-        if secret and "it is not shown" in shown and not termios.tcgetattr(ours)[3] & termios.ECHO:
-            os.write(ours, f"{secret}\n".encode())
-            secret = ""
-        try:
-            shown += os.read(ours, 65_536).decode() if select.select([ours], [], [], 0)[0] else ""
-        except OSError:
-            break
-    try:
-        return asked.wait(20), shown
-    finally:
-        asked.kill()
-        os.close(ours)
 
 
 async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> None:

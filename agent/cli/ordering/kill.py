@@ -5,12 +5,13 @@ The daemon does it if it runs; else this process does it with the ledger; else, 
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import giving, kill_by_label, kill_progress
-from agent.cli.shared import exits, last_good, session
+from agent.cli.ordering import confirmation, giving, kill_by_label, kill_progress
+from agent.cli.shared import daemon_socket, exits, last_good, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -53,6 +54,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
         list[str] | None,
         typer.Option(metavar="NAME|FILE", help="The key of each --market, in the same order."),
     ] = None,
+    yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Stop spending now: release every lease, or those of the target, and rent nothing there until `kill --lift`."""
@@ -61,18 +63,26 @@ def kill(  # noqa: PLR0913 - one parameter per option
     named = kill_by_label.Named(fleet, tuple(market or ()), tuple(credential or ()))
     kill_by_label.check(named)
     if target is not None:
-        verb = "resume" if lift else "pause" if keep_disks else "kill"
-        giving.give([Order(verb, target)], config, as_json=as_json)
+        _refuse_missing(config, target, lift=lift)
+        order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
+        if not lift:
+            confirmation.ask([order], config, yes=yes)
+        giving.give([order], config, as_json=as_json)
         return
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
     if lift:
+        _refuse_missing(config, "a kill", lift=True)
         _print(_lifted(read), "the daemon may rent again what the configuration asks for", as_json=as_json)
         return
-    said = _killed(read, named, progress, wait=not no_wait)
+    confirmation.ask_all(_kill(progress), read, yes=yes)
+    _print_killed(_killed(read, named, progress, wait=not no_wait), progress, wait=not no_wait, as_json=as_json)
+
+
+def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool, as_json: bool) -> None:
     end = "nothing is rented until `gpubid kill --lift`"
-    if not no_wait and not said["in_doubt"]:
-        end = f"{'no GPU bills' if keep_disks else 'nothing bills'} any more; {end}"
+    if wait and not said["in_doubt"]:
+        end = f"{'no GPU bills' if progress.keep_disks else 'nothing bills'} any more; {end}"
     left = progress.left(said)
     if left and not as_json:
         session.say(f"{len(left)} lease(s) still bill: {TO_DAEMON if said['is_daemons'] else TO_NOBODY}")
@@ -154,6 +164,8 @@ def _here(
     from agent.systemd import CredentialError
 
     try:
+        if session.is_missing(config.ledger):
+            return kill_by_label.without_ledger(config, named, progress, _missing(config), wait=wait)
         if not session.may_write(config.ledger):
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
         return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
@@ -163,6 +175,24 @@ def _here(
         exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+def _refuse_missing(file: Path, target: str, *, lift: bool) -> None:
+    """End where there is neither a daemon nor a ledger: an end must not make a ledger."""
+    read = last_good.read(file)
+    if isinstance(read, last_good.Broken):
+        return
+    config = read[0]
+    if session.is_missing(config.ledger) and not daemon_socket.may_ask(config):
+        names = ", ".join(work.name for work in config.workloads)
+        why = f"nothing holds {target!r}" if lift else f"no lease of {target!r} is known; workloads: {names}"
+        exits.stop(exits.BAD_INPUT, [f"{_missing(config).sentence}, so {why}"])
+
+
+def _missing(config: "Config") -> "LedgerError":
+    from agent.ledger.ledger_errors import Code, LedgerError
+
+    return LedgerError(Code.MISSING, f"no daemon runs, and there is no ledger at {config.ledger}")
 
 
 def _locked_away(config: "Config") -> "LedgerError":

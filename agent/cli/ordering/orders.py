@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agent.cli.ordering import giving, kill
+from agent.cli.ordering import confirmation, giving, kill
 from agent.cli.shared import exits, session
 from agent.domain.work.order import Order
 
@@ -15,17 +15,27 @@ Target = Annotated[
 
 
 def drain(
-    target: Target, config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False
+    target: Target,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    yes: confirmation.YesOption = False,
+    as_json: session.JsonOption = False,
 ) -> None:
     """Rent nothing more for the target; its leases go on until they end. `resume` ends the drain."""
-    giving.give([Order("drain", target)], config, as_json=as_json)
+    orders = [Order("drain", target)]
+    confirmation.ask(orders, config, yes=yes)
+    giving.give(orders, config, as_json=as_json)
 
 
 def pause(
-    target: Target, config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False
+    target: Target,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    yes: confirmation.YesOption = False,
+    as_json: session.JsonOption = False,
 ) -> None:
     """Stop the target's instances and keep their disks until `resume`; disks go on billing."""
-    giving.give([Order("pause", target)], config, as_json=as_json)
+    orders = [Order("pause", target)]
+    confirmation.ask(orders, config, yes=yes)
+    giving.give(orders, config, as_json=as_json)
 
 
 def resume(
@@ -48,10 +58,13 @@ def release(
         typer.Argument(help="Lease or instance ids, NAME, NAME/SLOT, host:MARKET/ID, owner:MARKET/ID or market:NAME."),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
+    yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """End leases for good, with their disks; the daemon fills a slot again if the configuration still asks for it."""
-    giving.give([Order("release", target) for target in targets], config, as_json=as_json)
+    orders = [Order("release", target) for target in targets]
+    confirmation.ask(orders, config, yes=yes)
+    giving.give(orders, config, as_json=as_json)
 
 
 def adopt(

@@ -170,7 +170,9 @@ def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManage
     Raises:
         CredentialError: a market has no key that can be used.
     """
-    return outside(dataclasses.replace(config, workloads=()))
+    # An end makes no file: only a simulated market that is kept already is kept on.
+    keeps = any(config.ledger.parent.glob(f"{config.ledger.name}*"))
+    return outside(dataclasses.replace(config, workloads=()), keeps=keeps)
 
 
 @contextlib.asynccontextmanager
@@ -190,6 +192,14 @@ def may_write(file: Path) -> bool:
     """Return whether we may write a file, or make it."""
     try:
         return not file.exists() or os.access(file, os.W_OK)
+    except PermissionError:
+        return False
+
+
+def is_missing(file: Path) -> bool:
+    """Tell whether a file does not exist; one in a folder that we may not open counts as there."""
+    try:
+        return not file.exists()
     except PermissionError:
         return False
 

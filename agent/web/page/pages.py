@@ -19,8 +19,8 @@ from agent.act.orders import operator_orders
 from agent.domain.record.lease import Lease
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
+from agent.web.daemon_port import Orders
 from agent.web.guards import bounded_body, guard
-from agent.web.operator_socket import Orders
 from agent.web.page import dashboard
 from agent.web.page.visitors import Visitors
 

@@ -1,0 +1,124 @@
+"""Asks a person on a terminal before leases end: lists each lease with dollars an hour. A script is never asked."""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.shared import ask as questions
+from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.domain.work.order import Order
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.decide.strategy import Tuned
+    from agent.ledger.reader import Reader
+
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Ask nothing; without a terminal nothing is asked either.")
+]
+Preview = dict[str, Any]
+PATIENCE_SECONDS = 5.0
+"""How long a kill waits for a daemon to list what it ends."""
+DECLINED = "nothing was ordered"
+UNLISTED = "the leases that this ends cannot be listed"
+
+
+def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> None:
+    """Show what these orders would do, and end unless a person agrees."""
+    if yes or not is_person():
+        return
+    shown = [_preview(order, file) for order in orders]
+    leases = {row["lease"]: row for each in shown for row in each["leases"]}
+    _confirm([each["sentence"] for each in shown], list(leases.values()), shown[-1]["in_doubt"])
+
+
+def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", *, yes: bool) -> None:
+    """Show what a kill of everything would do, and end unless a person agrees.
+
+    A ledger or a daemon that does not answer is no reason not to kill: then only the question is asked.
+    """
+    if yes or not is_person():
+        return
+    try:
+        shown = _of_all(order, read)
+    except (typer.Exit, TimeoutError):
+        shown = None
+    if shown is None:
+        _confirm([UNLISTED], [], 0)
+    else:
+        _confirm([shown["sentence"]], shown["leases"], shown["in_doubt"])
+
+
+def is_person() -> bool:
+    """Tell whether a person gives the order: input and output are a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _preview(order: Order, file: Path) -> Preview:
+    async def found(config: "Config", reader: "Reader") -> Preview:
+        return await _read(config, reader, order)
+
+    read = last_good.read(file)
+    if not isinstance(read, last_good.Broken) and _has_nothing(read[0]):
+        return {"sentence": f"{order.verb} {order.target}", "leases": [], "in_doubt": 0}
+    return dict(questions.ask(file, "/preview", found, _query(order), first=True))
+
+
+def _of_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:
+    place = read.place if isinstance(read, last_good.Broken) else read[0]
+    asked = daemon_socket.get(place, "/preview", _query(order))
+    told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
+    if told is not None or isinstance(read, last_good.Broken) or _has_nothing(read[0]):
+        return told
+    config = read[0]
+    return questions.ledger(config, lambda reader: _read(config, reader, order))
+
+
+def _query(order: Order) -> Mapping[str, str]:
+    return {"verb": order.verb, "target": order.target, "keep_disks": str(order.keep_disks).lower()}
+
+
+def _has_nothing(config: "Config") -> bool:
+    return session.is_missing(config.ledger) and not daemon_socket.may_ask(config)
+
+
+async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
+    """Return what the order would do by the ledger, or end with why it fits nothing."""
+    from agent.act.orders import order_preview
+    from agent.act.orders.operator_orders import Grounds, OrderError
+    from agent.clock import SystemClock
+
+    now = SystemClock().now()
+    markets = tuple(market.name for market in config.markets)
+    grounds = Grounds(config.workloads, markets, await reader.recollection(now), now)
+    try:
+        return order_preview.shown(order, grounds)
+    except OrderError as error:
+        exits.stop(exits.BAD_INPUT, [error.sentence])
+
+
+def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_doubt: int) -> None:
+    """Print what would be done to standard error, ask, and end where a person does not agree."""
+    for sentence in sentences:
+        _say(sentence)
+    for row in leases:
+        where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
+        _say(
+            f"  {row['slot']} {row['lease']} {row['state']}, {where}: ${row['dollars_per_hour']:.4f}/h, {row['action']}"
+        )
+    if in_doubt:
+        _say(f"  {in_doubt} order(s) in doubt may bill as well")
+    if sentences != [UNLISTED]:
+        before = sum(row["dollars_per_hour"] for row in leases)
+        after = sum(row["after_dollars_per_hour"] for row in leases)
+        _say(f"{len(leases)} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it")
+    if not typer.confirm("Go on?", err=True):
+        exits.stop(exits.FAILED, [DECLINED])
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(session.plain(line) + "\n")
