@@ -132,14 +132,15 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     runs = row.state is InstanceState.RUNNING
     differs, is_sure = _difference(fleet, row, intent)
-    past = fleet.past_leases.get(row.instance_id)
+    ended = fleet.past_leases.get(row.instance_id)
+    past = _of_this(ended, created)
     agreed = _agreed(fleet, row, slot, intent, past)
     # A sure difference ends it at once; it counts as listed unless the rate is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
     most = agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE
     is_believed = is_on_other_terms or ((is_sure or not differs) and row.gpu_rate <= agreed.scaled(most))
-    since = min(past.accrued_until if past else created, fleet.now)
-    suffix = f"-{fleet.now.timestamp():.0f}" if past else ""
+    since = min(max(ended.accrued_until, created) if ended else created, fleet.now)
+    suffix = f"-{fleet.now.timestamp():.0f}" if ended else ""
     made = Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,
@@ -172,6 +173,11 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         end_reason=readback.PREFIX + differs if is_sure else "",
     )
     return _as_asked(made, intent) if intent is not None and differs and not is_sure else made
+
+
+def _of_this(ended: Lease | None, created: datetime) -> Lease | None:
+    """Return the last lease, unless it ended before the instance was made: a reply had only named this id."""
+    return ended if ended is not None and created <= (ended.ended_at or ended.accrued_until) else None
 
 
 def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str, bool]:

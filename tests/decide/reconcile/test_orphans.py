@@ -156,6 +156,25 @@ def test_what_was_thought_gone_goes_on_where_its_metering_stopped(reason: str) -
     assert (fact.lease.accrued_until, fact.lease.traffic_down_gb) == (builders.ago(minutes=20), 5.0)
 
 
+def test_a_lease_that_ended_before_an_instance_was_made_says_nothing_of_it() -> None:
+    """A reply named an id in vain, and the next rent truly made the instance of that id."""
+    past = builders.lease(
+        7,
+        state=LeaseState.ENDED,
+        end_reason="never_ours",
+        agreed_rate=builders.per_hour("0.11"),
+        accrued_until=builders.ago(minutes=190),
+        ended_at=builders.ago(minutes=185),
+        traffic_down_gb=5.0,
+    )
+    intent = builders.intent(7, host_id="h7")
+    fact = found(world(past_leases={"7": past}, past_intents={intent.intent_id: intent}))
+    assert fact.lease is not None
+    assert fact.lease.lease_id != past.lease_id
+    assert fact.lease.agreed == intent.price
+    assert (fact.lease.accrued_until, fact.lease.traffic_down_gb) == (ROW.created_at, 0.0)
+
+
 def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon() -> None:
     row = created(builders.ago(hours=1))
     other = found(world(rows=(row,)))

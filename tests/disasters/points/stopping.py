@@ -7,6 +7,9 @@ from tests.disasters.sight import Broken, Sight
 ALLOWED_SECONDS = 300.0
 MOST_OF_A_CYCLE = 90.0
 """Time in which no cycle ran is time without a daemon."""
+BETWEEN_ATTEMPTS_SECONDS = 90.0
+"""An ending that failed is tried again so much later at most."""
+WRITES = frozenset({"release", "state"})
 ENDING = frozenset({"listing", "look", "release", "state", "account", "commit"})
 
 
@@ -16,10 +19,12 @@ class Stopping:
     def __init__(self) -> None:
         self._billed: dict[tuple[str, str], float] = {}
         self._last = 0.0
+        self._failed_at: dict[str, float] = {}
         self.judged = 0
 
     def judge(self, sight: Sight, *, must_stop: str) -> Iterator[Broken]:
         """Yield what still bills; `must_stop` says why all has to, and is empty where nothing has to."""
+        self._failed_at |= {each.market: sight.now for each in sight.struck if each.place in WRITES}
         passed, self._last = min(sight.now - self._last, MOST_OF_A_CYCLE), sight.now
         if not must_stop or sight.is_shared:
             self._billed.clear()
@@ -31,6 +36,7 @@ class Stopping:
                 continue
             key = (box.market, box.instance_id)
             is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)
+            is_hindered |= sight.now - self._failed_at.get(box.market, -ALLOWED_SECONDS) <= BETWEEN_ATTEMPTS_SECONDS
             before = self._billed.get(key, 0.0)
             stopped[key] = before + (0.0 if is_hindered or not sight.has_ended else passed)
             if stopped[key] > ALLOWED_SECONDS:
