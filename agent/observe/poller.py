@@ -18,7 +18,7 @@ from agent.decide.needs import Need
 from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import Instance
-from agent.domain.market.interruption import PRICE_RISE, MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
 from agent.domain.record.event_kind import LoggedKind
@@ -372,7 +372,7 @@ def _wide(gpus: int, rows: int) -> port.OfferQuery:
 
 
 def _rises(events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:
-    return tuple(event for event in events if event.kind == PRICE_RISE)
+    return tuple(event for event in events if event.kind is MarketEventKind.PRICE_RISE)
 
 
 def _labels(rows: Iterable[Instance]) -> dict[str, Label]:

@@ -12,7 +12,7 @@ from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market import host
 from agent.domain.market.instance import InstanceState
-from agent.domain.market.interruption import Cause, MarketEvent
+from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
@@ -90,7 +90,7 @@ def test_what_cannot_start_where_it_stands_is_given_up_unless_its_disk_counts() 
 def test_a_lost_bid_without_a_price_is_an_outbid_and_a_stop_by_the_market_is_unknown() -> None:
     held, began = builders.lease(host_id=POOL), builders.ago(minutes=5)
     for kind, why in (("bid_lost", Cause.OUTBID), ("stopped_by_market", Cause.UNKNOWN)):
-        told = MarketEvent("e", "vast", kind, held.instance_id, builders.ago(minutes=1))
+        told = MarketEvent("e", "vast", MarketEventKind(kind), held.instance_id, builders.ago(minutes=1))
         found, evidence = cause.of_stop(held, InstanceState.PAUSED, builders.view(events=(told,)), began, builders.NOW)
         assert (found, evidence.rule) == (why, "market_record")
 

@@ -12,7 +12,7 @@ from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market import gpu
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
@@ -179,7 +179,7 @@ def event(kind: str = "outbid", number: int = 1, **changes: Any) -> MarketEvent:
     values: dict[str, Any] = {
         "event_id": f"e{number}",
         "market": "vast",
-        "kind": kind,
+        "kind": MarketEventKind(kind),
         "instance_id": f"{number}",
         "at": NOW,
     }

@@ -20,7 +20,7 @@ from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey, is_pool
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.lease import Lease, LeaseState
@@ -177,7 +177,7 @@ class Paper:
 
     def _seen(self, held: Held, view: MarketView | None, fleet: Fleet) -> Held:
         if held.state is InstanceState.LOADING and held.ready_at is not None and held.ready_at <= fleet.now:
-            self._tell(held, "started", held.ready_at)
+            self._tell(held, MarketEventKind.STARTED, held.ready_at)
             held = replace(held, state=InstanceState.RUNNING, ready_at=None, has_run=True)
         if held.ends_at is not None and held.ends_at <= fleet.now and held.state in HOLDS:
             return replace(held, state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
@@ -203,10 +203,10 @@ class Paper:
         return held
 
     def _lost(self, held: Held, now: datetime, floor: UsdPerHour | None) -> Held:
-        self._tell(held, "outbid", now, floor)
+        self._tell(held, MarketEventKind.OUTBID, now, floor)
         return replace(held, state=InstanceState.PAUSED, ready_at=None, floor=floor or held.floor)
 
-    def _tell(self, held: Held, kind: str, at: datetime, floor: UsdPerHour | None = None) -> None:
+    def _tell(self, held: Held, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None) -> None:
         name = f"{held.instance_id}/{at.isoformat()}/{kind}"
         self.events.append(MarketEvent(name, held.market, kind, held.instance_id, at, held.rate, floor))
 

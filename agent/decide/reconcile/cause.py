@@ -10,18 +10,18 @@ from datetime import datetime
 from agent.decide.pricing import bidding
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import InstanceState
-from agent.domain.market.interruption import Cause, Evidence, MarketEvent
+from agent.domain.market.interruption import Cause, Evidence, MarketEvent, MarketEventKind
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import per_hour
 from agent.domain.record.lease import Lease
 
 _PLAIN = {
-    "bid_lost": (Cause.OUTBID, "outbid"),
-    "stopped_by_market": (Cause.UNKNOWN, "the market stopped it, and does not say why"),
+    MarketEventKind.BID_LOST: (Cause.OUTBID, "outbid"),
+    MarketEventKind.STOPPED_BY_MARKET: (Cause.UNKNOWN, "the market stopped it, and does not say why"),
 }
 """Kinds of events that name a cause without a price."""
-_TELLING = frozenset({"outbid", *_PLAIN})
+_TELLING = frozenset({MarketEventKind.OUTBID, *_PLAIN})
 INBOX = "inbox"
 """The rule that decides by the market's inbox."""
 INBOX_ROUNDING = per_hour("0.005")

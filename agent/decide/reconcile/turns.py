@@ -18,17 +18,17 @@ from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 BILLED_AFTER = {
-    "outbid": Bills.DISK,
-    "bid_lost": Bills.DISK,
-    "stopped": Bills.DISK,
-    "stopped_by_market": Bills.DISK,
-    "offline": Bills.NOTHING,
-    "started": Bills.GPU_AND_DISK,
-    "resumed": Bills.GPU_AND_DISK,
+    MarketEventKind.OUTBID: Bills.DISK,
+    MarketEventKind.BID_LOST: Bills.DISK,
+    MarketEventKind.STOPPED: Bills.DISK,
+    MarketEventKind.STOPPED_BY_MARKET: Bills.DISK,
+    MarketEventKind.OFFLINE: Bills.NOTHING,
+    MarketEventKind.STARTED: Bills.GPU_AND_DISK,
+    MarketEventKind.RESUMED: Bills.GPU_AND_DISK,
 }
 """What a lease bills after an event of the market's record, by the kind of the event."""
 LEFTOVER = "bid_too_low"

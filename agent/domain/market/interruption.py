@@ -26,27 +26,40 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
-PRICE_RISE = "price_rise"
-"""The kind of an event for a host that asks for more from some day on, unless it is refused."""
+class MarketEventKind(StrEnum):
+    """What a market's own record says of an instance."""
+
+    OUTBID = "outbid"
+    """Outbid, to a price that is told."""
+    BID_LOST = "bid_lost"
+    """Outbid, to a price that is not told."""
+    STOPPED_BY_MARKET = "stopped_by_market"
+    STARTED = "started"
+    RESUMED = "resumed"
+    STOPPED = "stopped"
+    OFFLINE = "offline"
+    ONLINE = "online"
+    MAINTENANCE = "maintenance"
+    NEAR_END = "near_end"
+    LOW_CREDIT = "low_credit"
+    PRICE_RISE = "price_rise"
+    """A host asks more from some day on, unless that is refused."""
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class MarketEvent:
-    """A row of a market's own record about one of our instances: evidence, never a state.
-
-    `kind` is one of outbid (to a price that is told), bid_lost (to one that is not), stopped_by_market, started,
-    resumed, stopped, offline, online, maintenance, near_end, low_credit, price_rise, other. `new_rate` is, of a rise,
-    what one GPU would cost.
-    """
+    """A row of a market's own record about one of our instances: evidence, never a state."""
 
     event_id: str
     market: str
-    kind: str
+    kind: MarketEventKind
     instance_id: str
     at: datetime
     your_bid: UsdPerHour | None = None
     new_floor: UsdPerHour | None = None
     new_rate: UsdPerHour | None = None
+    """What one GPU would cost, of a rise."""
 
 
 @dataclass(frozen=True, slots=True)

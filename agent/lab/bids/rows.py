@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import MICROS, UsdPerHour
@@ -20,9 +20,9 @@ from agent.simulator.market_model import Container, Contract, Notice, NoticeKind
 from agent.simulator.vast.world import World
 
 SHOWN = {
-    NoticeKind.STARTED: "started",
-    NoticeKind.RESUMED: "resumed",
-    NoticeKind.OUTBID: "outbid",
+    NoticeKind.STARTED: MarketEventKind.STARTED,
+    NoticeKind.RESUMED: MarketEventKind.RESUMED,
+    NoticeKind.OUTBID: MarketEventKind.OUTBID,
 }
 """The notices that the inbox shows without being asked to show more."""
 _LATEST = datetime(2060, 1, 1, tzinfo=UTC).timestamp()

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, Usd, UsdPerHour
@@ -106,7 +106,9 @@ class Exchange:
                 self.losses += 1
             self._stop(held)
             self._events.append(
-                MarketEvent(f"e{len(self._events)}", self.name, "outbid", held.instance_id, self.now, held.rate)
+                MarketEvent(
+                    f"e{len(self._events)}", self.name, MarketEventKind.OUTBID, held.instance_id, self.now, held.rate
+                )
             )
 
     def _give_back(self) -> None:

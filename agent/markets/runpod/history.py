@@ -11,7 +11,7 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import loose, market_errors, text
@@ -25,12 +25,12 @@ _MOST = 100_000.0
 _DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d{4} \d{2}:\d{2}:\d{2}) GMT([+-]\d{4})")
 _KINDS = (
     # The first phrase with which the text begins, in any case.
-    ("outbid", "bid_lost"),
-    ("exited by user", "stopped"),
-    ("exited by runpod", "stopped_by_market"),
-    ("terminated by runpod", "stopped_by_market"),
-    ("terminated by user", "stopped"),
-    ("rented by user", "started"),
+    ("outbid", MarketEventKind.BID_LOST),
+    ("exited by user", MarketEventKind.STOPPED),
+    ("exited by runpod", MarketEventKind.STOPPED_BY_MARKET),
+    ("terminated by runpod", MarketEventKind.STOPPED_BY_MARKET),
+    ("terminated by user", MarketEventKind.STOPPED),
+    ("rented by user", MarketEventKind.STARTED),
 )
 
 
@@ -57,12 +57,12 @@ class Pod(msgspec.Struct):
         return money.per_hour(self.costPerHr)
 
     @property
-    def change(self) -> tuple[str, datetime] | None:
+    def change(self) -> tuple[MarketEventKind, datetime] | None:
         """The last change and its time, in our words, or None if it is unreadable."""
         phrase, _, stamp = (self.lastStatusChange or "").partition(":")
         at = _moment(stamp)
-        kind = next((ours for words, ours in _KINDS if phrase.strip().casefold().startswith(words)), "")
-        return (kind, at) if kind and at is not None else None
+        kind = next((ours for words, ours in _KINDS if phrase.strip().casefold().startswith(words)), None)
+        return (kind, at) if kind is not None and at is not None else None
 
 
 def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
@@ -91,7 +91,7 @@ def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:
     kind = told.change[0] if told.change is not None else ""
     if row.state is InstanceState.PAUSED and kind:
         changes["message"] = text.clean(told.lastStatusChange or "")
-        if kind == "stopped_by_market" and not has_run:
+        if kind is MarketEventKind.STOPPED_BY_MARKET and not has_run:
             # A bad image ends like this, minutes after a rent that never reported anything.
             changes |= {"state": InstanceState.FAILED, "has_trouble": True}
     return msgspec.structs.replace(row, **changes)

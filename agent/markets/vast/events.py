@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from agent.domain import money
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.money import UsdPerHour
 from agent.markets import loose, text
 
@@ -18,16 +18,16 @@ MAX_WEBHOOK_AGE_SECONDS = 300.0
 """A signed delivery older than this may be a replay."""
 
 _KINDS = {
-    "outbid": "outbid",
-    "instance_started": "started",
-    "instance_resumed": "resumed",
-    "instance_stopped": "stopped",
-    "instance_offline": "offline",
-    "instance_online": "online",
-    "low_credit": "low_credit",
-    "machine_maintenance": "maintenance",
-    "upcoming_downtime": "maintenance",
-    "near_end_date": "near_end",
+    "outbid": MarketEventKind.OUTBID,
+    "instance_started": MarketEventKind.STARTED,
+    "instance_resumed": MarketEventKind.RESUMED,
+    "instance_stopped": MarketEventKind.STOPPED,
+    "instance_offline": MarketEventKind.OFFLINE,
+    "instance_online": MarketEventKind.ONLINE,
+    "low_credit": MarketEventKind.LOW_CREDIT,
+    "machine_maintenance": MarketEventKind.MAINTENANCE,
+    "upcoming_downtime": MarketEventKind.MAINTENANCE,
+    "near_end_date": MarketEventKind.NEAR_END,
 }
 _INSTANCE = re.compile(r"\binstance #?(\d{1,18})\b", re.IGNORECASE)
 _OUTBID = re.compile(r"your bid was \$([\d.]{1,12})/hr.{0,40}?minimum bid is \$([\d.]{1,12})/hr", re.IGNORECASE)
@@ -119,7 +119,7 @@ def _event(row: _Row) -> MarketEvent | None:
     return MarketEvent(
         event_id=text.clean(row.event_id, 64),
         market=MARKET,
-        kind=_KINDS.get(kind, "other"),
+        kind=_KINDS.get(kind, MarketEventKind.OTHER),
         instance_id="" if subject.instance_id is None else str(subject.instance_id),
         at=datetime.fromtimestamp(row.created_at, UTC),
         your_bid=_rate(subject.your_bid),

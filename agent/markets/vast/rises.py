@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from agent.domain import money
-from agent.domain.market.interruption import PRICE_RISE, MarketEvent
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.markets import market_errors, text
 
 MARKET = "vast"
@@ -58,7 +58,7 @@ def _readable(rows: Iterable[msgspec.Raw], now: datetime) -> Iterable[MarketEven
         yield MarketEvent(
             event_id=f"rise-{row.pending_price_increase_id}",
             market=MARKET,
-            kind=PRICE_RISE,
+            kind=MarketEventKind.PRICE_RISE,
             instance_id=str(row.contract_id),
             at=datetime.fromtimestamp(created, UTC) if created is not None and 0 < created < _LATEST else now,
             new_rate=money.per_hour(hourly) if hourly is not None and 0.0 <= hourly <= _MOST else None,

@@ -4,7 +4,7 @@ from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
-from agent.domain.market.interruption import PRICE_RISE
+from agent.domain.market.interruption import MarketEventKind
 from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
@@ -12,7 +12,7 @@ from tests.support import builders
 def world(charged: str, tenure: Tenure = Tenure.ON_DEMAND, instance_id: str = "1") -> Fleet:
     held = builders.lease(tenure=tenure, gpus=2, gpu_rate=builders.per_hour("0.40"), ends_at=builders.NOW)
     row = builders.instance(tenure=tenure, gpu_rate=builders.per_hour(charged))
-    asked = builders.event(PRICE_RISE, instance_id=instance_id, new_rate=builders.per_hour("0.30"))
+    asked = builders.event(MarketEventKind.PRICE_RISE, instance_id=instance_id, new_rate=builders.per_hour("0.30"))
     view = builders.view(instances=(row,), rises=(asked,))
     return builders.fleet(workloads=(builders.workload(),), markets={"vast": view}, leases=(held,))
 
