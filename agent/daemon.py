@@ -26,6 +26,8 @@ from agent.notify.dispatcher import Courier
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator_socket
+from agent.web.feed import feed_routes
+from agent.web.feed.live_feed import LiveFeed
 from agent.web.reading import reload_json
 from agent.web.reading.reload_json import Reloaded
 from agent.web.site import site
@@ -70,12 +72,17 @@ class Daemon:
         self._courier = Courier(app.ledger, app.clock, notify, self._channels(notify), parts.metrics.see_notification)
         self._patience: asyncio.Timeout | None = None
         token, secret = parts.token, parts.webhook_secret
-        self._server = site(app, parts.registry, self._health, parts.wake.set, token=token, webhook_secret=secret)
+        self._feed = LiveFeed(app, self)
+        wake = parts.wake.set
+        self._server = site(
+            app, parts.registry, self._health, wake, token=token, webhook_secret=secret, feed=self._feed
+        )
         place = operator_socket.path_of(app.ledger.path, app.config.runtime)
         self._reloaded = Reloaded(str(app.config.file), app.config.digest)
-        self._socket = operator_socket.OperatorSocket(place, app, parts.wake.set, app.config.operators, self)
+        routes = feed_routes.routes(self._feed)
+        self._socket = operator_socket.OperatorSocket(place, app, wake, app.config.operators, self, routes)
         poll, patience = app.config.poll, parts.notifier.watchdog_seconds
-        self._clockwork = schedule.Clockwork(poll, parts.wake.set, self._tidy_soon, self._beat, patience)
+        self._clockwork = schedule.Clockwork(poll, wake, self._tidy_soon, self._beat, patience)
         self._expect_cycles()
 
     async def run(self) -> None:
@@ -138,6 +145,7 @@ class Daemon:
             self._reloaded = Reloaded(file, app.config.digest, (reload_json.defect(file),))
         parts.metrics.see_reload(app.clock.now(), is_good=self._reloaded.is_applied)
         parts.notifier.ready("running")
+        self._feed.changed()
         parts.wake.set()
         return self._reloaded
 
@@ -183,6 +191,7 @@ class Daemon:
 
     def _stopping(self) -> None:
         self._health.stopping()
+        self._feed.close()
         self._parts.notifier.stopping("stopping; leases go on billing")
 
     async def _loop(self, url: str) -> None:
@@ -228,6 +237,7 @@ class Daemon:
             return None
         finally:
             self._patience = None
+            self._feed.changed()
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
         self._figures.see(self._app, done)

@@ -9,6 +9,7 @@
 | GET /logs?slot&lines: the last lines of a container | who connects |
 | GET /billing: what still bills and what was tried to end it | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
+| GET /api/v1/fleet, /api/v1/events, /api/v1/openapi.json: the feed (agent/web/feed/) | who connects |
 | GET /spend?by&since&until, /savings?by&since&until&baseline | as the verbs | who connects |
 | GET /events?since&kind&workload&limit, /prices?since&gpu&host&limit, /explain?workload | as the verbs | who connects |
 """
@@ -16,7 +17,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,11 @@ class OperatorSocket:
         wake: Callable[[], None],
         operators: Operators | None = None,
         process: Process | None = None,
+        routes: Iterable[web.RouteDef] = (),
     ) -> None:
         """Serve at `path`; `wake` starts a cycle at once, `operators` says who may do what.
 
-        Without a `process` nothing can be reloaded and nothing is late.
+        Without a `process` nothing can be reloaded and nothing is late. `routes` are served besides, to who connects.
         """
         self._orders = orders
         self._process = process
@@ -117,6 +119,7 @@ class OperatorSocket:
         made.router.add_get("/logs", self._logs)
         made.router.add_get("/spend", self._reported)
         made.router.add_get("/savings", self._reported)
+        made.router.add_routes(routes)
         self._one_report = asyncio.Lock()
         self._runner = web.AppRunner(made, **guard.bounds(refusals))
 
@@ -181,14 +184,8 @@ class OperatorSocket:
     async def _status(self, _: web.Request) -> web.Response:
         mine, now, process = self._orders, self._orders.clock.now(), self._process
         decided = await (await mine.ledger.reader()).decisions()
-        daemon = status_json.Daemon(
-            mine.seen.fleet.markets if mine.seen is not None else {},
-            mine.seen.alerts if mine.seen is not None else (),
-            process.late() if process is not None else (),
-            process.refused if process is not None else (),
-            frozenset(each.name for each in mine.config.markets if not each.may_spend),
-            has_looked=mine.seen is not None,
-        )
+        late, refused = (process.late(), process.refused) if process is not None else ((), ())
+        daemon = status_json.daemon_of(mine.seen, mine.config, late, refused)
         known, notices, rules = mine.ledger.recollection(now), mine.notices(), mine.rules
         return web.json_response(status_json.shown(rules.workloads, known, decided, now, notices, rules.caps, daemon))
 

@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry
 from agent.telemetry.health import Health
 from agent.web import discovery
 from agent.web.daemon_port import Orders
+from agent.web.feed import feed_routes
+from agent.web.feed.live_feed import LiveFeed
 from agent.web.guards.refusal_log import Refusals
 from agent.web.page.pages import Pages
 from agent.web.page.visitors import Visitors
@@ -22,11 +24,13 @@ def site(
     *,
     token: Callable[[], str] | None = None,
     webhook_secret: Callable[[], str] | None = None,
+    feed: LiveFeed | None = None,
 ) -> Server:
     """Return the server of `app`; `wake` starts a cycle. Without `webhook_secret` every delivery is refused."""
     listen, monotonic = app.config.listen, app.clock.monotonic
     refusals = Refusals(monotonic)
     routes = [*Pages(app, Visitors(token, monotonic, refusals), wake).routes(), discovery.route(app)]
+    routes += feed_routes.routes(feed or LiveFeed(app))
     if webhook_secret is not None:
         routes.append(Deliveries(webhook_secret, app.clock, wake, refusals).route())
     return Server(listen.host, listen.port, registry, health, routes, names=listen.names, refusals=refusals)

@@ -9,6 +9,7 @@ from agent import tuning
 from agent.config import config_schema
 from agent.config.notify import severity_of
 from agent.domain.record.event_kind import EventKind, LoggedKind
+from agent.web.feed import openapi
 
 ROOT = Path(__file__).parents[2]
 PAGES = Path(__file__).parent / "pages"
@@ -21,11 +22,24 @@ ABOUT_EVENTS = """\
 Kinds of events. `gpubid ledger events --kind KIND` lists those that happened; some are only
 written to the log. The severity is the one that rules of `[notify]` compare with.
 """
+ABOUT_FEED = """\
+The daemon serves one read model of the fleet: every figure as of one instant, for your own programs too, without a
+token. Money is in dollars, times are in UTC. Fields are added, never renamed or removed.
+
+```sh
+curl http://127.0.0.1:9477/api/v1/fleet
+curl --no-buffer http://127.0.0.1:9477/api/v1/events
+```
+
+The second command prints the fleet after each cycle. A stream also sends something every ten seconds: a client that
+receives nothing for 25 seconds knows that the daemon is gone. At most 16 streams are open; one more ends the oldest.
+The operators' socket beside the ledger serves the same paths.
+"""
 
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its name."""
-    return {"keys.md": keys(), "events.md": events()}
+    return {"keys.md": keys(), "events.md": events(), "feed.md": feed()}
 
 
 def keys() -> str:
@@ -46,6 +60,31 @@ def events() -> str:
     rows = [f"| `{kind}` | {severity_of(kind).name.lower()} |" for kind in sorted((*EventKind, *LoggedKind))]
     table = ["| event | severity |", "| --- | --- |", *rows, ""]
     return "\n".join(["# Events\n", GENERATED, ABOUT_EVENTS, *table])
+
+
+def feed() -> str:
+    """Return the reference of the feed, from its OpenAPI document."""
+    told = openapi.document()
+    paths = [f"| `{path}` | {_line(verbs['get']['summary'])} |" for path, verbs in told["paths"].items()]
+    head = ["# The feed\n", GENERATED, ABOUT_FEED, "| path | answer |", "| --- | --- |", *paths, ""]
+    return "\n".join([*head, *(_shape(name, shape) for name, shape in told["components"]["schemas"].items())])
+
+
+def _shape(name: str, shape: dict[str, Any]) -> str:
+    rows = [f"| `{field}` | {_type(kind)} |" for field, kind in shape["properties"].items()]
+    return "\n".join(
+        [f"## {name}\n", _line(shape["description"]) + "\n", "| field | type |", "| --- | --- |", *rows, ""]
+    )
+
+
+def _type(kind: dict[str, Any]) -> str:
+    if "anyOf" in kind:
+        return " or ".join(_type(each) for each in kind["anyOf"])
+    if "$ref" in kind:
+        return str(kind["$ref"]).rpartition("/")[2]
+    if kind["type"] == "array":
+        return f"list of {_type(kind['items'])}"
+    return "time" if kind.get("format") == "date-time" else str(kind["type"])
 
 
 def _table(name: str, table: dict[str, Any]) -> str:

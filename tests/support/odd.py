@@ -4,12 +4,13 @@ from tests.web.page import TOKEN
 
 PAGES = (
     "/", "/lease/x", "/events", "/login", "/logout", "/confirm", "/order", "/static/page.css", "/metrics", "/healthz",
-    "/readyz", "/services", "/webhooks/vast", "/nothing",
+    "/readyz", "/services", "/webhooks/vast", "/api/v1/fleet", "/api/v1/events", "/api/v1/openapi.json", "/api/v1/",
+    "/nothing",
 )  # fmt: skip
 """Routes of the web server."""
 VERBS = (
     "/order", "/say", "/fleet", "/running", "/holdings", "/plan", "/events", "/prices", "/learned", "/explain",
-    "/shadow", "/logs", "/spend", "/savings", "/nothing",
+    "/shadow", "/logs", "/spend", "/savings", "/api/v1/fleet", "/api/v1/events", "/nothing",
 )  # fmt: skip
 """Routes of the operators' socket."""
 METHODS = (

@@ -80,10 +80,12 @@ def _status(said: bytes) -> int:
 
 
 def _is_complete(said: bytes) -> bool:
-    """Tell whether a final answer is there: its head, and as much of a body as it announces."""
+    """Tell whether a final answer is there: its head, and as much of a body as it announces; a stream has no end."""
     head, end, body = said.partition(b"\r\n\r\n")
     if not end:
         return False
+    if b"\r\ncontent-type: text/event-stream" in head.lower():
+        return True
     lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     return bool(lengths) and len(body) >= int(lengths[0])
 

@@ -13,6 +13,8 @@ from agent.config.settings import Listen
 from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.web import operator_socket
+from agent.web.feed import feed_routes
+from agent.web.feed.live_feed import LiveFeed
 from agent.web.site import site
 from tests.support.world import Rehearsed, rehearsed
 
@@ -28,6 +30,7 @@ class Served:
     url: str
     socket: Path
     client: aiohttp.ClientSession
+    feed: LiveFeed
 
     @property
     def place(self) -> tuple[str, int]:
@@ -60,6 +63,7 @@ async def served(
     ):
         await world.until_running()
         world.app.config = dataclasses.replace(world.app.config, listen=Listen(listen, 0, names=names))
+        feed = LiveFeed(world.app)
         server = site(
             world.app,
             families.registry(),
@@ -67,13 +71,14 @@ async def served(
             lambda: None,
             token=(lambda: token) if token is not None else None,
             webhook_secret=lambda: SECRET,
+            feed=feed,
         )
         place = operator_socket.path_of(world.app.ledger.path)
-        socket = operator_socket.OperatorSocket(place, world.app, lambda: None)
+        socket = operator_socket.OperatorSocket(place, world.app, lambda: None, routes=feed_routes.routes(feed))
         host, port = await server.start()
         await socket.start()
         try:
-            yield Served(world, f"http://{host}:{port}", place, client)
+            yield Served(world, f"http://{host}:{port}", place, client, feed)
         finally:
             await socket.close()
             await server.close()

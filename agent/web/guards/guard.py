@@ -60,6 +60,7 @@ def answering(refusals: Refusals) -> Middleware:
             answer = web.json_response({"error": "bug", "sentence": "a defect of gpubid: see its log"}, status=500)
         answer.headers["Cache-Control"] = "no-store"
         answer.headers["Server"] = "gpubid"
+        answer.headers["X-Content-Type-Options"] = "nosniff"
         if isinstance(answer, web.HTTPException):
             raise answer
         return answer

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from agent.config.settings import Config
+from agent.cycle import Pass
 from agent.decide.limits import committed_spend, limits
 from agent.decide.limits.committed_spend import Standing
 from agent.decide.limits.limits import Limits
@@ -50,8 +52,7 @@ def shown(
     """Return the state of the whole; without a `daemon` it is the ledger's last state, and not well."""
     fleet = views.fleet(workloads, known, decided, now, (), caps)
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
-    notes, troubles = _sorted((*notices, *held_back(known.leases)), daemon)
-    troubles += _of_money(known, standing, caps, now)
+    notes, troubles = conditions(known, standing, notices, caps, now, daemon)
     slots = [_slot(row, known.leases) for row in fleet["slots"]]
     return {
         "now": now.isoformat(),
@@ -67,9 +68,39 @@ def shown(
         "dollars_per_hour": fleet["dollars_per_hour"],
         "spent_today_dollars": fleet["spent_today_dollars"],
         "spent_month_dollars": fleet["spent_month_dollars"],
-        "caps": [row for scope in caps.scopes() for row in _caps(scope, standing, caps)],
+        "caps": cap_rows(standing, caps),
         "credit": fleet["credit"],
     }
+
+
+def conditions(
+    known: Recollection,
+    standing: Standing,
+    notices: Iterable[Notice],
+    caps: Limits,
+    now: datetime,
+    daemon: Daemon | None,
+) -> tuple[list[Notice], list[Notice]]:
+    """Return what is only to be known, and what is wrong: notices, alerts, held leases, late jobs, caps, a kill."""
+    notes, troubles = _sorted((*notices, *held_back(known.leases)), daemon)
+    return notes, [*troubles, *_of_money(known, standing, caps, now)]
+
+
+def cap_rows(standing: Standing, caps: Limits) -> list[dict[str, Any]]:
+    """Return every cap with what is committed of it."""
+    return [row for scope in caps.scopes() for row in _caps(scope, standing, caps)]
+
+
+def daemon_of(seen: Pass | None, config: Config, late: Sequence[str], refused: Sequence[str]) -> Daemon:
+    """Return what only the daemon knows, from its last cycle; before the first one it has not looked yet."""
+    return Daemon(
+        seen.fleet.markets if seen is not None else {},
+        seen.alerts if seen is not None else (),
+        late,
+        refused,
+        frozenset(each.name for each in config.markets if not each.may_spend),
+        has_looked=seen is not None,
+    )
 
 
 def _sorted(notices: Iterable[Notice], daemon: Daemon | None) -> tuple[list[Notice], list[Notice]]:

@@ -1,0 +1,64 @@
+"""The routes of the feed, read only and the same over HTTP and over the operators' socket."""
+
+import asyncio
+import contextlib
+
+import msgspec
+from aiohttp import hdrs, web
+
+from agent.ledger.ledger_errors import LedgerError
+from agent.web.feed import openapi
+from agent.web.feed.live_feed import LiveFeed, Message
+from agent.web.guards import guard
+
+PATIENCE_SECONDS = 30.0
+"""How long a client may take to read a message before its stream is ended."""
+RETRY_MILLISECONDS = 3_000
+HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def routes(feed: LiveFeed) -> list[web.RouteDef]:
+    """Return the routes of `feed`."""
+
+    async def fleet(_: web.Request) -> web.Response:
+        return web.Response(body=(await feed.newest()).body, content_type="application/json")
+
+    async def described(_: web.Request) -> web.Response:
+        return web.Response(body=msgspec.json.encode(openapi.document()), content_type="application/json")
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        # What cannot be read is an error before the stream begins, and ends it later.
+        await feed.newest()
+        answer = web.StreamResponse(headers=HEADERS)
+        await answer.prepare(request)
+        if request.method == hdrs.METH_HEAD:
+            return answer
+        with contextlib.suppress(ConnectionError, TimeoutError, LedgerError):
+            await _push(feed, request, answer)
+        return answer
+
+    turn = guard.Turn()
+    return [
+        web.get(openapi.FLEET_PATH, turn.taken(fleet)),
+        web.get(openapi.EVENTS_PATH, events),
+        web.get(openapi.DOCUMENT_PATH, turn.taken(described)),
+    ]
+
+
+async def _push(feed: LiveFeed, request: web.Request, answer: web.StreamResponse) -> None:
+    await answer.write(f"retry: {RETRY_MILLISECONDS}\n\n".encode())
+    async with contextlib.aclosing(feed.messages()) as messages:
+        async for message in messages:
+            if _is_gone(request):
+                return
+            if message is not None:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await answer.write(_written(message))
+
+
+def _written(message: Message) -> bytes:
+    return b"event: " + message.event.encode() + b"\ndata: " + message.body + b"\n\n"
+
+
+def _is_gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()

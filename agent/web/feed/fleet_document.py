@@ -1,0 +1,238 @@
+"""The document of the feed: ledger, last cycle and daemon read once, and put into the shapes of the read model.
+
+A slot is looked up by its key, so that a document costs as much as its rows, also with a thousand slots.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from agent import __version__
+from agent.config.settings import Config
+from agent.cycle import Pass, Rules
+from agent.decide import explain
+from agent.decide.accounting import meter
+from agent.decide.limits import committed_spend, credit_watch
+from agent.decide.limits.committed_spend import Standing
+from agent.decide.operators import operator_holds
+from agent.decide.operators.notices import Notice
+from agent.domain import money
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.account import Line
+from agent.domain.record.budget import EVERYTHING, Window
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Slot
+from agent.ledger.memory import Recollection
+from agent.ledger.reader import Reader
+from agent.ledger.tables.decisions import RecordedDecision
+from agent.markets.text import clean
+from agent.web.feed import price_trail, read_model, runway
+from agent.web.reading import status_json, views
+
+EVENTS = 30
+MOST_ALERTS = 100
+LONGEST_SENTENCE = 600
+STALE_POLLS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a document is made from, at `now`: rules and file in force, the ledger's memory, the last cycle, notices.
+
+    `late` and `refused` are the daemon's late jobs and the mistakes of its last reload.
+    """
+
+    rules: Rules
+    config: Config
+    known: Recollection
+    seen: Pass | None
+    now: datetime
+    notices: Sequence[Notice] = ()
+    late: Sequence[str] = ()
+    refused: Sequence[str] = ()
+
+
+async def document(of: Sources, reader: Reader) -> read_model.Fleet:
+    """Return the fleet as of `of.now`."""
+    known, caps, now = of.known, of.rules.caps, of.now
+    standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
+    daemon = status_json.daemon_of(of.seen, of.config, of.late, of.refused)
+    notes, troubles = status_json.conditions(known, standing, of.notices, caps, now, daemon)
+    places = [place for work in of.rules.workloads for place in work.places]
+    rows = await _slots(places, of, reader)
+    last = of.seen.fleet.now if of.seen is not None else None
+    poll = of.config.poll.total_seconds()
+    return read_model.Fleet(
+        version=__version__,
+        as_of=now,
+        last_cycle_at=last,
+        poll_seconds=poll,
+        is_stale=is_stale(last, poll, now),
+        is_well=not troubles,
+        is_killed=operator_holds.kill_of_everything(known.holds, now) is not None,
+        alerts=[_alert(each) for each in troubles[:MOST_ALERTS]],
+        notes=[_alert(each) for each in notes[:MOST_ALERTS]],
+        refused_configuration=[_sentence(each) for each in of.refused[:MOST_ALERTS]],
+        markets=[
+            read_model.Market(view.market, view.is_fresh, view.listed_at) for _, view in sorted(daemon.markets.items())
+        ],
+        money=_money(of, standing),
+        wanted=len(places),
+        running=sum(row.is_configured and row.state == LeaseState.RUNNING.value for row in rows),
+        in_doubt=len(known.intents),
+        slots=rows,
+        events=[_happened(each) for each in await reader.events(limit=EVENTS)],
+    )
+
+
+def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime) -> bool:
+    """Return whether the last cycle is more than four polls ago; without any, it is."""
+    return last_cycle_at is None or (now - last_cycle_at).total_seconds() > STALE_POLLS * poll_seconds
+
+
+def _money(of: Sources, standing: Standing) -> read_model.Money:
+    known, caps, now = of.known, of.rules.caps, of.now
+    owed = meter.outstanding(known.leases, now)
+    rate = money.total_rate(lease.billing_rate for lease in known.leases)
+    credit = [
+        credit_watch.outlook(name, kept.amount, known.leases, caps.credit_floor(name))
+        for name, kept in sorted(known.credits.items())
+    ]
+    hours, ends = runway.runway(standing, caps, credit, rate, now)
+    hard = caps.hard(EVERYTHING)
+    day, month = hard.amount(Window.DAY), hard.amount(Window.MONTH)
+    return read_model.Money(
+        today_dollars=(known.total.today + owed).dollars,
+        day_cap_dollars=day.dollars if day is not None else None,
+        month_dollars=(known.total.month + owed).dollars,
+        month_cap_dollars=month.dollars if month is not None else None,
+        dollars_per_hour=rate.dollars,
+        hour_cap_dollars=hard.per_hour.dollars if hard.per_hour is not None else None,
+        runway_hours=hours,
+        runway_ends=ends,
+        caps=[read_model.Cap(**row) for row in status_json.cap_rows(standing, caps)],
+        credit=[
+            read_model.Credit(
+                each.market,
+                each.credit.dollars if each.credit is not None else None,
+                each.lasts.total_seconds() / 3600 if each.lasts is not None else None,
+                each.sentence(),
+            )
+            for each in credit
+        ],
+    )
+
+
+async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[read_model.Slot]:
+    """Return the configured slots in order, then each lease that fills none."""
+    by_slot: dict[Slot, list[Lease]] = defaultdict(list)
+    loose: list[Lease] = []
+    configured = frozenset(places)
+    for lease in of.known.leases:
+        if lease.is_open:
+            (loose if lease.is_held or lease.slot not in configured else by_slot[lease.slot]).append(lease)
+    shown = [mine[-1] for mine in by_slot.values()] + loose
+    trails = await price_trail.trails(shown, reader, of.now)
+    lines = await reader.lines(of.now.date()) if shown else []
+    recorded = {made.slot: made for made in await reader.decisions()}
+    planned = dict(_planned(of.seen))
+    found = []
+    for place in places:
+        mine, last = by_slot.get(place, []), recorded.get(place)
+        said = views.slot(place, of.known, [last] if last else [], of.now, mine)
+        decision = planned.get(str(place)) or (_recorded(last) if last else None)
+        row = _row(str(place), mine, trails, _useful_share(mine, lines), decision)
+        found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True))
+    return found + [_row(str(each.slot), [each], trails, None, None) for each in loose]
+
+
+def _row(
+    name: str,
+    mine: Sequence[Lease],
+    trails: Mapping[str, list[read_model.Price]],
+    share: float | None,
+    decision: read_model.Decision | None,
+) -> read_model.Slot:
+    lease = mine[-1] if mine else None
+    prices = trails.get(lease.lease_id, []) if lease else []
+    last = prices[-1] if prices else None
+    floor = last.floor if last else None
+    return read_model.Slot(
+        slot=name,
+        state=lease.state.value if lease else "empty",
+        is_configured=False,
+        lease=lease.lease_id if lease else None,
+        market=lease.market if lease else None,
+        host=clean(lease.host_id) if lease else None,
+        gpu=clean(lease.gpu) if lease else None,
+        gpus=lease.gpus if lease else None,
+        tenure=lease.tenure.value if lease else None,
+        since=lease.state_since if lease else None,
+        dollars_per_hour=money.total_rate(each.billing_rate for each in mine).dollars,
+        bid=lease.gpu_rate.dollars if lease and lease.tenure is Tenure.INTERRUPTIBLE else None,
+        floor=lease.host_floor.dollars if lease and floor is None and lease.host_floor else floor,
+        ask=lease.ask.dollars if lease and lease.ask and (not last or last.ask is None) else last.ask if last else None,
+        prices=prices,
+        useful_share=share,
+        decision=decision,
+        why="",
+    )
+
+
+def _with(row: read_model.Slot, **changes: Any) -> read_model.Slot:  # noqa: ANN401 - fields of any type
+    return msgspec.structs.replace(row, **changes)
+
+
+def _useful_share(mine: Iterable[Lease], lines: Iterable[Line]) -> float | None:
+    """Return the useful part of the paid time of these leases today, or None before any is metered."""
+    ids = {each.lease_id for each in mine}
+    today = [line for line in lines if line.lease_id in ids]
+    paid = sum(line.paid for line in today)
+    return round(sum(line.useful for line in today) / paid, 4) if paid else None
+
+
+def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
+    """Yield the decision of the last cycle about each slot; of several, the first is the next to be done."""
+    told: set[str] = set()
+    for made in seen.plan.decisions if seen is not None else ():
+        row = explain.as_json(made)
+        if seen is not None and row["slot"] not in told:
+            told.add(row["slot"])
+            yield (
+                row["slot"],
+                read_model.Decision(seen.plan.now, row["kind"], row["code"], _sentence(row["sentence"]), row["limit"]),
+            )
+
+
+def _recorded(made: RecordedDecision) -> read_model.Decision:
+    reason = made.reason
+    return read_model.Decision(made.at, made.kind, reason.code, _sentence(reason.sentence), reason.limit or None)
+
+
+def _happened(each: Event) -> read_model.Happened:
+    return read_model.Happened(
+        id=each.event_id,
+        at=each.at,
+        kind=each.kind,
+        slot=f"{each.workload}/{each.slot}" if each.slot is not None else None,
+        lease=each.lease_id or None,
+        market=each.market or None,
+        host=clean(each.host_id) or None,
+        cause=each.cause.value if each.cause is not None else None,
+        bid=each.bid.dollars if each.bid is not None else None,
+        dollars=each.amount.dollars if each.amount is not None else None,
+        why=_sentence(each.evidence or each.reason),
+    )
+
+
+def _alert(notice: Notice) -> read_model.Alert:
+    return read_model.Alert(clean(notice.about), notice.code, _sentence(notice.sentence))
+
+
+def _sentence(text: str) -> str:
+    return clean(text, LONGEST_SENTENCE)

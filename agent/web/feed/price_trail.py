@@ -1,0 +1,72 @@
+"""A lease's bid beside floor and ask of its host: the changes of the last day, from two queries for all leases."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.event import Event
+from agent.domain.record.lease import Lease
+from agent.ledger.reader import Reader
+from agent.web.feed.read_model import Price
+
+Slice = tuple[str, str, int]
+"""Market, host and number of GPUs."""
+SPAN = timedelta(days=1)
+MOST_ROWS = 2_000
+"""Rows that one query of a document reads, for all leases together."""
+MOST_POINTS = 48
+"""Points of one trail: a chart of a terminal's width has no room for more."""
+
+
+async def trails(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, list[Price]]:
+    """Return the trail of each lease by its id, oldest first; a lease that just began has one point."""
+    if not leases:
+        return {}
+    since = now - SPAN
+    happened = await reader.events(since=since, leases=[each.lease_id for each in leases], limit=MOST_ROWS)
+    seen = await reader.prices(hosts=sorted({each.host_id for each in leases}), since=since, limit=MOST_ROWS)
+    bids: dict[str, list[Event]] = defaultdict(list)
+    for event in happened:
+        bids[event.lease_id].append(event)
+    samples: dict[Slice, list[PriceSample]] = defaultdict(list)
+    for sample in seen:
+        samples[sample.market, sample.host_id, sample.gpus].append(sample)
+    return {
+        each.lease_id: trail(each, bids[each.lease_id], samples[each.market, each.host_id, each.gpus], now)
+        for each in leases
+    }
+
+
+def trail(lease: Lease, happened: Iterable[Event], seen: Iterable[PriceSample], now: datetime) -> list[Price]:
+    """Return the trail of one lease from its events and the samples of its slice of the host."""
+    changes: list[tuple[datetime, str, float]] = []
+    if lease.tenure is Tenure.INTERRUPTIBLE:
+        changes += [(each.at, "bid", each.bid.dollars) for each in happened if each.bid is not None]
+        changes.append((lease.bid_since or lease.opened_at, "bid", lease.gpu_rate.dollars))
+    for sample in seen:
+        found = (("floor", sample.floor), ("ask", sample.ask))
+        changes += [(sample.at, name, rate.dollars) for name, rate in found if rate is not None]
+    return _thinned(_steps(sorted(changes), now - SPAN))
+
+
+def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> list[Price]:
+    """Return one point a change; each has the last known bid, floor and ask."""
+    points: list[Price] = []
+    known: dict[str, float] = {}
+    for at, name, value in changes:
+        known = {**known, name: value}
+        point = Price(max(at, since), known.get("bid"), known.get("floor"), known.get("ask"))
+        if points and points[-1].at == point.at:
+            points.pop()
+        points.append(point)
+    return points
+
+
+def _thinned(points: Sequence[Price]) -> list[Price]:
+    """Return at most `MOST_POINTS` of them, with the first and the last."""
+    if len(points) <= MOST_POINTS:
+        return list(points)
+    step = (len(points) - 1) / (MOST_POINTS - 1)
+    return [points[round(number * step)] for number in range(MOST_POINTS)]

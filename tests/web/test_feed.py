@@ -1,0 +1,202 @@
+"""The feed over real HTTP and over the operators' socket: one document, its description, and a stream of changes."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jsonschema
+import pytest
+
+from agent.decide.limits.limits import Limits
+from agent.domain import money
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.work.order import Order
+from agent.web.feed import live_feed, openapi
+from tests.web.page import Served, served
+
+HOSTILE = "<script>\x1b[2J\u202e" + "x" * 5_000
+PATIENCE_SECONDS = 20.0
+CAPS = Limits(per_day=money.usd("10"), per_month=money.usd("100"))
+
+
+async def fleet(page: Served) -> dict[str, Any]:
+    status, text = await page.get("/api/v1/fleet")
+    assert status == 200, text
+    document = json.loads(text)
+    must_fit(document, "Fleet")
+    return dict(document)
+
+
+def must_fit(document: Any, name: str) -> None:
+    """Insist that a document is what `/api/v1/openapi.json` says of it."""
+    schemas = openapi.document()["components"]
+    jsonschema.validate(document, {"$ref": f"#/components/schemas/{name}", "components": schemas})
+
+
+@contextlib.asynccontextmanager
+async def stream(page: Served) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+    """Open a stream of events; yield its messages."""
+    async with page.client.get(page.url + "/api/v1/events") as answer:
+        assert answer.headers["Content-Type"] == "text/event-stream"
+        assert answer.headers["Cache-Control"] == "no-store"
+        yield messages(answer)
+
+
+async def messages(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
+    name, lines = "", b""
+    async for chunk in answer.content.iter_any():
+        lines += chunk
+        while b"\n" in lines:
+            line, _, lines = lines.partition(b"\n")
+            if line.startswith(b"event: "):
+                name = line.removeprefix(b"event: ").decode()
+            if line.startswith(b"data: "):
+                yield name, json.loads(line.removeprefix(b"data: "))
+
+
+async def next_of(told: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any]:
+    return await asyncio.wait_for(anext(told), PATIENCE_SECONDS)
+
+
+async def test_one_document_says_what_runs_where_for_how_much_and_why(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        shown = await fleet(page)
+    (slot,) = shown["slots"]
+    assert (slot["slot"], slot["state"], slot["lease"]) == ("train/0", "running", lease.lease_id)
+    assert (slot["host"], slot["gpu"], slot["gpus"]) == (lease.host_id, lease.gpu, lease.gpus)
+    assert slot["dollars_per_hour"] == lease.billing_rate.dollars == shown["money"]["dollars_per_hour"]
+    assert slot["bid"] == lease.gpu_rate.dollars
+    assert slot["prices"][-1]["bid"] == slot["bid"]
+    assert slot["floor"] is not None
+    assert slot["decision"]["code"]
+    assert slot["decision"]["sentence"]
+    assert (shown["running"], shown["wanted"]) == (1, 1)
+    assert "lease.running" in {event["kind"] for event in shown["events"]}
+
+
+async def test_money_is_the_ledgers_with_what_is_owed_and_the_runway(tmp_path: Path) -> None:
+    async with served(tmp_path, limits=CAPS) as page:
+        await page.world.cycle(minutes=10)
+        now = page.world.clock.now()
+        known = page.world.app.ledger.recollection(now)
+        shown = (await fleet(page))["money"]
+    spent = known.total.today.dollars
+    assert spent > 0
+    assert shown["today_dollars"] >= spent
+    assert (shown["day_cap_dollars"], shown["month_cap_dollars"]) == (10, 100)
+    assert {cap["window"]: cap["cap_dollars"] for cap in shown["caps"]} == {"per_day": 10, "per_month": 100}
+    credit = min(row["lasts_hours"] for row in shown["credit"] if row["lasts_hours"] is not None)
+    assert 0 < shown["runway_hours"] <= credit
+    assert shown["runway_ends"]
+
+
+async def test_times_are_in_utc_and_age_is_told(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        fresh = await fleet(page)
+        page.world.clock.advance(5 * page.world.config.poll.total_seconds())
+        late = await fleet(page)
+    for key in ("as_of", "last_cycle_at"):
+        assert dt.datetime.fromisoformat(fresh[key]).utcoffset() == dt.timedelta(0)
+    assert (fresh["is_stale"], late["is_stale"]) == (False, True)
+    assert late["last_cycle_at"] == fresh["last_cycle_at"]
+    assert late["as_of"] > fresh["as_of"]
+
+
+async def test_what_is_wrong_is_told_with_a_kill_and_a_refused_reload(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        calm = await fleet(page)
+        await page.world.app.say(Order("kill", "fleet:all"), "a test")
+        page.world.app.stop_writing("another daemon writes")
+        page.feed.changed()
+        shown = await fleet(page)
+    assert (calm["is_well"], calm["is_killed"], calm["alerts"]) == (True, False, [])
+    assert (shown["is_well"], shown["is_killed"]) == (False, True)
+    assert {"writing_stopped", "killed"} <= {alert["code"] for alert in shown["alerts"]}
+
+
+async def test_a_lease_without_a_slot_is_shown_because_it_bills(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        rules = page.world.app.rules
+        page.world.app.rules = type(rules)((), rules.tuned, rules.caps)
+        shown = await fleet(page)
+    (slot,) = shown["slots"]
+    assert (slot["lease"], slot["is_configured"]) == (lease.lease_id, False)
+    assert slot["dollars_per_hour"] == lease.billing_rate.dollars
+
+
+async def test_hostile_text_is_bounded_and_plain(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        told = Event(at=page.world.clock.now(), kind=EventKind.LEASE_INTERRUPTED, host_id=HOSTILE, evidence=HOSTILE)
+        async with page.world.app.ledger.transaction() as tx:
+            tx.append_event(told)
+        shown = await fleet(page)
+        async with page.client.get(page.url + "/api/v1/fleet") as answer:
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.content_type == "application/json"
+    event = shown["events"][0]
+    assert all(character.isprintable() for character in event["why"] + event["host"])
+    assert len(event["why"]) <= 600
+    assert len(event["host"]) <= 200
+
+
+async def test_the_description_lists_every_path(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        status, text = await page.get("/api/v1/openapi.json")
+        answers = [(await page.client.head(page.url + path)).status for path in json.loads(text)["paths"]]
+    assert status == 200
+    assert answers == [200, 200, 200]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/fleet", "/api/v1/events", "/api/v1/openapi.json"])
+async def test_a_foreign_name_and_a_write_are_refused(tmp_path: Path, path: str) -> None:
+    async with served(tmp_path) as page:
+        foreign, _ = await page.get(path, Host="gpubid.example")
+        written, _ = await page.post(path)
+    assert (foreign, written) == (421, 405)
+
+
+async def test_a_stream_tells_each_cycle_and_beats_where_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
+    async with served(tmp_path) as page, stream(page) as told:
+        first, document = await next_of(told)
+        must_fit(document, "Fleet")
+        second, beat = await next_of(told)
+        must_fit(beat, "Beat")
+        await page.world.cycle()
+        page.feed.changed()
+        while (message := await next_of(told))[0] == "beat":
+            """The next change comes."""
+    assert (first, second) == ("fleet", "beat")
+    assert message[1]["as_of"] > document["as_of"]
+    assert message[1]["money"]["today_dollars"] > document["money"]["today_dollars"]
+
+
+async def test_one_stream_too_many_ends_the_oldest(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, contextlib.AsyncExitStack() as streams:
+        told = []
+        for _ in range(live_feed.MOST_STREAMS + 1):
+            told.append(await streams.enter_async_context(stream(page)))
+            await next_of(told[-1])
+        with pytest.raises(StopAsyncIteration):
+            await next_of(told[0])
+        page.feed.close()
+        with pytest.raises(StopAsyncIteration):
+            await next_of(told[-1])
+
+
+async def test_the_operators_socket_serves_the_same(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        over_tcp = await fleet(page)
+        link = aiohttp.UnixConnector(str(page.socket))
+        async with aiohttp.ClientSession(connector=link) as client, client.get("http://x/api/v1/fleet") as answer:
+            assert await answer.json() == over_tcp
