@@ -12,7 +12,31 @@ from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, init, notify, webhook
 from agent.cli.shared import exits
-from agent.cli.watch import container, explain, fleet, ledger, plan, report, shadow, spend, status
+from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status
+
+LOOK, ACT, MONEY, TUNE, SET_UP = "Look", "Act", "Money", "Tune", "Set up"
+VERBS = {
+    LOOK: (status.status, fleet.fleet, plan.plan, explain.explain, container.logs, container.ssh),
+    ACT: (
+        run.run,
+        reload.reload,
+        orders.drain,
+        orders.pause,
+        orders.resume,
+        orders.release,
+        orders.adopt,
+        orders.lock,
+        orders.unlock,
+        orders.done,
+        orders.progress,
+        kill.kill,
+    ),
+    MONEY: (spend.spend, spend.savings, estimate.estimate),
+    TUNE: (rehearse.rehearse, simulate.simulate, shadow.shadow, replay.replay),
+    SET_UP: (init.init, check.check, doctor.doctor),
+}
+"""The verbs by what people do, in the order of `--help`; verbs with verbs of their own follow in each group."""
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,44 +45,17 @@ app = typer.Typer(
     help="Keeps GPU workloads alive on interruptible marketplace capacity, and proves what it spent.",
     epilog="Exit codes: 0 done, 1 it could not be done, 2 bad input and nothing changed, 3 the ledger is damaged.",
 )
-app.command()(run.run)
-app.command()(rehearse.rehearse)
-app.command()(init.init)
-app.command()(check.check)
-app.command()(doctor.doctor)
-app.command()(report.report)
-app.command()(plan.plan)
-app.command()(explain.explain)
-app.command()(shadow.shadow)
-app.command()(replay.replay)
-app.command()(estimate.estimate)
-app.command()(status.status)
-app.command()(reload.reload)
-app.command()(fleet.fleet)
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(strategy.app, name="strategy")
-app.add_typer(deploy.app, name="deploy")
-app.add_typer(notify.app, name="notify")
-app.add_typer(webhook.app, name="webhook")
-app.add_typer(lab.app, name="lab")
-for verb in (
-    orders.drain,
-    orders.pause,
-    orders.resume,
-    orders.release,
-    orders.adopt,
-    orders.lock,
-    orders.unlock,
-    orders.done,
-    orders.progress,
-    kill.kill,
-):
-    app.command()(verb)
-app.command()(spend.spend)
-app.command()(spend.savings)
-app.command()(container.ssh)
-app.command()(container.logs)
-app.command()(simulate.simulate)
+for shown_in, verbs in VERBS.items():
+    for verb in verbs:
+        app.command(rich_help_panel=shown_in)(verb)
+app.command("bug-report", rich_help_panel=SET_UP)(bug_report.bug_report)
+app.command("report", hidden=True)(bug_report.bug_report)
+app.add_typer(ledger.app, name="ledger", rich_help_panel=LOOK)
+app.add_typer(strategy.app, name="strategy", rich_help_panel=TUNE)
+app.add_typer(lab.app, name="lab", rich_help_panel=TUNE)
+app.add_typer(deploy.app, name="deploy", rich_help_panel=SET_UP)
+app.add_typer(notify.app, name="notify", rich_help_panel=SET_UP)
+app.add_typer(webhook.app, name="webhook", rich_help_panel=SET_UP)
 
 
 @app.callback(invoke_without_command=True)

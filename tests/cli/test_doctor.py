@@ -1,4 +1,4 @@
-"""`gpubid doctor` finds what is wrong and says the mend; `gpubid report` gathers what was seen without a secret."""
+"""`gpubid doctor` finds what is wrong and says the mend; `gpubid bug-report` gathers what was seen without a secret."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files
 
@@ -152,7 +152,7 @@ async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path, monkey
         async with programs.daemon(tmp_path, "--level", "DEBUG", **planted) as daemon:
             await daemon.until_told("READY=1")
             await until(market.billing, "a rent")
-            said = await gpubid(tmp_path, "report", bundle, **planted)
+            said = await gpubid(tmp_path, "bug-report", bundle, **planted)
             arguments = Path(f"/proc/{daemon.process.pid}/cmdline").read_text()
             page = await daemon.page()
             await daemon.stop()

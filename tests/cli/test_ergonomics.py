@@ -18,7 +18,11 @@ from tests.support.configs import GOOD
 from tests.support.programs import gpubid
 
 VERBS = sorted(
-    {command.name or command.callback.__name__ for command in main.app.registered_commands if command.callback}
+    {
+        command.name or command.callback.__name__
+        for command in main.app.registered_commands
+        if command.callback and not command.hidden
+    }
     | {str(group.name) for group in main.app.registered_groups}
 )
 LOOKS_DRAWN = re.compile(r"[━⠋⠙⠹⠸]|\x1b\[")
@@ -30,6 +34,9 @@ async def test_without_arguments_it_shows_its_verbs(tmp_path: Path) -> None:
     said = ran.out + ran.err
     assert all(re.search(rf"\b{verb}\b", said) for verb in VERBS)
     assert "Exit codes: 0 done, 1 it could not be done, 2 bad input" in said
+    panels = re.findall(r"─ (Look|Act|Money|Tune|Set up) ─", said)
+    assert panels == ["Look", "Act", "Money", "Tune", "Set up"], "by what people do"
+    assert not re.search(r"│ report ", said), "the old name of bug-report works and is not shown"
 
 
 @pytest.mark.parametrize("group", ["ledger", "strategy"])

@@ -178,7 +178,9 @@ def test_no_secret_is_anywhere_but_where_it_was_put(box: Box) -> None:
         box.out("systemctl reload gpubid")
         box.until("journalctl -o cat -u gpubid | grep -q market.unavailable", "an outage")
         box.market("DELETE", "/weather")
-    box.out("gpubid ledger backup /var/lib/gpubid/copy.sqlite && gpubid report bundle.tar.gz && tar xf bundle.tar.gz")
+    box.out(
+        "gpubid ledger backup /var/lib/gpubid/copy.sqlite && gpubid bug-report bundle.tar.gz && tar xf bundle.tar.gz"
+    )
     box.out("kill -STOP $(systemctl show --property MainPID --value gpubid)")
     box.until("test $(systemctl show --property NRestarts --value gpubid) = 1", "the watchdog's bite")
     box.until("systemctl is-active gpubid", "a new start")

@@ -64,8 +64,8 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
     known = set(verbs())
     groups = {verb.rsplit(" ", 1)[0] for verb in known} - {"gpubid"}
     text = document.read_text()
-    inline = re.findall(r"`gpubid ([a-z][a-z ]*[a-z])", text)
-    for words in (*inline, *re.findall(r"^(?:\$ )?gpubid ([a-z]+)", "\n".join(blocks(text)), re.MULTILINE)):
+    inline = re.findall(r"`gpubid ([a-z][a-z -]*[a-z])", text)
+    for words in (*inline, *re.findall(r"^(?:\$ )?gpubid ([a-z-]+)", "\n".join(blocks(text)), re.MULTILINE)):
         typed = f"gpubid {words}"
         assert any(typed == one or typed.startswith(f"{one} ") for one in known | groups), typed
 

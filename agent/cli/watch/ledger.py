@@ -213,7 +213,7 @@ def _say_verified(found: "Verification") -> None:
         session.say(
             f"not damaged, but {len(found.inconsistencies)} sum(s) contradict each other: keep this ledger, "
             "a backup knows less; compare `gpubid spend --by lease` with the market's bill and send "
-            "`gpubid report` with a bug report"
+            "`gpubid bug-report` with a bug report"
             "bug report"
         )
     else:

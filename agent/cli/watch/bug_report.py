@@ -1,4 +1,4 @@
-"""`gpubid report`: one file for a bug report, without secrets."""
+"""`gpubid bug-report`: one file for a bug report, without secrets."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ _TABLE = re.compile(r"^\s*\[")
 To = Annotated[Path, typer.Argument(help="The file to write; it must not exist.")]
 
 
-def report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
+def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
     """Write an archive for a bug report: configuration, health, events, metrics and log, without keys and variables."""
     if to.exists():
         exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
