@@ -28,6 +28,8 @@ class Figures:
         """Write what one pass of `app` saw, found, decided and did."""
         metrics = self._metrics
         metrics.see_fleet(done.fleet)
+        faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
+        metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)
         metrics.see_spares(done.fleet, done.plan.decisions)
         metrics.see_intents(done.done)
@@ -66,7 +68,7 @@ class Figures:
         for fact in losses:
             if fact.cause is not None:
                 lease = fact.after
-                self._metrics.see_interruption(lease.market, fact.cause)
+                self._metrics.see_interruption(lease.slot.workload, lease.market, fact.cause)
         self._metrics.see_flapping(done.fleet.losses, done.fleet.now)
         lost = [fact.after for fact in losses]
         self._metrics.see_recovery(self._recoveries.see(done.fleet, lost, done.plan.decisions, done.done))

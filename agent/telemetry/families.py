@@ -81,6 +81,10 @@ class Families:
             "gpubid_market_available", "Whether the market's complete listing was read in the last cycle.", market,
             registry=target,
         )  # fmt: skip
+        self.market_fault = Gauge(
+            "gpubid_market_fault", "Whether several leases vanished from the market's listing at once.", market,
+            registry=target,
+        )  # fmt: skip
         self.market_requests = Counter(
             "gpubid_market_requests_total", "Calls to a market by operation and how they ended.",
             ("market", "operation", "outcome"), registry=target,
@@ -158,8 +162,8 @@ class Families:
             registry=target,
         )
         self.interruptions = Counter(
-            "gpubid_interruptions_total", "Losses of running leases that nobody asked for.", ("market", "cause"),
-            registry=target,
+            "gpubid_interruptions_total", "Losses of running leases that nobody asked for.",
+            ("workload", "market", "cause"), registry=target,
         )  # fmt: skip
         self.recovery = Histogram(
             "gpubid_recovery_seconds",
@@ -361,6 +365,8 @@ class Families:
         for market in markets:
             for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
                 self.spend.labels(workload, market, tenure.value)
+            for cause in Cause:
+                self.interruptions.labels(workload, market, cause.value)
 
     def _start_market(self, market: str) -> None:
         for gauge in (
@@ -372,14 +378,13 @@ class Families:
             self.flapping,
             self.unaccounted,
             self.unaccounted_listings,
+            self.market_fault,
         ):
             gauge.labels(market)
         for operation in OPERATIONS:
             self.market_request_duration.labels(market, operation)
             for outcome in OUTCOMES:
                 self.market_requests.labels(market, operation, outcome)
-        for cause in Cause:
-            self.interruptions.labels(market, cause.value)
         for state in LeaseState:
             for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
                 self.leases.labels(market, tenure.value, state.value)

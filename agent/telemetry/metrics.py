@@ -163,9 +163,14 @@ class Metrics(families.Families):
         for kind in kinds:
             self.shadow_decisions.labels(workload, strategy, kind).inc()
 
-    def see_interruption(self, market: str, cause: Cause) -> None:
+    def see_interruption(self, workload: str, market: str, cause: Cause) -> None:
         """Count a loss."""
-        self.interruptions.labels(market, cause.value).inc()
+        self.interruptions.labels(workload, market, cause.value).inc()
+
+    def see_faults(self, at_fault: Collection[str], markets: Iterable[str]) -> None:
+        """Write which markets lost several leases from one listing."""
+        for name in markets:
+            self.market_fault.labels(name).set(name in at_fault)
 
     def see_flapping(self, losses: Iterable[Loss], now: datetime) -> None:
         """Write how many hosts interrupted us again and again within the last day, from the ledger."""

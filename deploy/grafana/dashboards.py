@@ -11,7 +11,15 @@ from pathlib import Path
 from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common as kinds
-from grafana_foundation_sdk.models.dashboard import DashboardLinkType, DataSourceRef, GridPos
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardLinkType,
+    DataSourceRef,
+    GridPos,
+    Threshold,
+    ThresholdsMode,
+    VariableOption,
+    VariableRefresh,
+)
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from questions import BOARDS, Panel, Question
 
@@ -34,6 +42,9 @@ def board(name: str, questions: Sequence[Question]) -> dashboard.Dashboard:
         .timezone("browser")
         .with_variable(dashboard.DatasourceVariable("source").label("Prometheus").type("prometheus"))
         .with_variable(dashboard.TextBoxVariable("page").label("Page of gpubid").default_value("http://127.0.0.1:9477"))
+        .with_variable(chosen("workload", "gpubid_slots_wanted"))
+        .with_variable(chosen("market", "gpubid_market_available"))
+        .annotation(interruptions())
         .link(dashboard.DashboardLink("gpubid").type(DashboardLinkType.DASHBOARDS).tags(["gpubid"]).keep_time(True))
     )
     top = 0
@@ -49,10 +60,29 @@ def board(name: str, questions: Sequence[Question]) -> dashboard.Dashboard:
     return made
 
 
+def chosen(label: str, metric: str) -> dashboard.QueryVariable:
+    """Return the choice of some or all values of a label."""
+    made = dashboard.QueryVariable(label).label(label.capitalize()).datasource(SOURCE)
+    made.query(f"label_values({metric}, {label})").refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+    return made.multi(True).include_all(True).all_value(".*").current(VariableOption(text="All", value="$__all"))
+
+
+def interruptions() -> dashboard.AnnotationQuery:
+    """Return the marks at which leases were interrupted, on every graph."""
+    made = dashboard.AnnotationQuery().name("interruptions").enable(True).icon_color("orange").datasource(SOURCE)
+    lost = 'sum by (workload, market, cause) (increase(gpubid_interruptions_total{workload=~"$workload"}[1m])) > 0'
+    return made.expr(lost)
+
+
 def drawn(panel: Panel) -> "timeseries.Panel | stat.Panel | table.Panel":
     """Return the builder of one panel, without its place."""
     made = BUILDERS[panel.kind]().title(panel.title).unit(panel.unit).description(panel.tells).datasource(SOURCE)
     made.links([dashboard.DashboardLink("the page").type(DashboardLinkType.LINK).url("${page}").target_blank(True)])
+    if panel.bad_from is not None:
+        doubtful, bad = panel.bad_from
+        steps = [(None, "green"), (doubtful, "orange"), (bad, "red")]
+        limits = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE)
+        made.thresholds(limits.steps([Threshold(value=value, color=color) for value, color in steps]))
     for letter, (expression, legend) in zip("ABCDEF", panel.queries, strict=False):
         made.with_target(asked(panel, letter, expression, legend))
     if isinstance(made, timeseries.Panel):

@@ -14,6 +14,8 @@ class Panel:
     tells: str
     kind: str = "graph"
     width: int = 12
+    bad_from: tuple[float, float] | None = None
+    """From where a figure is doubtful, and from where it is bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,16 @@ def quantile(share: float, buckets: str, by: str = "", over: str = "$__rate_inte
     return f"histogram_quantile({share}, sum by ({labels}) (rate({buckets}[{over}])))"
 
 
-SAVED = (
-    "sum by (workload) (increase(gpubid_on_demand_worth_dollars_total[1d]))"
-    " - sum by (workload) (increase(gpubid_spend_dollars_total[1d]))"
-)
-PER_USEFUL_HOUR = (
-    "sum by (workload) (increase(gpubid_spend_dollars_total[1d]))"
-    " / (sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600 > 0)"
-)
+WORKLOAD = '{workload=~"$workload"}'
+MARKET = '{market=~"$market"}'
+BOTH = '{workload=~"$workload", market=~"$market"}'
+SPENT_A_DAY = f"sum by (workload) (increase(gpubid_spend_dollars_total{BOTH}[1d]))"
+WORTH_A_DAY = f"sum by (workload) (increase(gpubid_on_demand_worth_dollars_total{WORKLOAD}[1d]))"
+USEFUL_HOURS_A_DAY = f"sum by (workload) (increase(gpubid_useful_seconds_total{WORKLOAD}[1d])) / 3600"
+SAVED = f"{WORTH_A_DAY} - {SPENT_A_DAY}"
+PER_USEFUL_HOUR = f"{SPENT_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
+OF_ON_DEMAND = f"sum({SPENT_A_DAY}) / (sum({WORTH_A_DAY}) > 0)"
+LOST = f"increase(gpubid_interruptions_total{BOTH}[$__range])"
 BAD_CALLS = 'sum by (market, outcome) (increase(gpubid_market_requests_total{outcome!="ok"}[$__rate_interval]))'
 CALLS = "sum by (market, operation) (increase(gpubid_market_requests_total[$__rate_interval]))"
 
@@ -57,9 +61,9 @@ FLEET = (
                 "Slots by workload",
                 "short",
                 (
-                    ("gpubid_slots_wanted", "{{workload}} wanted"),
-                    ("gpubid_slots_running", "{{workload}} running"),
-                    ("gpubid_slots_ready", "{{workload}} ready"),
+                    (f"gpubid_slots_wanted{WORKLOAD}", "{{workload}} wanted"),
+                    (f"gpubid_slots_running{WORKLOAD}", "{{workload}} running"),
+                    (f"gpubid_slots_ready{WORKLOAD}", "{{workload}} ready"),
                 ),
                 "Running is paid for; ready is useful where the workload tells.",
                 width=9,
@@ -68,8 +72,8 @@ FLEET = (
                 "Waiting for a person, or idle",
                 "short",
                 (
-                    ("gpubid_slots_held", "{{workload}} held"),
-                    ("gpubid_slots_idle", "{{workload}} idle"),
+                    (f"gpubid_slots_held{WORKLOAD}", "{{workload}} held"),
+                    (f"gpubid_slots_idle{WORKLOAD}", "{{workload}} idle"),
                     ("gpubid_orphans", "orphans"),
                     ("gpubid_instances_unaccounted", "{{market}} unaccounted"),
                     ("gpubid_billing_after_kill", "billing after a kill"),
@@ -139,15 +143,25 @@ INTERRUPTIONS = (
             Panel(
                 "Interruptions by cause",
                 "short",
-                (("sum by (cause) (increase(gpubid_interruptions_total[$__rate_interval]))", "{{cause}}"),),
+                ((f"sum by (cause) (increase(gpubid_interruptions_total{BOTH}[$__rate_interval]))", "{{cause}}"),),
                 "Losses of running leases that nobody asked for.",
+                width=8,
             ),
             Panel(
-                "In the time shown",
+                "By workload, in the time shown",
                 "short",
-                (("sum by (market, cause) (increase(gpubid_interruptions_total[$__range]))", ""),),
-                "By market and cause.",
+                ((f"sum by (workload) ({LOST})", ""),),
+                "How often each workload lost a running lease.",
                 "list",
+                8,
+            ),
+            Panel(
+                "By market and cause, in the time shown",
+                "short",
+                ((f"sum by (market, cause) ({LOST})", ""),),
+                "What took leases away, and where.",
+                "list",
+                8,
             ),
         ),
     ),
@@ -189,6 +203,58 @@ INTERRUPTIONS = (
 
 MONEY = (
     Question(
+        "How much of the caps is spent, and how long does the credit last?",
+        (
+            Panel(
+                "Today",
+                "currencyUSD",
+                (
+                    ('gpubid_spent_dollars{window="day"}', "spent"),
+                    ('gpubid_budget_dollars{window="day"}', "cap"),
+                ),
+                "Spent in this UTC day, beside max_per_day.",
+                "number",
+                6,
+            ),
+            Panel(
+                "This month",
+                "currencyUSD",
+                (
+                    ('gpubid_spent_dollars{window="month"}', "spent"),
+                    ('gpubid_budget_dollars{window="month"}', "cap"),
+                ),
+                "Spent in this UTC month, beside max_per_month.",
+                "number",
+                5,
+            ),
+            Panel(
+                "Runway",
+                "s",
+                (("gpubid_credit_lasts_seconds or gpubid_market_available * 0", "{{market}}"),),
+                "How long the credit lasts at the present rate; 0 while nobody can tell.",
+                "number",
+                4,
+            ),
+            Panel(
+                "Dollars per useful hour",
+                "currencyUSD",
+                ((f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "the last day"),),
+                "All that was paid in a day over its useful hours.",
+                "number",
+                5,
+            ),
+            Panel(
+                "Of the on-demand price",
+                "percentunit",
+                ((OF_ON_DEMAND, "the last day"),),
+                "What was paid in a day over what its useful hours would have cost on demand.",
+                "number",
+                4,
+                bad_from=(0.8, 1.0),
+            ),
+        ),
+    ),
+    Question(
         "What does it cost now, and how much is left?",
         (
             Panel(
@@ -220,14 +286,14 @@ MONEY = (
             Panel(
                 "Spend in the time shown",
                 "currencyUSD",
-                (("sum by (workload, market, tenure) (increase(gpubid_spend_dollars_total[$__range]))", ""),),
+                ((f"sum by (workload, market, tenure) (increase(gpubid_spend_dollars_total{BOTH}[$__range]))", ""),),
                 "By workload, market and tenure, as the ledger counted it.",
                 "list",
             ),
             Panel(
                 "Spend per day",
                 "currencyUSD",
-                (("sum by (workload) (increase(gpubid_spend_dollars_total[1d]))", "{{workload}}"),),
+                ((SPENT_A_DAY, "{{workload}}"),),
                 "Over the day before each point.",
             ),
         ),
@@ -252,7 +318,7 @@ MONEY = (
             Panel(
                 "Useful hours per day",
                 "h",
-                (("sum by (workload) (increase(gpubid_useful_seconds_total[1d])) / 3600", "{{workload}}"),),
+                ((USEFUL_HOURS_A_DAY, "{{workload}}"),),
                 "Running time that survived to its next checkpoint.",
                 width=8,
             ),
@@ -266,7 +332,7 @@ MONEY = (
                 "h",
                 (
                     (
-                        "sum by (phase) (increase(gpubid_paid_seconds_total[$__range])) / 3600",
+                        f"sum by (phase) (increase(gpubid_paid_seconds_total{WORKLOAD}[$__range])) / 3600",
                         "{{phase}}",
                     ),
                 ),
@@ -299,15 +365,15 @@ MARKETS = (
                 "Cheapest that fits",
                 "currencyUSD",
                 (
-                    ("gpubid_market_floor_dollars_per_hour", "{{market}} floor for {{workload}}"),
-                    ("gpubid_market_ask_dollars_per_hour", "{{market}} on demand for {{workload}}"),
+                    (f"gpubid_market_floor_dollars_per_hour{BOTH}", "{{market}} floor for {{workload}}"),
+                    (f"gpubid_market_ask_dollars_per_hour{BOTH}", "{{market}} on demand for {{workload}}"),
                 ),
                 "Per hour, among the offers seen last.",
             ),
             Panel(
                 "Headroom of our bids",
                 "percentunit",
-                (("gpubid_bid_headroom_ratio", "{{workload}}"),),
+                ((f"gpubid_bid_headroom_ratio{WORKLOAD}", "{{workload}}"),),
                 "Bid over floor, less one, mean over running interruptible leases.",
             ),
         ),

@@ -58,6 +58,11 @@ def panels() -> Iterator[tuple[str, str, str]]:
                 yield name, panel["title"], target["expr"]
 
 
+def marks() -> Iterator[str]:
+    for board in boards().values():
+        yield from (mark["expr"] for mark in board["annotations"]["list"])
+
+
 class Week:
     """Samples of one rehearsed day, told as seven."""
 
@@ -145,6 +150,7 @@ def _wait(url: str) -> None:
 
 def asked(base: str, at: float, expression: str) -> list[dict[str, Any]]:
     query = expression.replace("$__rate_interval", "1h").replace("$__range", "7d").replace("[15m]", "[1h]")
+    query = query.replace("$workload", ".*").replace("$market", ".*")
     words = urllib.parse.urlencode({"query": query, "time": f"{at:.3f}"})
     with urllib.request.urlopen(f"{base}/api/v1/query?{words}", timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - our own server
         told = json.load(answer)
@@ -164,6 +170,9 @@ def test_the_committed_dashboards_are_those_of_the_source(tmp_path: Path) -> Non
 def test_dashboards_are_right_by_grafanas_own_schema() -> None:
     schema = json.loads((Path(__file__).parent / "grafana.schema.json").read_text())
     for board in boards().values():
+        for mark in board["annotations"]["list"]:
+            # What a data source reads of an annotation is its own: the schema of the dashboard has no place for it.
+            assert mark.pop("expr")
         jsonschema.Draft7Validator(schema).validate(board)
     broken = boards()["fleet"]
     broken["panels"][1]["gridPos"]["h"] = "tall"
@@ -184,7 +193,7 @@ def test_panels_ask_for_figures_that_exist() -> None:
     registry = CollectorRegistry()
     Metrics(registry, ["vast"], ["train"])
     known = {family.name for family in registry.collect()}
-    for _, title, expression in panels():
+    for _, title, expression in (*panels(), *(("", "annotations", mark) for mark in marks())):
         for name in re.findall(r"\bgpubid_\w+", expression):
             assert {name, re.sub(r"_(total|bucket|count|sum)$", "", name)} & known, f"{name} in {title}"
 
@@ -194,6 +203,15 @@ def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, f
     base, end = prometheus
     empty = [(name, title) for name, title, expression in panels() if not asked(base, end, expression)]
     assert not empty
+
+
+@needs_prometheus
+def test_interruptions_are_marked_with_workload_market_and_cause(prometheus: tuple[str, float]) -> None:
+    base, end = prometheus
+    for mark in set(marks()):
+        found = asked(base, end, mark.replace("[1m]", "[7d]"))
+        assert found
+        assert set(found[0]["metric"]) == {"workload", "market", "cause"}
 
 
 @needs_prometheus

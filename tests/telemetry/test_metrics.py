@@ -78,7 +78,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     figures.see_intents([])
     for cause in Cause:
-        assert value(registry, "interruptions_total", market="vast", cause=cause.value) == 0
+        assert value(registry, "interruptions_total", workload="train", market="vast", cause=cause.value) == 0
     for kind in IntentKind:
         assert value(registry, "intents_total", kind=kind.value, outcome="rejected") == 0
     assert value(registry, "market_requests_total", market="vast", operation="rent", outcome="ambiguous") == 0
@@ -173,13 +173,21 @@ def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegis
     figures.observer("vast")("rent", "ambiguous", 0.3)
     figures.see_intents([INTENT, dataclasses.replace(INTENT, state=IntentState.CONFIRMED)])
     figures.see_decisions([decision.Hold(SLOT, decision.Reason("per_day", "cap", limit="per_day"))])
-    figures.see_interruption("vast", Cause.OUTBID)
+    figures.see_interruption("train", "vast", Cause.OUTBID)
     assert value(registry, "market_requests_total", market="vast", operation="rent", outcome="ambiguous") == 1
     assert value(registry, "market_request_duration_seconds_sum", market="vast", operation="rent") == 0.3
     assert value(registry, "intents_total", kind="rent", outcome="confirmed") == 1
     assert value(registry, "decisions_total", kind="hold", reason="per_day") == 1
     assert value(registry, "limits_struck_total", limit="per_day") == 1
-    assert value(registry, "interruptions_total", market="vast", cause="outbid") == 1
+    assert value(registry, "interruptions_total", workload="train", market="vast", cause="outbid") == 1
+
+
+def test_a_market_at_fault_is_told_until_it_is_none(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    assert value(registry, "market_fault", market="vast") == 0
+    figures.see_faults({"vast"}, ["vast"])
+    assert value(registry, "market_fault", market="vast") == 1
+    figures.see_faults((), ["vast"])
+    assert value(registry, "market_fault", market="vast") == 0
 
 
 def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
