@@ -17,7 +17,7 @@ from agent.lab.availability.span import Setting, Span
 
 T = TypeVar("T")
 FEW_ZONES = 4
-"""With so many zones all are active again when one is left; with fewer only when none is (the published simulator)."""
+"""With this many zones all are active again when one is left; with fewer only when none is (published simulator)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class StaticSpread:
-    """Interruptible only: evenly over the pools in their order; what is lost is started again where it stood."""
+    """Interruptible only: evenly over the pools in their order; a lost instance starts again in its pool."""
 
     slots: int
 
@@ -51,7 +51,7 @@ class RoundRobin:
     following: int = 0
 
     def choose(self, seen: Seen) -> Choice:
-        """Return what is held, and one more in each next pool for what is missing."""
+        """Return the present instances, and one more in each next pool for each missing one."""
         spots = list(seen.held)
         for _ in range(self.slots - sum(spots)):
             spots[self.following] += 1
@@ -61,14 +61,14 @@ class RoundRobin:
 
 @dataclass(slots=True)
 class SpotHedge:
-    """Dynamic placement, `extra` more than asked for, on demand for what of them is not warm, slots at most."""
+    """Dynamic placement: `extra` above the asked number; on-demand for those that are not warm, at most the slots."""
 
     slots: int
     extra: int
     active: list[int] = field(default_factory=list)
 
     def choose(self, seen: Seen) -> Choice:
-        """Return what is held, what is missing in active zones, and on-demand for what is not warm yet."""
+        """Return the present instances, the missing ones in active zones, and on-demand for those not warm yet."""
         if not seen.step:
             self.active = list(range(len(seen.held)))
         self._learn(seen)
@@ -91,7 +91,7 @@ class SpotHedge:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A rule that meets the pools in another order: what a rule makes of equal pools shall not hang on their names."""
+    """A rule that sees the pools in another order: its choice between equal pools must not depend on their names."""
 
     rule: Rule
     by: int
@@ -127,4 +127,4 @@ RULES: Mapping[str, Maker] = {
     "spothedge_1": partial(_turned, lambda setting: SpotHedge(setting.slots, 1)),
     "spothedge_2": partial(_turned, lambda setting: SpotHedge(setting.slots, 2)),
 }
-"""The rules by the names a bench knows them by; SpotHedge by what it holds above the slots."""
+"""The rules by their names in a bench; SpotHedge by its number above the slots."""

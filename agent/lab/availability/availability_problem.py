@@ -38,22 +38,22 @@ OURS: Mapping[str, float | None] = {
     "hedged_32": 32.0,
     "hedged_64": 64.0,
 }
-"""Ours by name, with what an hour with a slot too few is worth in hours of all slots on demand; None as shipped.
+"""Our dials by name: the worth of an hour with one slot too few, in hours of all slots on demand; None as shipped.
 
 SpotHedge's numbers are slots above, ours are dollars: `MATCHED` compares them at like availability.
 """
 MATCHED = {f"hedged_as_{rule}": rule for rule in availability_baselines.RULES if rule != "on_demand"}
-"""Ours as available as a published rule, the dial chosen on other days; what is available always is on-demand alone."""
+"""Ours at the availability of a published rule, the dial chosen on other days; on-demand alone is always available."""
 AT_TARGET = "hedged_at_target"
-"""Ours at the cheapest dial that reached the target on other days: the dial an operator would write down."""
+"""Ours at the cheapest dial that reached the target on other days: the dial that an operator would write down."""
 MOST_TOLD = 6
 TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
-"""More than so many are not told look by look; of all there are, these."""
+"""The most strategies in a picture of a span; of all, these."""
 
 
 @dataclass(frozen=True)
 class AvailabilityProblem:
-    """Spans of `hours` every `stride_hours` under one setting; the cost is dollars, late is who misses the target.
+    """Spans of `hours` every `stride_hours` under one setting; the cost is dollars, a span below the target is late.
 
     `numbers` stand for a strategy's own. `optimum` is the least cost at the target, `optimum_always` at 100 %; both are
     lower bounds, not plans.
@@ -96,7 +96,7 @@ class AvailabilityProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same spans with the strategy on these numbers."""
-        other = copy.copy(self)  # what was read stays read
+        other = copy.copy(self)  # the traces that were read stay read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
@@ -129,7 +129,7 @@ class AvailabilityProblem:
         return () if self.rival(strategy) is None else tuple(OURS)
 
     def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
-        """Return what every span comes to at the availability of the rule that a strategy is held to, or at target."""
+        """Return the scores of every span at the availability of the strategy's matched rule, or at the target."""
         dials, target = {name: scored[name] for name in OURS}, self.setting.target
         if strategy == AT_TARGET:
             return matched.at_target(self._spans, self.hours, dials, self._worths(), scored[self.baseline], target)
@@ -140,7 +140,7 @@ class AvailabilityProblem:
         return {name: params.short_worth for name, params in found.items() if isinstance(params, HedgedParams)}
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a span costs and for which share of it all slots were warm.
+        """Return the cost of a span, and the share of it with all slots warm.
 
         Raises:
             NotComparable: the strategy is made of others over all spans.
@@ -163,7 +163,7 @@ class AvailabilityProblem:
         return Score(lived.dollars, is_late=lived.availability < self.setting.target, figures=figures)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Kept:
-        """Return what became of a span under those of the strategies that are rules, the first few of them."""
+        """Return the picture of a span under those of the strategies that are rules, the first few of them."""
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
         rules = [name for name in strategies if name in availability_baselines.RULES or name in OURS]

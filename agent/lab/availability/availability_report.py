@@ -1,4 +1,4 @@
-"""One span told look by look, for a picture: what each rule held and how much of it was warm."""
+"""One span step by step, for a picture: each rule's instances, and how many were warm."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from agent.lab.engine import run_timeline
 
 
 def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_timeline.Kept:
-    """Return what became of a span under each rule, its last look left out: no rule sees how that one ended."""
+    """Return the picture of a span under each rule, without the last look: no rule sees how that one ended."""
     up = (span.capacity[:, :-1] > 0).tolist()
     return run_timeline.Kept(
         case=span.key,
@@ -22,7 +22,7 @@ def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_ti
 
 
 class _Told:
-    """A rule that writes down how each look but the last ended: the next one sees it."""
+    """A rule that records how each look but the last ended: the next one sees it."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule

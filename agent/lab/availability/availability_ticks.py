@@ -1,4 +1,4 @@
-"""A span lived step by step under one rule: what it cost and for how many steps enough slots were warm.
+"""A span step by step under one rule: its cost, and for how many steps enough slots were warm.
 
 Semantics, as in the simulator published with SkyServe: the rule says how many interruptible instances each pool shall
 hold and how many run on demand; a pool grants as many as it has, on-demand grants all. What is held costs its price
@@ -15,7 +15,7 @@ from agent.lab.availability.span import Setting, Span
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a rule sees before step `step`: per pool what it wanted, what it held and how much of that was warm.
+    """What a rule sees before step `step`: per pool its wanted, present and warm instances.
 
     `prices` are of this step, $/h.
     """
@@ -31,14 +31,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How many instances each pool shall hold, and how many shall run on demand."""
+    """How many instances each pool should have, and how many should run on demand."""
 
     spots: tuple[int, ...]
     on_demand: int = 0
 
 
 class Rule(Protocol):
-    """What keeps slots warm: it may remember what it saw."""
+    """A rule that keeps slots warm: it may remember what it saw."""
 
     def choose(self, seen: Seen) -> Choice:
         """Return what shall be held in this step."""
@@ -50,7 +50,7 @@ Maker = Callable[[Span, Setting], Rule]
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What became of a span: dollars, the share of steps with enough warm, hours held, starts and losses."""
+    """The result of a span: dollars, the share of steps with enough warm, instance hours, starts and losses."""
 
     dollars: float
     availability: float
@@ -60,7 +60,7 @@ class Lived:
 
 
 class _Held:
-    """The starts of what one place holds, the oldest first."""
+    """The starts of one place's instances, oldest first."""
 
     __slots__ = ("starts",)
 
@@ -78,7 +78,7 @@ class _Held:
 
 
 def run(make: Maker, span: Span, setting: Setting, *, watch: Callable[[Choice], object] | None = None) -> Lived:
-    """Return what becomes of a span under a rule; `watch` is told every choice."""
+    """Return the result of a span under a rule; `watch` receives every choice."""
     rule = make(span, setting)
     capacity, prices = span.capacity.T.tolist(), span.prices.T.tolist()
     places, on_demand = [_Held() for _ in span.pools], _Held()

@@ -1,4 +1,4 @@
-"""The least that any plan can cost which keeps enough slots warm for a share of the steps: a linear programme.
+"""The least cost of any plan that keeps enough slots warm for a share of the steps: a linear programme.
 
 Variables: for each block of `cold_steps` steps b and pool i, x[i, b] held and a[i, b] warm, y[b] and w[b] the same on
 demand, z[b] the share of the block's steps that are met.
@@ -42,7 +42,7 @@ def cost(span: Span, setting: Setting, target: float) -> float:
     costs = np.concatenate([(prices * share).ravel(), np.zeros(held + blocks)])
     most = np.concatenate([capacity.ravel(), np.full(blocks, setting.slots)])
     upper = np.concatenate([most, np.full(held, setting.slots), np.ones(blocks)])
-    # What the first block holds is not judged and warms the second: it is free, and nothing is warm in it.
+    # The first block is not judged and warms the second: it is free, and nothing is warm in it.
     upper[held : 2 * held : blocks] = 0.0
     upper[-blocks] = 0.0
     rows, limits = _rows(pools + 1, blocks, share, setting, target)

@@ -1,4 +1,4 @@
-"""Ours held to the availability of a published rule, so that dollars are compared at like availability.
+"""Ours at the availability of a published rule, so that dollars are compared at equal availability.
 
 A day is lived at one of two dials drawn by lot, and its figures are those to be expected of the draw. Dials and chance
 are chosen on other days: on the lower hull of (availability, dollars) over those days, at the availability that the
@@ -19,12 +19,12 @@ from agent.lab.availability.span import Span
 from agent.lab.bench.comparison import Score
 
 OFF = "nothing"
-"""The dial at which nothing is held: it costs nothing and is available never."""
+"""The dial without instances: it costs nothing and is never available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """What a dial came to over some days: mean dollars and mean availability."""
+    """The result of a dial over some days: mean dollars and mean availability."""
 
     name: str
     dollars: float
@@ -33,7 +33,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """Two dials, and the chance that a day is lived at the second."""
+    """Two dials, and the chance that a day uses the second."""
 
     first: str
     second: str
@@ -136,7 +136,7 @@ def _over(name: str, scored: Sequence[Score], places: Sequence[int]) -> Dial:
 
 
 def _drawn(lots: Lot, dials: Mapping[str, Sequence[Score]], place: int, theirs: Score, target: float) -> Score:
-    """Return what is to be expected of the draw."""
+    """Return the expected result of the draw."""
     nothing = Score(0.0, figures=dict.fromkeys(theirs.figures, 0.0))
     first, second = (nothing if name == OFF else dials[name][place] for name in (lots.first, lots.second))
     figures = {key: (1 - lots.chance) * first.figures[key] + lots.chance * second.figures[key] for key in first.figures}

@@ -1,4 +1,4 @@
-"""Our own rule on a span: what decide/service/capacity_choice.py chooses, carried out as the daemon does, move by move.
+"""Our own rule on a span: the choice of decide/service/capacity_choice.py, carried out as the daemon does.
 
 It sees what the published rules see: what it asked for and what it got.
 """
@@ -14,16 +14,16 @@ from agent.lab.availability.availability_ticks import Choice, Seen
 from agent.lab.availability.span import Setting, Span, region
 
 AGAIN_HOURS = 1.0
-"""A pool that refused a start waits its turn to be tried again for so long; then it is like one never tried."""
+"""A pool that refused a start is not tried for this long; then it counts like one never tried."""
 ANEW_HOURS = 0.1
-"""While nothing changes the choice is made anew so often: hazards fall slowly."""
+"""Without a change the choice is made again this often: hazards fall slowly."""
 _HOUR = timedelta(hours=1)
 _BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
-"""Stands for the beginning of a span: records fade by the clock."""
+"""The beginning of a span: records fade by the clock."""
 
 
 class Hedged:
-    """Remembers of each pool the record that the ledger keeps of a host, and when it last refused a start.
+    """Remembers for each pool the record that the ledger keeps of a host, and its last refusal of a start.
 
     `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
     the number at most. What is not held yet counts as dearer by the share `least_gain`, as it does live.
@@ -63,13 +63,13 @@ class Hedged:
         return made
 
     def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
-        """Return whether all that was asked for is there, nothing changed since, and that was not long ago."""
+        """Return whether all wanted instances are there, nothing has changed, and the choice is recent."""
         is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
         looked = (seen.step - before.step) * self._span.step_hours
         return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
 
     def _learn(self, seen: Seen, now: float) -> None:
-        # What was lost went within the step that ended.
+        # A lost instance was lost within the step that ended.
         self._record(now - self._span.step_hours)
         for place, (wanted, held, starts) in enumerate(zip(seen.wanted, seen.held, self._starts, strict=True)):
             had = len(starts)
@@ -99,7 +99,7 @@ class Hedged:
         return HostKey(self._kin[place], self._span.pools[place])
 
     def _age(self, place: int, now: float) -> float:
-        """Return for how many hours a place has held what it holds."""
+        """Return for how many hours a place has had its instances."""
         starts = self._starts[place]
         return max(now - starts[0] * self._span.step_hours, 0.0) if starts else 0.0
 
@@ -143,7 +143,7 @@ class Hedged:
         return sorted([*(index for index, count in enumerate(seen.held) if count), *tried])
 
     def _room(self, seen: Seen, index: int, now: float) -> int:
-        # A pool that holds some and just refused more has no more.
+        # A pool that has some and just refused more has no more.
         has_refused = self._refused[index] == now and seen.held[index] > 0
         return seen.held[index] if has_refused else self._terms.slots + self._terms.most_extra
 
@@ -155,7 +155,7 @@ class Hedged:
             kept = min(max(lacking, 0), max(seen.held[index] - wanted[index], 0))
             wanted[index] += kept
             lacking -= kept
-        # On-demand starts beside what is asked for, and is given up at the next look where that was granted.
+        # On-demand starts beside the wanted instances, and is released at the next look if those were granted.
         missing = max(slots - sum(map(min, seen.held, wanted)), 0)
         on_demand = max(on_demand, capacity_choice.cover(missing, self._terms), self._bridge(seen, wanted))
         on_demand = min(on_demand, slots)

@@ -1,4 +1,4 @@
-"""Spans cut from traces: the same day of several pools, and the steps in which it is lived.
+"""Spans cut from traces: the same day of several pools, in steps.
 
 Source of the steps: the simulator published with SkyServe (EuroSys'25, arXiv 2411.01438) looks every 30 seconds,
 whatever the gap of the record, and reads a record of yes and no as "any number could be launched" or "none".
@@ -23,7 +23,7 @@ _ZONE = re.compile(r"^(?P<region>.+?)(?:-[a-z]|(?<=\d)[a-z])(?P<rest>_.*)?$")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is to be kept, and at what terms.
+    """The slots to keep warm, and the terms.
 
     `slots` warm ones at `target` of the steps, a start takes `cold_start_seconds`; on-demand costs
     `on_demand_multiple` of the median interruptible price of the group. `spot_price` ($/h) stands for the trace's own;

@@ -1,4 +1,4 @@
-"""Which runs over one record are not independent of each other, and how far a run may be looked at after its end."""
+"""Dependent runs over one record, and how far a run may be read after its end."""
 
 CLUSTER_HOURS = 96
 """Runs of one place that begin within the same four days are not independent: the bootstrap draws them together, and

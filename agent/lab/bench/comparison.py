@@ -1,4 +1,4 @@
-"""Strategies compared: each case of a problem under each strategy, spread over processes, and a table of the results.
+"""The comparison of strategies: each case of a problem under each strategy, in several processes, and a result table.
 
 Invariants:
 1. Every strategy meets the same cases; a difference is always taken case by case.
@@ -19,7 +19,7 @@ from agent.lab.bench import interval
 from agent.lab.bench.result_table import Row, Table
 
 CHUNK = 16
-"""So many cases go to a process at a time: few enough that both cores end together."""
+"""Cases that go to a process at a time: few enough that both cores end together."""
 
 
 class Case(Protocol):
@@ -38,7 +38,7 @@ class Case(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a case came to: dollars (or the problem's own figure of merit), lateness, further figures by name."""
+    """The result of a case: dollars (or the problem's own figure of merit), lateness, other figures by name."""
 
     cost: float
     is_late: bool = False
@@ -46,7 +46,7 @@ class Score:
 
 
 class Problem(Protocol):
-    """What strategies are compared on. It is sent to other processes, so it is a plain value."""
+    """The problem of a comparison. It is sent to other processes, so it is a plain value."""
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ class Problem(Protocol):
 
     @property
     def baseline(self) -> str:
-        """The strategy that others are compared with unless another is named."""
+        """The default baseline of the comparison."""
         ...
 
     @property
@@ -72,11 +72,11 @@ class Problem(Protocol):
         ...
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a case comes to under a strategy."""
+        """Return the result of a case under a strategy."""
         ...
 
     def about(self) -> Mapping[str, object]:
-        """Return what a table must say of it: data, span, settings, whether it is semi-synthetic."""
+        """Return the facts that a table must state: data, span, settings, whether it is semi-synthetic."""
         ...
 
     def digests(self) -> Mapping[str, str]:
@@ -103,7 +103,7 @@ class Spanned(Protocol):
 
     @property
     def span(self) -> tuple[datetime, datetime]:
-        """When what it looks at begins and ends."""
+        """The beginning and end of its data."""
         ...
 
 
@@ -129,7 +129,7 @@ class Matching(Protocol):
         ...
 
     def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
-        """Return what every case comes to under a matched strategy, from the scores of what it is made of."""
+        """Return the scores of every case under a matched strategy, from the scores of its parts."""
         ...
 
 
@@ -154,7 +154,7 @@ _problem: list[Problem] = []
 
 
 class NotComparable(Exception):
-    """What was asked for cannot be compared; the sentence tells what to name instead."""
+    """The request cannot be compared; the sentence says what to name instead."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -162,7 +162,7 @@ class NotComparable(Exception):
 
 
 Told = Callable[[int, int], None]
-"""Is told how many runs of how many are done."""
+"""Receives how many of how many runs are done."""
 
 
 def run(
@@ -216,7 +216,7 @@ def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:
 
 
 def _needed(problem: Problem, named: Sequence[str], rivals: Mapping[str, str]) -> list[str]:
-    """Return what must be run: what runs itself, and what matched strategies are made of."""
+    """Return the strategies to run: those that run themselves, and the parts of matched ones."""
     needed = [name for name in named if name not in rivals]
     for name, rival in rivals.items():
         needed += [*(problem.made_of(name) if isinstance(problem, Matching) else ()), rival]
@@ -247,7 +247,7 @@ def _score_all(
 
 
 def _spread(problem: Problem, chunks: Sequence[tuple[str, range]], workers: int) -> Iterator[list[_Timed]]:
-    """Yield what each chunk came to, in order."""
+    """Yield the results of each chunk, in order."""
     if workers <= 1:
         _take(problem)
         yield from starmap(_score, chunks)

@@ -1,4 +1,4 @@
-"""How sure a mean difference is: a bootstrap over clusters of cases that are not independent.
+"""The certainty of a mean difference: a bootstrap over clusters of dependent cases.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, percentile intervals; whole clusters are drawn, as
 in Cameron, Gelbach and Miller, Review of Economics and Statistics 90(3), 2008.

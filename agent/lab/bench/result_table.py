@@ -13,7 +13,7 @@ from agent.lab.bench import interval
 
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
-"""What a document has and a line of CSV cannot hold as it is."""
+"""Parts of a document that a line of CSV cannot have as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Table:
         ]
 
     def notes(self) -> list[str]:
-        """Return in sentences what the table cannot prove."""
+        """Return sentences about what the table cannot prove."""
         found = []
         if self.blocks < interval.FEWEST:
             few = f"{self.blocks} independent block{'s' if self.blocks != 1 else ''}"
@@ -101,7 +101,7 @@ class Table:
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """Return tables as one CSV, a line a strategy; what tells several tables apart stands first."""
+    """Return tables as one CSV, a line per strategy; the columns that tell tables apart come first."""
     apart = [key for key in tables[0].about if len({str(table.about.get(key)) for table in tables}) > 1]
     rows = [{**{key: table.about.get(key) for key in apart}, **_flat(row)} for table in tables for row in table.rows]
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""What clients of such a market do, as strategies: our own code of rules that others published, each with its source.
+"""What other clients of such a market do, as strategies: our own code of published rules, each with its source.
 
 All of them take the cheapest listed price per DLPerf, but `floor_reckoned`, which takes our own order of offers: what
 is left of its difference to ours is bidding and recovery alone.
@@ -85,7 +85,7 @@ class Fixed:
         )
 
     def _climb(self, slot: SlotView, held: Lease, view: View) -> Proposal | None:
-        """Bid the next rung over what holds the lease down, while there is one below the cap."""
+        """Bid the next rung over the price that outbid the lease, while there is one below the cap."""
         if not self.rungs or slot.down is None or held.tenure is not Tenure.INTERRUPTIBLE:
             return None
         if held.bid_since is not None and held.bid_since >= slot.down.since and view.now - held.bid_since < PATIENCE:
@@ -111,7 +111,7 @@ def _listed_price(disk_gb: float) -> Callable[[Candidate], tuple[float, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A baseline with where its rule stands."""
+    """A baseline with the state of its rule."""
 
     strategy: Fixed
     source: str = field(default="")

@@ -65,7 +65,7 @@ class WorldMarket:
                 yield slice_, floor
 
     def _slices(self, query: port.OfferQuery) -> tuple[Slice, ...]:
-        """Return what could ever fit; models, sizes and advertised figures never change."""
+        """Return every slice that could ever fit; models, sizes and advertised figures never change."""
         key = (query.requirements, query.disk_gb)
         if key not in self._fitting:
             self._fitting[key] = tuple(slice_ for slice_ in self.world.slices.values() if fits(slice_, query))
@@ -88,12 +88,12 @@ class WorldMarket:
         return rows.instance(self.world, self.name, self._contract(instance_id))
 
     async def account(self) -> port.Account:
-        """Return whose the contracts are, and what is left."""
+        """Return the account of the contracts, and its credit."""
         at = datetime.fromtimestamp(self.world.now, UTC)
         return port.Account(str(self.world.account_id), money.usd(self.world.credit), at)
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[port.Charge]:
-        """Return nothing: the bench reads the till itself."""
+        """Return nothing: the bench reads the simulator's billing itself."""
         del since, until
         return ()
 
@@ -163,10 +163,10 @@ class WorldMarket:
         return {}
 
     async def close(self) -> None:
-        """Let go of nothing."""
+        """Close nothing."""
 
     def _note_stop(self, contract: Contract) -> None:
-        # What was lost in this very instant was not stopped by us.
+        # A contract that was lost in this very instant was not stopped by us.
         if contract.holds_gpu:
             self.stops.add((contract.contract_id, self.world.now))
 

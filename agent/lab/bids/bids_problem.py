@@ -1,4 +1,4 @@
-"""The problem `bids`: rehearsed days of the auction, a climate at a time, under our strategies and what clients do."""
+"""The problem `bids`: rehearsed days of the auction, one climate at a time, under our strategies and other clients'."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ OPTIMUM = "hindsight"
 OURS = ("patient", "hedged")
 MARKET = "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)"
 PER = 1000.0
-"""Costs are told per so many useful DLPerf-hours: about ten hours of an RTX 4090."""
+"""Costs are per this many useful DLPerf-hours: about ten hours of an RTX 4090."""
 REFERENCE_DLPERF = 98.3
-"""DLPerf of an RTX 4090, by which a day is judged on which no work was done at all."""
+"""DLPerf of an RTX 4090, for judging a day without any work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Seeded:
 
 @dataclass(frozen=True)
 class BidsProblem:
-    """Days of each climate, one a seed; the market is looked at every `poll_seconds`.
+    """Days of each climate, one per seed; a cycle runs every `poll_seconds`.
 
     `numbers` stand for a strategy's own.
     """
@@ -89,7 +89,7 @@ class BidsProblem:
         return replace(self, numbers={**self.numbers, strategy: params})
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a day comes to: dollars per 1,000 useful DLPerf-hours.
+        """Return the result of a day: dollars per 1,000 useful DLPerf-hours.
 
         A day without useful work counts as late, at the most that the workload would pay for a reference card.
         """
@@ -111,7 +111,7 @@ class BidsProblem:
         return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Auction:
-        """Return what became of a day, lived anew under each strategy; of the bound what so much could have bought."""
+        """Return the picture of a day under each strategy; for the bound, what the same work could have cost."""
         setting = self._setting(case)
         return run_timeline.Auction(
             case=case.key,
@@ -131,7 +131,7 @@ class BidsProblem:
         return day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
 
     def about(self) -> Mapping[str, object]:
-        """Return what the rehearsed market is, and that it is one."""
+        """Return what the rehearsed market is, and that it is rehearsed."""
         return {
             "market": MARKET,
             "unit": f"dollars per {PER:,.0f} useful DLPerf-hours; 'late' counts days without useful work",

@@ -1,4 +1,4 @@
-"""One day of the auction told lease by lease, for a picture: it is lived as it is scored, and looked at from outside.
+"""One day of the auction lease by lease, for a picture; the day runs as in the bench, and is observed from outside.
 
 What is written down are the market's own figures after each look, which no strategy is told; so nothing that is decided
 hangs on it.
@@ -17,11 +17,11 @@ from agent.simulator.vast.world import World
 
 HOUR = 3600.0
 MOST_POINTS = 200
-"""A line of the bound has about so many."""
+"""A line of the bound has about this many points."""
 
 
 def bidder(strategy: str, lived: day.Day) -> run_timeline.Bidder:
-    """Let a day pass and return what became of it under the strategy that it has."""
+    """Run a day and return its picture under the strategy that it has."""
     told = _Told(lived.world)
     while lived.clock.now() < lived.setting.end:
         lived.step()
@@ -50,7 +50,7 @@ def bound(found: hindsight.Bound) -> tuple[tuple[float, float], ...]:
 
 
 class _Told:
-    """Writes down what a day's leases stood at, wherever it changed."""
+    """Records the state of a day's leases whenever it changes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -64,7 +64,7 @@ class _Told:
 
     def _quote(self, contract: Contract) -> run_timeline.Quote:
         world, held = self._world, contract.slice
-        # Whom we beat is gone, so that what we hold is lost below the host's own floor alone.
+        # A rival that we outbid is gone, so only the host's own floor can interrupt us.
         lowest = world.host_floor(held) if contract.holds_gpu else world.true_floor(held)
         bid = contract.locked_ask if contract.bid is None else contract.bid
         return run_timeline.Quote(hour(world.now), bid, lowest, world.ask(held))

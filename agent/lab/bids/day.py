@@ -25,12 +25,12 @@ from agent.simulator import climate
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
-"""Where rehearsals begin."""
+"""First instant of rehearsals."""
 IMAGE = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 MODELS = ("RTX 4090", "RTX 3090")
 CHECKPOINT = Checkpoint(timedelta(minutes=15), timedelta(seconds=60), 2.0, CheckpointPlace.REMOTE)
 BUSY = timedelta(seconds=2)
-"""After a write the next look follows so soon, as in the daemon."""
+"""After a write the next cycle follows this soon, as in the daemon."""
 LOOK_AROUND = timedelta(seconds=min(poller.SURVEY_OF_DEAR_EVERY, poller.SURVEY_EVERY))
 """A search without a need comes at whole multiples of this after the last search."""
 ENDS_SOON = timedelta(hours=3)
@@ -39,7 +39,7 @@ ENDS_SOON = timedelta(hours=3)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is rehearsed: a climate, a seed, and how long and how often the market is looked at."""
+    """A climate, a seed, and the length and poll of a day."""
 
     climate: str
     seed: int
@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def world(self) -> World:
-        """The market as it stands when the day begins."""
+        """The market when the day begins."""
         return World(climate.named(self.climate), seed=self.seed, start=START.timestamp())
 
     @property
@@ -59,7 +59,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """A day under one strategy: what was paid for what, and how it went."""
+    """A day under one strategy: what was paid for what, and its counts."""
 
     split: waste.Split
     charged: float
@@ -88,7 +88,7 @@ def workload(strategy: str) -> Workload:
 
 
 class Day:
-    """A day that passes: the market, and the engine that looks at it."""
+    """A running day: the market, and its engine."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Day:
         through: port.Market | None = None,
         clock: SteppedClock | None = None,
     ) -> None:
-        """Stand at its beginning, in the setting's world or another, which is seen through the market in memory."""
+        """Begin the day, in the setting's world or another, which is read through the market in memory."""
         self.setting = setting
         self.world = setting.world if world is None else world
         self.market = WorldMarket(self.world)
@@ -113,13 +113,13 @@ class Day:
         self.engine = Engine(seen, (workload(strategy),), tuned, START, poller=eyes)
 
     def live(self) -> Lived:
-        """Let it pass and return what became of it."""
+        """Run the day and return its result."""
         while self.clock.now() < self.setting.end:
             self.step()
         return self.told()
 
     def step(self) -> None:
-        """Look once, unless it would be in vain, then let time pass until the next look."""
+        """Run one cycle, unless nothing can have changed, then let time pass until the next."""
         now = self.clock.now()
         before = len(self.engine.decisions)
         if not self._is_quiet(now):
@@ -137,7 +137,7 @@ class Day:
         self._seen, self._looked_at = self._mark(), now
 
     def _mark(self) -> tuple[int, int, int, int]:
-        """Return what grows with everything that happens to us, that we do, and that we ask."""
+        """Return a number that grows with every event, action and request."""
         world = self.world
         return len(world.turns()), len(world.inbox), len(self.engine.decisions), self.market.searches
 
@@ -152,13 +152,13 @@ class Day:
         return len(leases) == 1 and all(_is_settled(held, now) for held in leases.values())
 
     def parts(self) -> Iterable[waste.Part]:
-        """Return what has been paid so far, in parts."""
+        """Return the payments so far, in parts."""
         contracts = self.world.contracts.values()
         speeds = {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
         return waste.parts(self.world.turns(), speeds, self.market.stops, CHECKPOINT, self.clock.time())
 
     def told(self) -> Lived:
-        """Return what has become of it so far."""
+        """Return the result so far."""
         world = self.world
         contracts = world.contracts.values()
         return Lived(
@@ -172,7 +172,7 @@ class Day:
 
 
 def _is_settled(held: Lease, now: datetime) -> bool:
-    """Return whether a lease runs at a bid that nobody forced up, on a host that stays, and is not to be metered."""
+    """Return whether a lease runs at an unforced bid, on a host that stays, and needs no metering."""
     is_calm = held.state is LeaseState.RUNNING and held.rival_floor is None
     is_metered = now - held.accrued_until < reconcile.METER_EVERY
     return is_calm and is_metered and (held.ends_at is None or held.ends_at - now > ENDS_SOON)

@@ -1,4 +1,4 @@
-"""The hindsight bid: the least that useful work could have cost by anyone who knew the day in advance.
+"""The hindsight bid: the least cost of useful work for somebody who knew the day in advance.
 
 For each span between two looks and each slice that meets the workload's requirements the price is the lower of the
 host's own floor and its ask, disk included: no bid below the floor ever runs, and on demand costs the ask. The path
@@ -23,7 +23,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The cheapest of a span: dollars per DLPerf-hour, and the most DLPerf-hours that can be done in it."""
+    """The cheapest capacity of a span: dollars per DLPerf-hour, and the most DLPerf-hours in it."""
 
     price: float
     work: float
@@ -37,7 +37,7 @@ class Bound:
 
     @property
     def work(self) -> float:
-        """The most DLPerf-hours that can be done at all."""
+        """The most possible DLPerf-hours."""
         return sum(span.work for span in self.spans)
 
     def dollars(self, work: float) -> float:

@@ -1,4 +1,4 @@
-"""What the simulated market shows, as our nouns: the reading that the adapter makes of the same market over HTTP.
+"""The simulated market's rows as our nouns: the adapter reads the same from the same market over HTTP.
 
 Invariants:
 1. A row here equals the adapter's own row of the same contract, offer or notice at the same instant; a test holds the
@@ -24,9 +24,9 @@ SHOWN = {
     NoticeKind.RESUMED: MarketEventKind.RESUMED,
     NoticeKind.OUTBID: MarketEventKind.OUTBID,
 }
-"""The notices that the inbox shows without being asked to show more."""
+"""The notices that the inbox shows by default."""
 _LATEST = datetime(2060, 1, 1, tzinfo=UTC).timestamp()
-"""Hosts that stay for ever name a date beyond this."""
+"""Hosts without an end date name one beyond this."""
 _ROUNDING = 1e-6
 _BOOTING = frozenset({Container.NONE, Container.CREATED, Container.LOADING})
 _HOLDING = {
@@ -110,7 +110,7 @@ def instance(world: World, market: str, contract: Contract) -> Instance:
 
 
 def state(contract: Contract) -> InstanceState:
-    """Return what a contract does, as far as the market's own fields tell."""
+    """Return the state of a contract, from the market's own fields."""
     if contract.is_unknown:
         return InstanceState.OFFLINE if contract.holds_gpu else InstanceState.PAUSED
     if contract.is_offline:

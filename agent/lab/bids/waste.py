@@ -1,4 +1,4 @@
-"""What a bill was paid for: useful time, and each kind of waste; the parts add up to the bill.
+"""The parts of a bill: useful time, and each kind of waste; the parts add up to the bill.
 
 A run is a span in which one container runs. Its first `restore` is loading; what follows is useful, on one contract at
 a time: while an older run still works, the younger idles. A run that was lost is useful up to its last checkpoint, and
@@ -20,7 +20,7 @@ KINDS = ("useful", "lost", "loading", "paused", "traffic", "idle")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A span in which nothing of a contract changed, epoch seconds."""
+    """A span without a change of a contract, epoch seconds."""
 
     start: float
     end: float
@@ -29,19 +29,19 @@ class Stretch:
     holds_gpu: bool
 
     def dollars(self, start: float, end: float) -> float:
-        """Return what GPUs and disk cost within [start, end]."""
+        """Return the cost of GPUs and disk within [start, end]."""
         seconds = max(min(end, self.end) - max(start, self.start), 0.0)
         return (self.rates.gpu + self.rates.disk) * seconds / HOUR
 
     @property
     def traffic_dollars(self) -> float:
-        """What was downloaded in it costs."""
+        """The cost of its downloads."""
         return self.rates.down_gb * self.rates.down_price * (self.end - self.start) / HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A span in which a contract's container ran, epoch seconds; `is_lost` unless we ended it or it goes on."""
+    """A span with a running container, epoch seconds; `is_lost` unless we ended it or it goes on."""
 
     contract_id: int
     start: float
@@ -51,7 +51,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a contract was paid for within a span, epoch seconds: dollars of one kind, and the DLPerf of useful work."""
+    """A part of a contract's bill within a span, epoch seconds: dollars of one kind, and the DLPerf of useful work."""
 
     contract_id: int
     kind: str
@@ -68,7 +68,7 @@ class Part:
 
 @dataclass(slots=True)
 class Split:
-    """Dollars by kind, and what came of them: useful hours, and useful DLPerf-hours."""
+    """Dollars by kind, and their result: useful hours, and useful DLPerf-hours."""
 
     dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
     useful_hours: float = 0.0
@@ -97,7 +97,7 @@ def parts(
     checkpoint: Checkpoint,
     end: float,
 ) -> Iterator[Part]:
-    """Yield what a bill was paid for, up to `end`.
+    """Yield the parts of a bill, up to `end`.
 
     `turns` are the till's; `speeds` are DLPerf by contract; `stops` are contracts that we ended, and when.
     """
@@ -162,7 +162,7 @@ def runs(stretches: Mapping[int, Sequence[Stretch]], stops: Collection[tuple[int
 
 
 def _stretches(turns: Sequence[Turn], end: float) -> dict[int, list[Stretch]]:
-    """Return what each contract did, without the spans of no length."""
+    """Return the history of each contract, without spans of zero length."""
     by_contract: dict[int, list[Turn]] = defaultdict(list)
     for turn in turns:
         by_contract[turn.contract_id].append(turn)

@@ -1,4 +1,4 @@
-"""What cannot be run is said before anything runs, with what to name instead."""
+"""Checks before a run: a sentence for every job that cannot run, with what to name instead."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from agent.lab.traces.trace_files import Trace
 
 
 def check_settings(settings: Iterable[Setting], hours: float) -> None:
-    """Raise where a job cannot be done at all, or is cut off by the end of its window.
+    """Raise if a job cannot be done at all, or is cut off by the end of its window.
 
     Raises:
         NotComparable: with what to name instead.
@@ -29,7 +29,7 @@ def check_settings(settings: Iterable[Setting], hours: float) -> None:
 
 
 def check_trace(folder: Path, trace: Trace, stride_hours: float, prices: Prices) -> None:
-    """Raise where a pool's ticks have no price, or are longer than the stride.
+    """Raise if a pool's ticks have no price, or are longer than the stride.
 
     Raises:
         ConfigError: a price is not known.

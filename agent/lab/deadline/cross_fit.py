@@ -1,4 +1,4 @@
-"""What is left out of a fit, so that no run is scored on what hazards were fitted on.
+"""The part that a fit leaves out, so that no run is scored on data that its hazards were fitted on.
 
 A module of its own: the command line names the choices in its help, for which numpy is not loaded.
 """

@@ -1,4 +1,4 @@
-"""Published rules for one job with a deadline, written from their papers; what gpubid's own is compared with.
+"""Published rules for one job with a deadline, written from their papers, to compare gpubid's own with.
 
 Sources: on-demand, greedy and Uniform Progress from Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under
 Deadlines", NSDI 2024; the slack rule from LEVI, arXiv 2605.09764.
@@ -22,16 +22,16 @@ class LeviParams(Params):
     slack_share: float = Field(default=0.1, ge=0, le=2)
     """Without interruptible capacity, go on demand when slack is below this share of the remaining work."""
     spare_ticks: int = Field(default=2, ge=0, le=36)
-    """Ticks of slack kept beside that share."""
+    """Ticks of slack kept besides that share."""
 
 
 def greedy(at: Sight) -> Tenure | None:
-    """Hold interruptible capacity whenever it is there; on-demand only when the deadline forces it."""
+    """Run interruptible capacity whenever it is there; on-demand only when the deadline forces it."""
     return Tenure.INTERRUPTIBLE if at.up[0] else None
 
 
 def levi(params: LeviParams) -> Rule:
-    """Take interruptible capacity whenever it is there, else on-demand as soon as slack is short, and stay."""
+    """Run interruptible capacity whenever it is there, else on-demand as soon as slack is short, and stay."""
 
     def choose(at: Sight) -> Tenure | None:
         if at.up[0]:

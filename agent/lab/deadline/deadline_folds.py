@@ -1,4 +1,4 @@
-"""Cross-fitting: which part of the traces hazards are fitted on, so that no run is scored on what they were fitted on.
+"""Cross-fitting: the part of the traces for a fit, so that no run is scored on data of its own fit.
 
 `none` takes the shipped hazards. `pool` leaves out the window's pool with all pools of its zone, which come and go
 together. `time` leaves out, in every pool, the four days in which the window begins and all that windows beginning
@@ -20,7 +20,7 @@ LEAST_TICKS = 2
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A part of the traces that is scored together: the zone or the four days that are not fitted on."""
+    """A part of the traces that is scored together: the zone or the four days that the fit leaves out."""
 
     zone: str = ""
     block: int = 0

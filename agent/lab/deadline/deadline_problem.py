@@ -29,9 +29,9 @@ from strategies.deadline import DeadlineParams
 
 OPTIMUM = "optimum"
 LEARNER = "deadline"
-"""Our own."""
+"""The names of our strategies."""
 SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 12 and 11 days; no proof on those days"
-"""What `deadline` starts from unless it is fitted anew; see `hazards.SHIPPED`."""
+"""The first hazards of `deadline` unless it is fitted again; see `hazards.SHIPPED`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class DeadlineProblem:
     def _runs(self) -> tuple[JobCase, ...]:
         windows = [each for trace in self._traces for each in self._cut(trace)]
         for each in windows:
-            # Fitted here once, and not by every process; what cannot be fitted shows before anything runs.
+            # Fitted here once, and not by every process; an impossible fit is reported before anything runs.
             self._hazards(each)
         return tuple(deadline_jobs.case(each, setting) for each in windows for setting in self.settings)
 
@@ -90,7 +90,7 @@ class DeadlineProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
-        other = copy.copy(self)  # what was read stays read
+        other = copy.copy(self)  # the traces that were read stay read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
@@ -111,7 +111,7 @@ class DeadlineProblem:
         return deadline_baselines.policy(strategy, params, case.terms)
 
     def _hazards(self, over: Window) -> hazards.Hazards:
-        """Return what the learner starts from over a window: as shipped, or fitted on the rest of the traces."""
+        """Return the learner's first hazards over a window: as shipped, or fitted on the rest of the traces."""
         if self.cross_fit is CrossFit.NONE:
             return hazards.SHIPPED
         fold = deadline_folds.fold(over, self.cross_fit)
@@ -124,7 +124,7 @@ class DeadlineProblem:
         return {}
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
-        """Return what became of a run."""
+        """Return the picture of a run."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline runs windows")
         lanes = [

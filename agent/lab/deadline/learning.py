@@ -1,4 +1,4 @@
-"""`deadline` over a window: the kernel that decides live, tick by tick, with what it has seen of the window so far."""
+"""`deadline` over a window: the live kernel, tick by tick, with its observations of the window so far."""
 
 from agent.decide.deadline import hazards, single_pool_policy
 from agent.domain.market.tenure import Tenure
@@ -20,7 +20,7 @@ class _Learner:
         self._prices = (0.0, 0.0)
 
     def choose(self, at: Sight) -> Tenure | None:
-        """Return what the kernel holds in this tick, and remember what was seen."""
+        """Return the kernel's choice for this tick, and remember the observation."""
         hours = at.terms.tick / HOUR
         if self._belief is None:
             self._belief = hazards.first(self._pool, is_up=at.up[0], age=hazards.FIRST_AGE_HOURS)

@@ -1,4 +1,4 @@
-"""Rules of one pool, as policies of the engine: they say what to hold, and where it is goes without saying."""
+"""Rules of one pool as policies of the engine: a rule names the tenure, and there is only one place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from agent.lab.jobs import uniform_progress
 from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 Rule = Callable[[Sight], Tenure | None]
-"""What to hold in this tick; interruptible without capacity is none."""
+"""The choice for this tick; interruptible without capacity means nothing."""
 SPOT, ON_DEMAND = Choice(Tenure.INTERRUPTIBLE, 0), Choice(Tenure.ON_DEMAND, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class OnePool:
-    """Goes by a rule; made anew for each case, as the rule may remember."""
+    """Follows a rule; made again for each case, as the rule may remember."""
 
     rule: Rule
 
@@ -27,7 +27,7 @@ class OnePool:
 
 
 class Guarded(OnePool):
-    """Goes by a rule under the last resort that all published ones share."""
+    """Follows a rule under the last call that all published ones share."""
 
     def choose(self, sight: Sight) -> Choice:
         """Return what must run, or what the rule holds."""

@@ -1,4 +1,4 @@
-"""`deadline` with `learn = false` over a window: its two rules of slack and its net, by the arithmetic it has live.
+"""`deadline` with `learn = false` over a window: its two slack rules and its last call, with the live arithmetic.
 
 The reserve is a tick, the time to the next look; a start takes the overhead of the setting, so what keeps time free for
 starts, polls and prices live has no part here.

@@ -39,11 +39,11 @@ KEPT = timedelta(days=1)
 
 
 class Waits(Exception):
-    """A market in memory that waits for something is none."""
+    """A market in memory must not wait."""
 
 
 def at_once(call: Coroutine[Any, Any, T]) -> T:
-    """Return what a call to a market in memory returns, without an event loop.
+    """Return the result of a call to a market in memory, without an event loop.
 
     Raises:
         Waits: it would have to wait.
@@ -59,7 +59,7 @@ def at_once(call: Coroutine[Any, Any, T]) -> T:
 
 @dataclass(slots=True)
 class Engine:
-    """Runs workloads under strategies over one market in memory; `decisions` are those that were not holds.
+    """Runs workloads under strategies over one market in memory; `decisions` are those other than holds.
 
     With a `poller` the market is looked at and searched as the daemon does; without one everything is seen each cycle.
     """
@@ -84,7 +84,7 @@ class Engine:
         self._began = self.now
 
     def cycle(self, now: datetime) -> None:
-        """Do what the daemon does in one wake: look, reconcile, plan, act, until nothing more is to be sent."""
+        """Do one wake of the daemon: look, reconcile, plan, act, until nothing more is to be sent."""
         self.now = now
         for _ in range(ROUNDS):
             if not self._pass():
@@ -135,7 +135,7 @@ class Engine:
         return reconcile.reconcile(self._fleet(view), found.memory) if found.suspects else found
 
     def _polled(self, poller: Poller) -> reconcile.Reconciliation:
-        """Look as the daemon does: again, and closer, before a loss or a disappearance is believed."""
+        """Look as the daemon does: again, and by id, before a loss or a disappearance is believed."""
         self._view = at_once(poller.look())
         found = reconcile.reconcile(self._fleet(self._view), self._memory)
         turned = any(
@@ -276,7 +276,7 @@ class Engine:
         if not isinstance(decision, Release):
             self.book.put(made.lease)
             return
-        # The market in memory says at once and for good that it is gone.
+        # The market in memory says at once and finally that it is gone.
         self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
         for rest in rests_after_writes.after_release(decision, self.now):
             self.book.rest(rest)

@@ -1,4 +1,4 @@
-"""A job: work that runs on instances, is saved at checkpoints, and goes on elsewhere from the last one.
+"""A job: work that runs on instances, is saved at checkpoints, and continues elsewhere from the last one.
 
 Invariants:
 1. What is saved never falls; what runs goes on from what was saved when its instance began.
@@ -43,7 +43,7 @@ class Job:
         self._running[instance_id] = _Stretch(at + self.restore, self.saved(at), speed)
 
     def stop(self, instance_id: str, at: datetime) -> None:
-        """End on an instance: what was not saved is lost."""
+        """End on an instance: unsaved work is lost."""
         self._finish(at)
         stretch = self._running.pop(instance_id, None)
         if stretch is not None:

@@ -40,7 +40,7 @@ NOISE = "noise"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Where a strategy decided otherwise: on what, when, and what it proposed either way."""
+    """A decision that differed: its place and time, and both proposals."""
 
     rule: str
     course: str
@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check came to: how many proposals were compared over how many futures, and the first that differed."""
+    """The result of a check: how many proposals were compared over how many futures, and the first that differed."""
 
     strategy: str
     compared: int
@@ -61,7 +61,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Watched:
-    """A strategy that is asked everything twice, and whose answers are kept."""
+    """A strategy that is asked everything twice, and whose answers are recorded."""
 
     inner: Strategy[Any]
     seen: list[tuple[datetime, tuple[Proposal, ...]]] = field(default_factory=list)
@@ -149,7 +149,7 @@ def _sentences(proposals: Sequence[Proposal]) -> tuple[str, ...]:
 
 
 def _lived(chosen: Tuned, path: Course, work: Workload) -> _Watched:
-    """Return what a strategy proposed on a course, to its end."""
+    """Return a strategy's proposals on a course, to its end."""
     watched = _Watched(chosen.strategy)
     job = Job(WORK_HOURS if work.deadline is not None else 1e6, work.checkpoint.interval, work.checkpoint.restore)
     market = Exchange(Pool(path, GPU, DLPERFS), "lookahead", path.start, job)

@@ -28,7 +28,7 @@ CAPABILITIES = frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is for rent: hosts of one GPU model on a course, all alike but for their delays and `dlperfs`.
+    """The hosts of one GPU model on a course, equal except for their delays and `dlperfs`.
 
     Traffic is priced per gigabyte; `image_gb` is what each start on a new host loads.
     """
@@ -43,7 +43,7 @@ class Pool:
 
 @dataclass(slots=True)
 class _Held:
-    """An instance as the market keeps it."""
+    """An instance in the market's own records."""
 
     instance_id: str
     number: int
@@ -59,7 +59,7 @@ class _Held:
 
 @dataclass(slots=True)
 class Exchange:
-    """A market of one pool; `job` is the work that runs on whatever is rented. Time passes by `advance`."""
+    """A market of one pool; `job` is the work on its instances. Time passes by `advance`."""
 
     pool: Pool
     seed: str
@@ -112,7 +112,7 @@ class Exchange:
             )
 
     def _give_back(self) -> None:
-        """Start again what waits for capacity, the oldest first."""
+        """Start again the instances that wait for capacity, oldest first."""
         holding = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
         room = self.pool.course.capacity(self.now) - holding
         waiting = [held for held in self._held.values() if held.is_wanted and held.state is InstanceState.PAUSED]
@@ -200,7 +200,7 @@ class Exchange:
         return port.Account("lab", Usd(10**12), self.now)
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[port.Charge]:
-        """Return nothing: what was spent is known exactly."""
+        """Return nothing: all spend is known exactly."""
         del since, until
         return ()
 
@@ -215,15 +215,15 @@ class Exchange:
         return () if told is None else (f"hours done: {told:.9f}",)
 
     def capabilities(self) -> frozenset[port.Capability]:
-        """Return what it can do."""
+        """Return the abilities."""
         return CAPABILITIES
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return nothing: a trace sells what it shows."""
+        """Return nothing: a trace sells both tenures."""
         return {}
 
     async def close(self) -> None:
-        """Let go of nothing."""
+        """Close nothing."""
 
     # --- rows ---------------------------------------------------------------------------------------------------------
     def _is_contested(self, held: _Held) -> bool:

@@ -1,4 +1,4 @@
-"""A strategy on our own recorded time: the same plan() over what was really seen, with a paper position for leases.
+"""A strategy on our own recorded time: the same plan() over the recorded searches, with a paper position for leases.
 
 Invariants:
 1. Nothing later than the instant is looked at: no record of a host, no price, no event.
@@ -32,7 +32,7 @@ STEP = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side came to: money, paid time, interruptions, and what was decided, by kind."""
+    """The figures of one side: money, paid time, interruptions, and decisions by kind."""
 
     counted: Counted
     interruptions: int
@@ -42,7 +42,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One workload over a span: what was done and what the strategy would have done; `plans` were made for it."""
+    """One workload over a span: what was done and what the strategy would have done, with the number of `plans`."""
 
     workload: str
     strategy: str
@@ -54,7 +54,7 @@ class Replayed:
 
 
 def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: timedelta = STEP) -> Replayed | None:
-    """Return what a strategy would have done for a workload; None where the ledger has no searches to go by."""
+    """Return what a strategy would have done for a workload; None if the ledger has no searches."""
     span = history.span
     if span is None:
         return None
@@ -105,7 +105,7 @@ def _fleet(work: Workload, moment: Moment, since: datetime, number: int) -> Flee
         started_at=since,
         workloads=(work,),
         markets=views,
-        # What is being released, or is another's, tells nothing of a floor.
+        # A lease that is being released, or a foreign one, says nothing about a floor.
         leases=tuple(lease for lease in moment.leases if lease.state is not LeaseState.RELEASING),
         starts=moment.starts,
     )

@@ -1,4 +1,4 @@
-"""Recordings read back, and their plans made again: the same fleet must give the same plan, byte for byte."""
+"""Recordings read back, and their plans computed again: the same fleet must give the same plan, byte for byte."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ class RecordingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first plan that came out otherwise: which of how many, when, and both answers as plain values."""
+    """The first plan that differs: its number, its time, and both answers as plain values."""
 
     number: int
     at: datetime
@@ -66,7 +66,7 @@ def _next(head: bytes, read: Any) -> bytes:  # noqa: ANN401 - the method of a fi
 
 
 def again(one: Frame, registry: Registry) -> bytes:
-    """Return what plan() answers now to what it was given then.
+    """Return the present answer of plan() to recorded inputs.
 
     Raises:
         RecordingError: a strategy is not installed, or its numbers are of another release.
@@ -94,7 +94,7 @@ def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
 
 
 def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Difference | None]:
-    """Return how many plans were made again, and the first that came out otherwise.
+    """Return how many plans were computed again, and the first that differs.
 
     Raises:
         RecordingError: a frame cannot be read or a strategy is not installed.

@@ -1,4 +1,4 @@
-"""What became of one run under several strategies, tick by tick."""
+"""The picture of one run under several strategies, tick by tick."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What one strategy held at each look, how much was warm, dollars, and the share of looks with enough warm."""
+    """One strategy's instances at each look, how many were warm, dollars, and the share of looks with enough warm."""
 
     strategy: str
     interruptible: tuple[int, ...]
@@ -71,7 +71,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What stood for a lease from an hour on, $/h: our bid, the lowest that would have run, and the ask.
+    """Prices of a lease from an hour on, $/h: our bid, the lowest that would have run, and the ask.
 
     On demand `bid` is what was agreed; `lowest` is None while no bid would have run.
     """
@@ -84,7 +84,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a lease was paid for within a span of hours: dollars of one kind, and useful DLPerf-hours."""
+    """A part of a lease's bill within a span of hours: dollars of one kind, and useful DLPerf-hours."""
 
     kind: str
     start: float
@@ -110,7 +110,7 @@ class Leased:
     lost: tuple[tuple[float, str], ...]
 
     def dollars(self, *kinds: str) -> float:
-        """Return what was paid for these kinds, for all of them where none is named."""
+        """Return the payments for these kinds, or for all of them."""
         return sum(part.dollars for part in self.parts if not kinds or part.kind in kinds)
 
     def hours(self, kind: str) -> float:
@@ -160,8 +160,8 @@ class Auction:
 
 @runtime_checkable
 class Told(Protocol):
-    """A problem whose runs can be told tick by tick."""
+    """A problem whose runs have pictures tick by tick."""
 
     def timeline(self, strategies: Sequence[str], case: Case) -> Timeline | Kept | Auction:
-        """Return what became of a case."""
+        """Return the picture of a case."""
         ...

@@ -1,4 +1,4 @@
-"""What was seen of a pool at some instants -> a trace of even ticks.
+"""Observations of a pool at some instants -> a trace of even ticks.
 
 Invariants:
 1. A tick takes the last that was seen by its beginning; what was seen too long before counts as not there, at no price.
@@ -18,12 +18,12 @@ from agent.lab.traces.trace_files import MAX_GAP_SECONDS, Trace
 
 MAX_TICKS = 1_000_000
 STALE_GAPS = 12
-"""After so many ticks without a word nothing is known of a pool."""
+"""After this many ticks without an observation the state of a pool is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How many instances of a pool could be had at an instant, and prices in $/h, None where not told."""
+    """The available instances of a pool at an instant, and prices in $/h, None if missing."""
 
     at: datetime
     available: int
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What a trace is of."""
+    """The subject of a trace."""
 
     name: str
     gpu: str = ""

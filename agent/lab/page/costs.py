@@ -1,4 +1,4 @@
-"""What runs cost under each strategy: the middle half, the middle nine tenths, both ends, median and mean."""
+"""The cost of runs under each strategy: the middle half, the middle nine tenths, both ends, median and mean."""
 
 from matplotlib.axes import Axes
 

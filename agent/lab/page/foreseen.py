@@ -1,4 +1,4 @@
-"""Whether losses and returns of capacity were foreseen: each zone's by hazards fitted on the other zones alone."""
+"""Whether losses and returns of capacity were predicted: each zone's by hazards fitted on the other zones alone."""
 
 from collections.abc import Sequence
 

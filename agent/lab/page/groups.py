@@ -1,4 +1,4 @@
-"""How far each strategy is from the best that was possible, setting by setting: where it wins and where it loses."""
+"""The distance of each strategy from the bound, setting by setting: where it wins and where it loses."""
 
 from collections.abc import Mapping, Sequence
 

@@ -13,11 +13,11 @@ from agent.lab.bench import interval
 from agent.lab.page.saved_table import Strategy, Table
 
 NONE = "\u2013"
-"""A dash where there is no figure."""
+"""A dash if there is no figure."""
 BAR = 160
 """Units across of the picture of an interval."""
 FARTHEST = 2.5
-"""A picture reaches at most so many times as far as that of the middle row."""
+"""A picture reaches at most this many times as far as that of the middle row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture with what it shows in words: `says` for whoever cannot see it, `note` for everybody.
+    """A picture with its description: `says` for readers who cannot see it, `note` for everybody.
 
     `table` has its figures, where they are worth reading.
     """
@@ -67,7 +67,7 @@ def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence
 
 
 class _Shown:
-    """A table and what its looks depend on."""
+    """A table and the parameters of its look."""
 
     def __init__(self, table: Table) -> None:
         reach = _reach(table)
@@ -111,13 +111,13 @@ def _style() -> str:
 
 
 def _digits(table: Table) -> int:
-    """Return how many digits after the point say something of every row."""
+    """Return the number of digits after the point that are significant in every row."""
     most = max((abs(row.mean_cost) for row in table.strategies if row.mean_cost is not None), default=0.0)
     return 2 if most >= 100 else 3 if most >= 1 else 5  # noqa: PLR2004 - digits, not a rule
 
 
 def _reach(table: Table) -> float:
-    """Return how far from nought a picture reaches: to the farthest end, unless one hides all others."""
+    """Return how far from zero a picture reaches: to the farthest end, unless one hides all others."""
     ends = [max(map(abs, row.interval)) for row in table.strategies if row.interval and row.strategy != table.baseline]
     return min(max(ends), FARTHEST * statistics.median_low(ends)) if ends else 0.0
 

@@ -1,4 +1,4 @@
-"""Slots kept warm, told look by look: where capacity was, what each strategy held, and when too few were warm."""
+"""Warm slots look by look: where capacity was, each strategy's instances, and when too few were warm."""
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator

@@ -12,11 +12,11 @@ from agent.lab.page.html import Plot
 from agent.lab.traces import survival
 
 HOURS = 24.0
-"""So far it is drawn."""
+"""The drawing ends here."""
 FIRST, TICKS = 0.15, (0.25, 0.5, 1, 2, 4, 8, 24)
 """From where on, and where it is marked: most spells end within the first hour."""
 SAID = (1.0, 4.0, 12.0)
-"""Ages in hours at which it is said in words."""
+"""Ages in hours that the description names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The plots of a report, in the order in which a person asks: what it costs, how sure in time, where, and how."""
+"""The plots of a report, in the order of a reader's questions: cost, certainty, where it is won, and how."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ NOTHING = "settings side by side: there is one setting alone, or one strategy, o
 
 
 def of_saved(tables: Sequence[saved_table.Table]) -> Iterator[Plot | str]:
-    """Yield what tables alone can show, and a sentence for what they cannot."""
+    """Yield the plots of tables alone, and a sentence for each plot that they lack."""
     for place, table in enumerate(tables):
         of = f": {table.about.get('climate', place + 1)}" if len(tables) > 1 else ""
         yield costs.plot(table, f"costs-{place}", of) or f"costs{of}: the file holds no percentiles; print it anew"
@@ -21,7 +21,7 @@ def of_saved(tables: Sequence[saved_table.Table]) -> Iterator[Plot | str]:
 
 
 def must_have(problem: Problem, key: str) -> None:
-    """Raise where a problem has no run of that name.
+    """Raise if a problem has no run of that name.
 
     Raises:
         NotComparable: with how runs are called there.
@@ -33,7 +33,7 @@ def must_have(problem: Problem, key: str) -> None:
 
 
 def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> Iterator[Plot | str]:
-    """Yield what a problem that was just run can show besides; a `case` may be a run of another part."""
+    """Yield the other plots of a problem that was just run; a `case` may be a run of another part."""
     cases = problem.cases()
     by_strategy = {row.strategy: row.costs for row in table.rows}
     against = problem.optimum if problem.optimum in by_strategy else table.baseline
@@ -69,6 +69,6 @@ def _named(cases: Sequence[Case], key: str) -> Case | None:
 
 
 def _part(problem: Problem) -> str:
-    """Return what tells a part from the others."""
+    """Return the name of a part."""
     climate = problem.about().get("climate")
     return "" if climate is None else f" of {climate}"

@@ -1,4 +1,4 @@
-"""One run told tick by tick: where capacity was, what each strategy held, and how far it was against the deadline."""
+"""One run tick by tick: where capacity was, each strategy's tenure, and its progress against the deadline."""
 
 from itertools import groupby
 from typing import TypeVar
@@ -69,7 +69,7 @@ def _lines(axes: Axes, told: Timeline) -> None:
 
 
 def spans(values: tuple[V, ...], gap: float) -> dict[V, list[tuple[float, float]]]:
-    """Return, for each value, where it stands: beginning and length in hours."""
+    """Return the stretches of each value: beginning and length in hours."""
     found: dict[V, list[tuple[float, float]]] = {}
     first = 0
     for value, group in groupby(values):

@@ -1,4 +1,4 @@
-"""How a search for a strategy's numbers went: each trial's score, and the best so far."""
+"""The course of a search for a strategy's numbers: each trial's score, and the best so far."""
 
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""What being in time, or being available, costs: a point a strategy."""
+"""The cost of being in time, or of being available: a point per strategy."""
 
 import math
 
@@ -39,7 +39,7 @@ def plot(table: Table, name: str, of: str = "") -> Plot | None:
 
 
 def _measured(table: Table) -> tuple[str, str, dict[str, float]]:
-    """Return what is compared, how its axis is called and the value of each strategy in per cent, less is better."""
+    """Return the quantity, the name of its axis and the value of each strategy in per cent, less is better."""
     figures = {row.strategy: row.figures.get("availability") for row in table.strategies}
     known = {strategy: 100 * max(1 - value, 0.0) for strategy, value in figures.items() if value is not None}
     if known:

@@ -1,4 +1,4 @@
-"""Our own kernel on the bench: what was seen becomes a belief, and decide/deadline/multi_pool_policy.py chooses."""
+"""Our own kernel on the bench: observations become a belief, and decide/deadline/multi_pool_policy.py chooses."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 
 def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
-    """Return where a job stands at a tick."""
+    """Return the state of a job at a tick."""
     span = terms.ticks * terms.tick
     return multi_pool_policy.Standing(
         left=(span - sight.now) / HOUR,

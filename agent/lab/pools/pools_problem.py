@@ -65,7 +65,7 @@ class PoolsProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
-        other = copy.copy(self)  # what was read stays read
+        other = copy.copy(self)  # the traces that were read stay read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
@@ -87,7 +87,7 @@ class PoolsProblem:
         return _score(tick_engine.play(case, self._policy(strategy, case.terms)), case)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
-        """Return what became of a run; the bound knows its costs alone, and `stay` is many runs."""
+        """Return the picture of a run; the bound has only costs, and `stay` is many runs."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
         named = [name for name in strategies if name in POLICIES]

@@ -1,4 +1,4 @@
-"""Regimes of capacity fitted to recorded traces, and how well they foretell what they were not fitted to.
+"""Regimes of capacity fitted to recorded traces, and how well they predict other data.
 
 Expectation and maximisation over days of a pool: each day is of one regime, whose four hazards are its events over its
 hours. What the fit is judged by is what a belief says of each next look, from a first look on, as in use.
@@ -16,18 +16,18 @@ from agent.lab.deadline.hazard_fitting import Sight
 from agent.lab.traces import trace_files
 
 COUNT, YOUNG_HOURS, TURN_HOURS = 4, 0.5, 24.0
-"""Of three to six regimes and of half an hour to two, these told later days and other clouds best for their size."""
+"""Of three to six regimes and of half an hour to two, these predict later days and other clouds best for their size."""
 SCORED_HOURS = 72.0
-"""A belief begins anew so often when it is judged: a job knows no more."""
+"""A belief begins again this often when it is judged: a job knows no more."""
 STARTS, ROUNDS = 8, 200
 _EVENTS = 1.0
-"""So many events at the rate of all days stand for what is not known of a regime."""
+"""This many events at the rate of all days are added for the uncertainty about a regime."""
 _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """What beliefs said of looks: log-likelihood a pool and day, events seen and expected by state of a spell."""
+    """The predictions of beliefs: log-likelihood a pool and day, events seen and expected by state of a spell."""
 
     per_day: float
     seen: tuple[int, ...]
@@ -36,7 +36,7 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Regimes, what they say of the pools they were fitted to, and what later halves were told by earlier ones.
+    """Regimes, their fit to their own pools, and their prediction of later halves.
 
     `alone` is `later` of one regime fitted to the same earlier halves.
     """
@@ -97,7 +97,7 @@ def fit(sights: Sequence[Sight], count: int = COUNT) -> Regimes:
 
 
 def judged(known: Regimes, sights: Sequence[Sight]) -> Foretold:
-    """Return how well beliefs of these regimes foretell these pools."""
+    """Return how well beliefs of these regimes predict these pools."""
     likely, days = 0.0, 0.0
     seen, expected = np.zeros(STATES, dtype=int), np.zeros(STATES)
     for sight in sights:

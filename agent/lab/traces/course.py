@@ -1,4 +1,4 @@
-"""A course: what one pool of a market had to offer at each instant, in ticks; recorded or drawn.
+"""A course: the offers of one pool of a market at each instant, in ticks; recorded or drawn.
 
 Spells of capacity and of none are drawn from a Lomax distribution, so the hazard of an end falls with age as
 kappa / (age + s), which is the shape of public spot traces; the default figures lie in the ranges fitted to those.
@@ -19,7 +19,7 @@ from agent.lab.traces.trace_files import Trace
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How many instances could be had in each tick, what interruptible ones cost and what on-demand costs.
+    """Available instances in each tick, and the prices of interruptible and on-demand ones.
 
     The last tick lasts for good. `floors` has one price or one for each tick.
     """
@@ -66,7 +66,7 @@ class Spells:
 UP, DOWN = Spells(0.8, 0.5), Spells(0.9, 0.4)
 GAP = timedelta(minutes=5)
 FLOOR, ASK = UsdPerHour(973_100), UsdPerHour(3_060_000)
-"""What a V100 of the public traces cost."""
+"""The prices of a V100 in the public traces."""
 
 
 def of_trace(trace: Trace, *, hours: float) -> Course:

@@ -1,4 +1,4 @@
-"""A ledger's market history as lines of JSON, for other boxes and other people: who is who cannot be told from it.
+"""A ledger's market history as lines of JSON, for other machines and people; nobody is identifiable in it.
 
 Left out always: labels, images, commands, account ids, the fleet id, instance ids, workload names. Hosts and owners are
 hashed with a salt of the ledger's own, so that two exports of one ledger name a host alike and nobody else's do.
@@ -46,7 +46,7 @@ _TOLD = frozenset(
 
 
 class Names:
-    """Stands for hosts and owners: hashed under a salt, or plain where there is none."""
+    """Pseudonyms of hosts and owners: hashed under a salt, or plain without one."""
 
     def __init__(self, salt: bytes | None) -> None:
         """Hash with `salt`; None keeps names as they are."""
@@ -58,7 +58,7 @@ class Names:
         return self._salt is None
 
     def of(self, kind: str, market: str, name: str) -> str:
-        """Return what stands for a host or an owner; of a pool its kind stays visible."""
+        """Return the pseudonym of a host or an owner; a pool keeps its visible kind."""
         if self._salt is None or not name:
             return name
         made = hmac.new(self._salt, f"{kind}/{market}/{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
@@ -66,7 +66,7 @@ class Names:
 
 
 def of_span(known: History, since: datetime | None, until: datetime | None) -> History:
-    """Return what lies from `since` up to but not at `until`: prices, slices, leases and events of these looks' time.
+    """Return the data from `since` up to but not at `until`: prices, slices, leases and events of these looks' time.
 
     The last price before `since` stays where a later search showed the slice: it still held then. A lease that ended
     later had not ended.
@@ -91,7 +91,7 @@ def of_span(known: History, since: datetime | None, until: datetime | None) -> H
 
 
 def lines(known: History, names: Names) -> Iterator[str]:
-    """Yield the lines of an export: what it is, slices, prices, looks, leases, and what happened to these."""
+    """Yield the lines of an export: its description, slices, prices, looks, leases, and their events."""
     span = known.span
     yield _line(
         kind=KIND,

@@ -1,4 +1,4 @@
-"""A ledger as recorded time: what every search showed at the prices of then, and what our own leases did meanwhile.
+"""A ledger as recorded time: the searches at their prices, and what our own leases did meanwhile.
 
 Invariants:
 1. What is told of an instant was known at it: a price is the last one seen by then, a lease stands as its events up to
@@ -26,9 +26,9 @@ from agent.ledger.reader import Reader
 from agent.ledger.tables.search_history import Seen, Slice
 
 OFFERS_KEPT = timedelta(minutes=2)
-"""How long an offer is decided on after it was seen, as by the daemon."""
+"""How long an offer is used after it was seen, as by the daemon."""
 MOST = 5_000_000
-"""Rows of one kind that are read at most: more is no ledger of ours."""
+"""Most rows of one kind that are read: a ledger of ours has fewer."""
 _STATES = {
     EventKind.LEASE_RUNNING: LeaseState.RUNNING,
     EventKind.LEASE_RESUMED: LeaseState.RUNNING,
@@ -41,7 +41,7 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One instant: what searches of the last two minutes showed, our leases, and the starts that had ended by then."""
+    """One instant: the searches of the last two minutes, our leases, and the starts that had ended by then."""
 
     now: datetime
     offers: tuple[Offer, ...]
@@ -51,7 +51,7 @@ class Moment:
 
 @dataclass(slots=True)
 class History:
-    """What a ledger recorded, the oldest first; `assumed` counts slices of which only prices are known."""
+    """A ledger's records, oldest first; `assumed` counts slices of which only prices are known."""
 
     looks: list[Seen]
     prices: dict[Slice, list[PriceSample]]
@@ -131,7 +131,7 @@ class History:
 
 
 async def read(reader: Reader, since: datetime | None = None, until: datetime | None = None) -> History:
-    """Return what a ledger recorded from `since` up to but not at `until`."""
+    """Return a ledger's records from `since` up to but not at `until`."""
     samples = list(reversed(await reader.prices(until=until, limit=MOST)))
     prices: dict[Slice, list[PriceSample]] = defaultdict(list)
     for sample in samples:
@@ -140,7 +140,7 @@ async def read(reader: Reader, since: datetime | None = None, until: datetime | 
     slices = {(each.market, each.host_id, each.gpus): each for each in await reader.slices()}
     assumed = 0
     if not looks:
-        # Written before searches were kept: what changed together was seen together.
+        # Written before searches were kept: prices that changed together were seen together.
         looks = _guessed([sample for sample in samples if since is None or sample.at >= since])
         lacking = {key: rows[-1] for key, rows in prices.items() if key not in slices}
         slices |= {key: _assumed(sample) for key, sample in lacking.items()}

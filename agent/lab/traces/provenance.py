@@ -1,4 +1,4 @@
-"""On which public records shipped numbers were fitted, and which traces are of those very days.
+"""The public records on which shipped numbers were fitted, and whether traces are of those very days.
 
 A trace names its pool and its span, whatever its folder is called: it is of a record when both overlap.
 """
@@ -52,13 +52,13 @@ GCP_2025 = Record(
     ),
 )
 HAZARDS = (AWS_2022, AWS_2023)
-"""What `decide.hazards.SHIPPED` was fitted on."""
+"""The data behind `decide.deadline.hazards.SHIPPED`."""
 REGIMES = (AWS_2022, AWS_2023, GCP_2025)
-"""What `decide.regimes.SHIPPED` was fitted on."""
+"""The data behind `decide.deadline.regimes.SHIPPED`."""
 LOOKED_AT = frozenset({*range(1, 21), *range(101, 149), *range(301, 333)})
-"""Seeds of rehearsed days that were looked at while numbers of `patient` and `hedged` were chosen."""
+"""Seeds of rehearsed days that were used while numbers of `patient` and `hedged` were chosen."""
 WARM = (AWS_2022, AWS_2023, GCP_2025)
-"""What `short_worth` in `hedged.toml` and the shape and kinship of losses in `decide.warm` were chosen on."""
+"""The data behind `short_worth` in `hedged.toml`, and behind the shape and kinship of losses in `capacity_choice`."""
 
 
 def among(records: Sequence[Record], traces: Iterable[Trace]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How long capacity stays and stays away, as it was seen: the Kaplan-Meier estimate over spells of recorded pools.
+"""How long observed capacity stays and stays away: the Kaplan-Meier estimate over spells of recorded pools.
 
 Source: Kaplan and Meier, Journal of the American Statistical Association 53(282), 1958; the variance is Greenwood's.
 A spell whose beginning was not seen is left out, one whose end was not seen is censored.

@@ -1,4 +1,4 @@
-"""Trace files: what one pool had to offer, tick by tick; one JSON file a pool.
+"""Trace files: the offers of one pool, tick by tick; one JSON file per pool.
 
 Fields: `gap_seconds` (length of a tick), `start` (ISO time of the first tick; without a zone it is UTC), `pool`, `gpu`,
 `gpus`, `available` (instances that could be had at each tick, 0 for none), `spot_price` and `on_demand_price` (dollars
@@ -31,7 +31,7 @@ _Price = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What a pool had to offer: `available` (ticks,) instances, prices (ticks,) in $/h, NaN where not known."""
+    """The offers of a pool: `available` (ticks,) instances, prices (ticks,) in $/h, NaN if not known."""
 
     pool: str
     gap_seconds: int

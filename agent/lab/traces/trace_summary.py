@@ -1,4 +1,4 @@
-"""What a trace holds, in a few figures."""
+"""A trace in a few figures."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from agent.lab.traces import survival
 from agent.lab.traces.trace_files import Prices, Trace
 
 Range = tuple[float, float] | None
-"""The least and the most of what is known, None where nothing is."""
+"""The least and the most of the known values, None without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Summary:
 
 
 def of(trace: Trace) -> Summary:
-    """Return what a trace holds; `unpriced` counts ticks that lack a price."""
+    """Return the figures of a trace; `unpriced` counts ticks without a price."""
     is_up = trace.available > 0
     unpriced = np.isnan(trace.spot_prices) | np.isnan(trace.on_demand_prices)
     return Summary(

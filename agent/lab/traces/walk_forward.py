@@ -1,4 +1,4 @@
-"""Walk-forward splits: fitted on what lies earlier, scored on what lies later.
+"""Walk-forward splits: fitted on earlier cases, scored on later ones.
 
 Invariants:
 1. No case that is fitted on ends after a case that is held out begins: they share no tick.

@@ -1,4 +1,4 @@
-"""Search for the numbers of a strategy: fitted on earlier cases, scored on later ones, beside what is shipped.
+"""The search for the numbers of a strategy: fitted on earlier cases, scored on later ones, beside the shipped numbers.
 
 Invariants:
 1. The score that is told is of cases that the numbers were not fitted on.
@@ -24,15 +24,15 @@ from agent.lab.tuning import search_space, study
 
 LATE_TIMES = 10.0
 PARTS = 20
-"""Into so many parts the cases are dealt; after each a trial may be given up."""
+"""The cases are dealt into this many parts; after each a trial may be stopped."""
 PROBES = 8
-"""A number that changes none of so many cases, at either bound, is left out of the search."""
+"""A number that changes none of this many cases, at either bound, is left out of the search."""
 ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is asked for: how many folds, when a study ends, how many processes, and where the study is kept."""
+    """The settings of a search: folds, when a study ends, processes, and the study's storage."""
 
     storage: str
     ends: study.Ends
@@ -45,7 +45,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What some cases came to: mean dollars and late runs."""
+    """The result of some cases: mean dollars and late runs."""
 
     mean: float
     late: int
@@ -64,7 +64,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A study: on which cases it was fitted, what it found, and what that came to there and on what was held out."""
+    """A study: the cases of its fit, its numbers, and their results there and on the held-out cases."""
 
     fold: walk_forward.Fold
     changed: Mapping[str, search_space.Value]
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a search came to. `params` are those to write down; `held` is over all parts held out."""
+    """The result of a search. `params` are the numbers to write down; `held` is over all held-out parts."""
 
     strategy: str
     study: str
@@ -124,7 +124,7 @@ class _Search:
 
 
 def tune(problem: Tunable, strategy: str, order: Order) -> Tuning:
-    """Return what a search for a strategy's numbers on a problem comes to.
+    """Return the result of a search for a strategy's numbers on a problem.
 
     Raises:
         ValueError: the strategy has no numbers here, a key cannot be searched, or the cases span too little time.
@@ -171,7 +171,7 @@ def _part(search: _Search, fold: walk_forward.Fold) -> Part:
 def _shared(search: _Search) -> study.Found:
     if search.order.workers <= 1:
         return search.run()
-    study.opened(search.order.storage)  # tables are made once, before there are several to make them
+    study.opened(search.order.storage)  # tables are made once, before several processes would make them
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(search.order.workers, mp_context=fresh) as pool:
         for each in [pool.submit(search.run) for _ in range(search.order.workers)]:
@@ -250,6 +250,6 @@ def _dealt(places: Sequence[int]) -> list[list[int]]:
 
 
 def _digest(problem: Tunable, cases: Sequence[Case], searched: Sequence[search_space.Axis]) -> str:
-    """Return what names the data and the axes: other machines with the same share the study."""
+    """Return the digest of the data and the axes: other machines with the same share the study."""
     text = json.dumps([problem.about(), [case.key for case in cases], [repr(axis) for axis in searched]], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""What of a strategy's numbers can be searched, and between which bounds: read off the types of its Params.
+"""The searchable numbers of a strategy, with their bounds, from the types of its Params.
 
 A whole or broken number is searched between the bounds its field declares (ge, gt, le, lt), a duration between nothing
 and several times what is shipped, a switch both ways. What has no two bounds, and texts, lists and tables, are not
@@ -21,9 +21,9 @@ from pydantic.fields import FieldInfo
 from agent.decide.strategy import NEVER, Params
 
 DURATION_TIMES = 8
-"""A duration is searched up to so many times what is shipped."""
+"""A duration is searched up to this multiple of the shipped one."""
 LONGEST = timedelta(days=1)
-"""Up to here where nothing or "never" is shipped."""
+"""The upper bound if nothing or "never" is shipped."""
 DIGITS = 3
 MINUTE = 60
 _FAR = math.log(999.0)
@@ -47,7 +47,7 @@ class Axis:
     excludes_high: bool = False
 
     def value(self, place: float) -> Value:
-        """Return what a place from 0 to 1 on the axis stands for."""
+        """Return the value at a place from 0 to 1 on the axis."""
         if self.of is bool:
             return place >= 0.5  # noqa: PLR2004 - the middle
         bend = self._bend
@@ -55,7 +55,7 @@ class Axis:
         return self._finished(self.low + (self.high - self.low) * min(max(share, 0.0), 1.0))
 
     def place(self, number: float) -> float:
-        """Return where on the axis a number lies."""
+        """Return the place of a number on the axis."""
         if self.of is bool:
             return float(number)
         share, bend = (number - self.low) / (self.high - self.low), self._bend
@@ -94,7 +94,7 @@ def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...
 
 
 def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str, Value]:
-    """Return what these places stand for."""
+    """Return the values at these places."""
     return {axis.key: axis.value(places[axis.key]) for axis in searched}
 
 

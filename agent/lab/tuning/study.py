@@ -34,31 +34,31 @@ SURELY_WORSE = 1.2816
 the chance of that for one as good as the best is a tenth at each look.
 """
 STARTUP_PARTS = 5
-"""So many parts, of those that differ, are looked at before that."""
+"""At least this many parts that differ are compared before that."""
 PARTS = "parts"
 OPENINGS = 50
 OPENING_SECONDS = 0.1
 LOCK_SECONDS = 60
-"""So long a process waits for another one to let go of the SQLite file."""
+"""How long a process waits for another one to release the SQLite file."""
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 ASKED_AGAIN = 5
-"""So often a trial is asked for again that another process was quicker to end."""
+"""How often a trial is asked for again that another process ended first."""
 DIGEST = "digest"
 SCHEMES = ("sqlite", "postgresql+psycopg")
 
 Objective = Callable[[Mapping[str, float], Callable[[float], bool]], float | None]
-"""Score of some places; it tells the score of each part, and is told whether to give up (then it returns None)."""
+"""Scores some places; it reports the score of each part, and learns whether to stop (then it returns None)."""
 
 
 class StorageError(Exception):
-    """The storage cannot be used; the sentence tells what to do."""
+    """The storage cannot be used; the sentence says what to do."""
 
     code = "storage_error"
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """When a search ends: after so many trials in the study, or so many without a better one."""
+    """When a search ends: after this many trials in the study, or this many without a better one."""
 
     trials: int
     patience: int
@@ -79,7 +79,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A finished trial: its places, its score (None for one given up), the partial scores it told."""
+    """A finished trial: its places, its score (None if it was stopped), its partial scores."""
 
     number: int
     state: str
@@ -89,7 +89,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a study stands: its best places and their score, why the search ended, its trials."""
+    """The state of a study: its best places and their score, why the search ended, its trials."""
 
     places: Mapping[str, float]
     score: float
@@ -145,7 +145,7 @@ def opened(url: str) -> optuna.storages.RDBStorage:
             try:
                 return _opened(url)
             except Exception as error:
-                # Another process that makes the tables in this instant is met as a table that is there already.
+                # A table that another process makes in this instant counts as existing.
                 if "exist" not in str(error) and "UNIQUE" not in str(error) and "locked" not in str(error):
                     raise
                 threading.Event().wait(OPENING_SECONDS)
@@ -162,7 +162,7 @@ def _translated(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # What a driver says may repeat the address it was given.
+        # A driver's message may repeat the address that it was given.
         is_theirs = type(error).__module__.startswith(("sqlalchemy", "psycopg"))
         if not is_theirs and not isinstance(error, StorageInternalError):
             raise
@@ -172,7 +172,7 @@ def _translated(url: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Which study: where it is kept, its name, the digest of the data it is of, its axes, its sampler's seed."""
+    """The identity of a study: its storage, its name, the digest of its data, its axes, its sampler's seed."""
 
     url: str
     name: str
@@ -225,7 +225,7 @@ def _joined(shared: Shared) -> optuna.Study:
     if study.user_attrs.get(DIGEST, shared.digest) != shared.digest:
         raise StorageError(f"the study {shared.name} is of other cases or numbers; name another with --study")
     study.set_user_attr(DIGEST, shared.digest)
-    # What is shipped is the first that is tried, and what others have to beat.
+    # The shipped numbers are tried first, and the others must beat them.
     study.enqueue_trial({axis.key: _given(axis, axis.shipped) for axis in shared.searched}, skip_if_exists=True)
     return study
 
@@ -297,7 +297,7 @@ def _finished(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def _await_others(study: optuna.Study) -> None:
-    """Wait for trials that run elsewhere: one that ended just before the last has yet to be written, and counts.
+    """Wait for trials of other processes: one that ended just before the last is still to be written, and counts.
 
     What takes twice as long as any other was killed.
     """

@@ -1,4 +1,4 @@
-"""Tuned numbers as a strategy file: the comments of the file they change stay, and where they come from is said on top.
+"""Tuned numbers as a strategy file: the comments of the changed file stay, and a header names their source.
 
 Invariants:
 1. A file is written whole or not at all.
@@ -22,7 +22,7 @@ MARK = "# Tuned: "
 
 
 class WriteError(Exception):
-    """The file cannot be written; the sentence tells what to do."""
+    """The file cannot be written; the sentence says what to do."""
 
     code = "unwritable"
 
