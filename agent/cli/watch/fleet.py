@@ -1,9 +1,12 @@
 """`gpubid fleet`: slots, leases, spend and doubts from the ledger."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from agent.cli.shared import ask, session
+from agent.cli.watch import fleet_watch
 from agent.domain.record.event_kind import EventKind
 
 if TYPE_CHECKING:
@@ -19,8 +22,17 @@ MOST_YEARS = 5
 """A cooldown longer than this has no end of its own."""
 
 
-def fleet(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
+def fleet(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Print it again after each change; with --json a line a change.")
+    ] = False,
+    as_json: session.JsonOption = False,
+) -> None:
     """Show slots, leases, spend and doubts: from the daemon if one runs, else from the ledger."""
+    if watch:
+        fleet_watch.watch(config, as_json=as_json)
+        return
     found = shown(config)
     if as_json:
         session.print_json(found)

@@ -1,0 +1,133 @@
+"""The client of the feed: receives what a daemon pushes through its socket, gives orders, and outwaits a restart."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.domain.work.order import Order
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from agent.config.market_place import Place
+    from agent.config.settings import Config
+
+SILENCE_SECONDS = 25.0
+"""A stream says something every ten seconds: after this silence the daemon is gone."""
+RETRY_SECONDS = 2.0
+GONE = "the daemon does not answer: `gpubid run` starts it"
+
+
+class Refused(Exception):
+    """The daemon did not do what was asked; the text is its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: event `fleet` with a document, `beat` with its instants, or `gone` where no daemon answers."""
+
+    event: str
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FeedClient:
+    """Reads the feed of the daemon at one socket."""
+
+    def __init__(self, socket: Path) -> None:
+        """Connect to `socket` when something is asked."""
+        self._socket = socket
+
+    async def messages(self) -> AsyncGenerator[Message, None]:
+        """Yield the fleet now and after each change, without end; `gone` once for each time that the daemon ends.
+
+        Raises:
+            Refused: the socket may not be opened.
+        """
+        import aiohttp
+
+        is_gone = False
+        while True:
+            try:
+                async for message in self._stream():
+                    is_gone = False
+                    yield message
+            except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
+                # Refused, ended or silent: it is gone until it answers again.
+                self._must_be_allowed(error)
+            if not is_gone:
+                is_gone = True
+                yield Message("gone")
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def preview(self, order: Order) -> Mapping[str, Any]:
+        """Return the leases that an order would concern, with dollars an hour now and after it.
+
+        Raises:
+            Refused: it fits nothing, or no daemon answers.
+        """
+        query = {"verb": order.verb, "target": order.target, "keep_disks": str(order.keep_disks).lower()}
+        return await self._asked("GET", "/preview", params=query)
+
+    async def give(self, order: Order) -> Mapping[str, Any]:
+        """Give an order; return what was done.
+
+        Raises:
+            Refused: it fits nothing, may not be given, or no daemon answers.
+        """
+        body = {"verb": order.verb, "target": order.target, "keep_disks": order.keep_disks}
+        return await self._asked("POST", "/say", json=body)
+
+    async def _stream(self) -> AsyncGenerator[Message, None]:
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=SILENCE_SECONDS)
+        async with (
+            self._link(timeout) as link,
+            link.get("http://gpubid/api/v1/events") as answer,
+        ):
+            answer.raise_for_status()
+            event, rest = "", b""
+            async for chunk in answer.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    name, _, said = line.partition(b": ")
+                    if name == b"event":
+                        event = said.decode()
+                    elif name == b"data":
+                        yield Message(event, json.loads(said))
+
+    async def _asked(self, method: str, route: str, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - aiohttp's own
+        import aiohttp
+
+        try:
+            async with (
+                self._link(aiohttp.ClientTimeout(total=120.0)) as link,
+                link.request(method, f"http://gpubid{route}", **more) as answer,
+            ):
+                said: dict[str, Any] = await answer.json()
+        except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
+            self._must_be_allowed(error)
+            raise Refused(GONE) from None
+        if "error" in said:
+            raise Refused(str(said.get("sentence") or said["error"]))
+        return said
+
+    def _must_be_allowed(self, error: Exception) -> None:
+        if isinstance(getattr(error, "os_error", error), PermissionError):
+            said = f"{self._socket}: you may not open it; run this as the daemon's user or a member of its group"
+            raise Refused(said) from None
+
+    def _link(self, timeout: "aiohttp.ClientTimeout") -> "aiohttp.ClientSession":
+        import aiohttp
+
+        return aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(self._socket)), timeout=timeout)
+
+
+def of(place: "Config | Place") -> FeedClient:
+    """Return the client of the daemon of a configuration."""
+    from agent.web import operator_socket
+
+    return FeedClient(operator_socket.path_of(place.ledger, place.runtime))
