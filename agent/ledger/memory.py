@@ -40,34 +40,46 @@ Payer = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The ledger at one instant: open leases and intents, spend of this UTC day and month, rests not over.
-
-    `spend` is by workload, `total` over all; a workload that spent nothing this month is not in `spend`. `spend_of` has
-    every workload and market that ever spent. `hosts` is by market, then by host. `losses` are the interruptions of the
-    last day; `vacated` is when the last lease of a slot that ever ran ended, `left` its market. `starts` are the last
-    first starts.
-    `credits` is what each market's account last said it can still spend, and when; `capacity` what is known of pools.
-    """
+    """The ledger at one instant."""
 
     leases: tuple[Lease, ...]
+    """The open leases, oldest first."""
     intents: tuple[Intent, ...]
+    """The open intents, oldest first."""
     spend: Mapping[str, Spend]
+    """Spend by workload; one that spent nothing this month is not in it."""
     total: Spend
+    """Spend over all."""
     holds: tuple[OperatorHold, ...]
+    """The holds that are in force."""
     cooldowns: tuple[Cooldown, ...]
+    """The cooldowns that are not over."""
     tallies: tuple[Tally, ...]
+    """What was counted and still counts."""
     told: tuple[ToldCrossing, ...]
+    """The thresholds of money that were told in their window."""
     hosts: Mapping[str, Mapping[str, HostRecord]]
+    """Our own record of hosts, by market, then by host."""
     accounts: Mapping[str, str]
+    """The account that the ledger belongs to, by market."""
     losses: tuple[Loss, ...] = ()
+    """The interruptions of the last day."""
     vacated: Mapping[Slot, dt.datetime] = field(default_factory=dict)
+    """When the last lease of a slot that ever ran ended."""
     left: Mapping[Slot, str] = field(default_factory=dict)
+    """The market of that lease."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
+    """What workloads with a deadline told last, by name."""
     speeds: tuple[Speed, ...] = ()
+    """What was measured of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
+    """The last first starts."""
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
+    """Spend of every workload and market that ever spent."""
     credits: Mapping[str, Credit] = field(default_factory=dict)
+    """What each market's account last said it can still spend, and when."""
     capacity: tuple[Capacity, ...] = ()
+    """What is known of pools."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:

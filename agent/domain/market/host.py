@@ -75,29 +75,36 @@ def is_same_place(one: str, other: str) -> bool:
 class HostRecord:
     """Our observations of a host, decayed as of `updated_at`.
 
-    `running_seconds` is the exposure in which `interruptions` were counted, whatever ended them; of these
-    `market_losses` were outbid or displaced, in `bid_seconds` of interruptible running; `weighed_hours` are the same
-    time, each hour weighed by how often an ordinary stay of its age is lost (decide.losing). A stay that is still going
-    on, or that we ended, is exposure without a loss: censored, not forgotten. `loaded_gb` of images took
-    `loading_seconds`. Of the losses to the market `displaced` were to on-demand renters, `outbids` to bids whose price
-    was told.
+    A stay that is still going on, or that we ended, is exposure without a loss: censored, not forgotten.
     """
 
     market: str
     host_id: str
     owner_id: str = ""
     running_seconds: float = 0.0
+    """The exposure in which `interruptions` were counted."""
     interruptions: float = 0.0
+    """Losses, whatever the cause."""
     starts_ok: float = 0.0
+    """Starts that came to run."""
     starts_failed: float = 0.0
+    """Starts that came to nothing."""
     updated_at: datetime | None = None
+    """The instant as of which the counts are decayed."""
     market_losses: float = 0.0
+    """Of the interruptions, those outbid or displaced."""
     bid_seconds: float = 0.0
+    """The exposure of interruptible running."""
     loaded_gb: float = 0.0
+    """Images that were loaded."""
     loading_seconds: float = 0.0
+    """How long that took."""
     displaced: float = 0.0
+    """Of the losses to the market, those to on-demand renters."""
     outbids: Outbids = NONE_TOLD
+    """Of the losses to the market, those to bids whose price was told."""
     weighed_hours: float = 0.0
+    """`bid_seconds` in hours, each weighed by how often an ordinary stay of its age is lost."""
 
     @property
     def key(self) -> HostKey:

@@ -53,32 +53,46 @@ ALLOWED: dict[IntentState, frozenset[IntentState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A decision recorded before it is sent.
-
-    `rate` is what it may cost per hour (the bid or ask plus disk): it counts as spend while in doubt. `price` is the
-    bid asked for, None for on-demand. `lease_id` is empty for a rent until it is confirmed. `instance_id` is what the
-    market answered, as far as it did.
-    """
+    """A decision recorded before it is sent."""
 
     intent_id: str
+    """Its id, which travels to the market in the label."""
     kind: IntentKind
+    """What is asked for."""
     state: IntentState
+    """How far it is."""
     market: str
+    """Whom it is sent to."""
     slot: Slot
+    """The slot that it is for."""
     recorded_at: datetime
+    """When it was written down."""
     reason: str
+    """The code of the reason."""
     lease_id: str = ""
+    """The lease that it is about; empty for a rent until it is confirmed."""
     offer_id: str = ""
+    """The offer that is rented."""
     host_id: str = ""
+    """The host that it is about."""
     instance_id: str = ""
+    """What the market answered, as far as it did."""
     tenure: Tenure | None = None
+    """How a rent is to be held."""
     price: UsdPerHour | None = None
+    """The bid that is asked for; None on demand."""
     rate: UsdPerHour = UsdPerHour(0)
+    """What it may cost per hour, the bid or ask plus disk: it counts as spend while in doubt."""
     disk_gb: float = 0.0
+    """The disk that is rented."""
     sent_at: datetime | None = None
+    """When it was sent."""
     doubted_at: datetime | None = None
+    """When it came into doubt."""
     resolved_at: datetime | None = None
+    """When it was settled; None while it is open."""
     outcome: str = ""
+    """What came of it, in words."""
 
     @property
     def host(self) -> HostKey:

@@ -67,84 +67,115 @@ class CheckpointPlace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The workload's checkpoints.
-
-    `interval` between two checkpoints, `restore` from container start to useful work, `size_gb` fetched on a new host.
-    `takes` is how long the workload stands still to make one, where that is known.
-    """
+    """The workload's checkpoints."""
 
     interval: timedelta = timedelta(minutes=15)
+    """The time between two of them."""
     restore: timedelta = timedelta(seconds=60)
+    """From the start of the container to useful work."""
     size_gb: float = 0.0
+    """What is fetched on a new host."""
     place: CheckpointPlace = CheckpointPlace.DISK
+    """Where they are kept."""
     takes: timedelta | None = None
+    """How long the workload stands still to make one, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Requirements of an offer; an empty tuple or None requires nothing.
-
-    A host that leaves the market sooner than `min_end_ahead` is not worth the loading.
-    `min_vram_mb` is per GPU. `query` holds extra filters as (field, operator, value) in the market's own search
-    grammar, already checked by the adapter that will send them.
-    """
+    """Requirements of an offer; an empty tuple or None requires nothing."""
 
     gpus: int = 1
+    """How many GPUs, exactly."""
     gpu_models: tuple[GpuModel, ...] = ()
+    """The models, one of which it must be."""
     min_vram_mb: int | None = None
+    """Per GPU."""
     min_reliability: float | None = None
+    """From 0 to 1, as advertised."""
     verified_only: bool = True
+    """Whether the market must have verified the host."""
     regions: tuple[str, ...] = ()
+    """Countries or regions, one of which it must be in."""
     min_inet_down_mbps: float | None = None
     min_end_ahead: timedelta = timedelta(hours=2)
+    """A host that leaves the market sooner is not worth the loading."""
     query: str = ""
+    """Extra filters in the market's own search grammar, checked by the adapter that will send them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What must run. `max_price` is the most that one slot may cost per hour, with disk.
+    """What must run.
 
-    A batch is done when its container exits, when `done_line` stands in its log where that is given, or when a person
-    says so. After `max_fast_exits` exits right after the start, on as many hosts, or `max_failed_starts` failed starts
-    in a day, it is held: what fails everywhere is not the hosts' fault. `env_from` gives variables the value of a
-    credential by its name. At most `max_per_owner` of its slots stand on hosts of one owner. `was` is its old name;
-    of two workloads the one of higher `priority` is paused last. It may run on `markets`, on any where that is empty.
-    `dataset_gb` of data are fetched on every new host. `shadow` names strategies that decide beside the live one and
-    spend nothing.
+    A batch is done when its container exits, when `done_line` is in its log where that is given, or when a person says
+    so. What fails everywhere is not the hosts' fault: after too many failures the workload is held.
     """
 
     name: str
+    """Its name in the configuration."""
     image: str
+    """The container image."""
     max_price: UsdPerHour
+    """The most that one slot may cost per hour, with its disk."""
     strategy: str
+    """The strategy that decides for it."""
     requirements: Requirements
+    """What an offer must have."""
     markets: tuple[str, ...] = ()
+    """The markets on which it may run; on any where empty."""
     slots: int = 1
+    """How many places it has."""
     disk_gb: float = 20.0
+    """The disk that each slot is rented with."""
     image_gb: float = 5.0
+    """Gigabytes of the image as pulled."""
     command: str = ""
+    """What the container runs instead of its own entry point; empty: its own."""
     onstart: str = ""
+    """A shell script that runs when the instance starts."""
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Variables and their values."""
     checkpoint: Checkpoint = Checkpoint()
+    """How its checkpoints are made and kept."""
     may_lose_disk: bool = False
+    """Whether a disk that may hold the only checkpoint may be given up."""
     kind: WorkloadKind = WorkloadKind.SERVICE
+    """Whether it ends by itself."""
     done_line: str = ""
+    """The line of its log that says that a batch is done."""
     max_fast_exits: int = 3
+    """After so many exits right after the start, on as many hosts, it is held."""
     max_failed_starts: int = 12
+    """After so many failed starts in a day it is held."""
     ports: tuple[int, ...] = ()
+    """Ports of the container to open to the outside."""
     runtype: Runtype = Runtype.AUTO
+    """How the container is started."""
     ssh_keys: tuple[str, ...] = ()
+    """Who may log in."""
     image_login: ImageLogin | None = None
+    """How a private image is fetched."""
     env_from: tuple[tuple[str, str], ...] = ()
+    """Variables, each with the name of the credential that holds its value."""
     template: str = ""
+    """The hash of a template of the market to start from."""
     max_per_owner: int | None = None
+    """At most so many of its slots are on hosts of one owner."""
     on_change: OnChange = OnChange.KEEP
+    """What becomes of a running lease whose image, GPU or disk the configuration changes."""
     was: str = ""
+    """Its old name."""
     priority: int = 0
+    """Of two workloads the one of higher priority is paused last."""
     ready: Readiness = field(default_factory=Readiness)
+    """How it shows that it is ready."""
     dataset_gb: float = 0.0
+    """Data that are fetched on every new host."""
     deadline: Deadline | None = None
+    """The work that must be done by a time, where there is one."""
     shadow: tuple[str, ...] = ()
+    """Strategies that decide beside the live one and spend nothing."""
 
     def may_use(self, market: str) -> bool:
         """Return whether it may use a market."""
