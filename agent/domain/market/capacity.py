@@ -19,22 +19,29 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Whether capacity fit within the price at `seen_at`, and since when.
-
-    `evidence` are the discounted log-likelihoods of the models of the pool, in the order of the hazards it was weighed
-    by, which `version` names. `price` is what an hour of it cost when there last was any. `is_begun` tells whether the
-    beginning of this spell was seen; `there` and `away` count the spells that were, over all of our record.
-    """
+    """Whether capacity fit within the price, and since when."""
 
     is_there: bool
+    """Whether there was any at `seen_at`."""
     since: datetime
+    """Since when that is so."""
     seen_at: datetime
+    """When it was looked for last."""
     evidence: tuple[float, ...] = ()
+    """Discounted log-likelihoods of the models of the pool, in the order of the hazards it was weighed by."""
     price: UsdPerHour | None = None
+    """What an hour of it cost when there last was any."""
     market: str = ""
+    """Where it was looked for."""
     pool: str = ""
+    """What was looked for, by name."""
     is_begun: bool = False
+    """Whether the beginning of this spell was seen."""
     version: str = ""
+    """Which hazards the evidence was weighed by."""
     there: Counts = Counts()
+    """The spells with capacity, over all of our record."""
     away: Counts = Counts()
+    """The spells without, over all of our record."""
     looks: int = 1
+    """How often it was looked for."""

@@ -38,50 +38,72 @@ _CHARGED = frozenset({InstanceState.RUNNING, InstanceState.EXITED, InstanceState
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a market's complete listing.
 
-    `gpu_rate` is what the GPUs cost per hour while running (for an interruptible instance: the bid as the market keeps
-    it), `disk_rate` what the disk costs per hour in every state. `bills_while_loading` tells that the GPUs are charged
-    from the rent on, not only from when they run, `may_bill_gpu` that they may be charged although the state does not
-    say so. `host_id` is empty where the market does not tell it yet. `floor` is the host's floor on the instance's own
-    record. `traffic_*_gb` is what the market has billed so far. `message` is
-    untrusted text, bounded by the adapter; `has_trouble` tells that it reads like an error, `is_image_refused` that the
-    image is what cannot be had. `ports` is as in a lease.
-
-    `unread` names the fields that the market's answer left out or made absurd; they hold zero or nothing here, and the
-    fleet puts in their place what the lease says (`agent/decide/reconcile/unread_rows.py`).
+    Text is untrusted, bounded by the adapter. What is unread is put in from the lease
+    (`agent/decide/reconcile/unread_rows.py`).
     """
 
     market: str
+    """The market that lists it."""
     instance_id: str
+    """The market's id of it."""
     label: str
+    """The label that the market shows; empty where none."""
     host_id: str
+    """Its host; empty where the market does not tell it yet."""
     owner_id: str
+    """The host's owner; empty where unknown."""
     tenure: Tenure
+    """How it is held."""
     state: InstanceState
+    """What it is doing."""
     gpu: GpuModel
+    """The model of its GPUs."""
     gpus: int
+    """How many GPUs it has."""
     gpu_rate: UsdPerHour
+    """What its GPUs cost per hour while running; of an interruptible one the bid as the market keeps it."""
     disk_rate: UsdPerHour
+    """What its disk costs per hour, in every state."""
     disk_gb: float
+    """The size of its disk."""
     created_at: datetime | None
+    """When it was made, where the market tells it."""
     ends_at: datetime | None
+    """When its host leaves the market, where the market tells it."""
     floor: UsdPerHour | None = None
+    """The host's floor on the instance's own record."""
     dlperf: float = 0.0
+    """The market's benchmark of its GPUs together."""
     reliability: float = 0.0
+    """Reliability of its host from 0 to 1, as advertised."""
     inet_down_mbps: float = 0.0
+    """Download speed of its host, as advertised."""
     traffic_down_gb: float = 0.0
+    """What the market has billed as fetched so far."""
     traffic_up_gb: float = 0.0
+    """What the market has billed as sent so far."""
     traffic_down_micros_per_gb: int = 0
     traffic_up_micros_per_gb: int = 0
     is_wanted_running: bool = False
+    """Whether the market means to run it."""
     message: str = ""
+    """What the market says of it."""
     address: str = ""
+    """Where a shell on it is reached."""
     gpu_util: float | None = None
+    """Per cent of GPU use, where the market tells it."""
     ports: str = ""
+    """Where its ports are reached, as in a lease."""
     has_trouble: bool = False
+    """Whether the message reads like an error."""
     is_image_refused: bool = False
+    """Whether the image is what cannot be had."""
     bills_while_loading: bool = False
+    """Whether its GPUs are charged from the rent on, not only from when they run."""
     may_bill_gpu: bool = False
+    """Whether its GPUs may be charged although the state does not say so."""
     unread: frozenset[str] = frozenset()
+    """Fields that the answer left out or made absurd: zero or nothing here, until the lease fills them in."""
 
     @property
     def host(self) -> HostKey:

@@ -12,33 +12,48 @@ from agent.domain.money import UsdPerHour
 class Offer(msgspec.Struct, frozen=True, gc=False):
     """One slice of a host that a market offers.
 
-    `ask` and `floor` are for the whole slice (all its GPUs), GPU part only; disk and traffic come on top. `ask` is None
-    where the search did not tell it; `floor` is None where the slice cannot be bid for. `vram_mb` is of one GPU,
-    `dlperf` of the whole slice, `reliability` 0 to 1 as advertised. Rates of traffic are micro-dollars per gigabyte.
+    Disk and traffic come on top of `ask` and `floor`. Rates of traffic are micro-dollars per gigabyte.
     """
 
     market: str
+    """The market that offers it."""
     offer_id: str
+    """The market's id of it."""
     host_id: str
+    """Its host, or a pool of like hosts."""
     owner_id: str
+    """The host's owner; empty where unknown."""
     gpu: GpuModel
+    """The model of its GPUs."""
     gpus: int
+    """How many GPUs the slice has."""
     vram_mb: int
+    """Of one GPU."""
     dlperf: float
+    """The market's benchmark of the whole slice."""
     reliability: float
+    """From 0 to 1, as advertised."""
     is_verified: bool
+    """Whether the market has verified the host."""
     region: str
+    """Where it is, as the market writes it."""
     inet_down_mbps: float
     inet_up_mbps: float
     disk_gb: float
+    """The largest disk that may be rented with it."""
     ask: UsdPerHour | None
+    """Its on-demand price for all its GPUs; None where the search did not tell it."""
     floor: UsdPerHour | None
+    """The lowest bid for all its GPUs that would run at once; None where it cannot be bid for."""
     storage_micros_per_gb_month: int
     traffic_down_micros_per_gb: int
     traffic_up_micros_per_gb: int
     ends_at: datetime | None
+    """When its host leaves the market, where the market tells it."""
     seen_at: datetime
+    """When the market showed it."""
     is_rentable: bool = True
+    """Whether the market would rent it now."""
 
     @property
     def key(self) -> str:
