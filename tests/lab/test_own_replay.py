@@ -149,7 +149,7 @@ def test_the_verb_shows_both_sides_and_what_stands_behind_them(tmp_path: Path) -
         (["patient", "--set", "headrom=1"], "headroom, idle_worth, least_gain"),
         (["patient", "--set", "headroom"], "write KEY=VALUE"),
         (["patient", "--set", "headroom=9"], "less than or equal to 4"),
-        (["patient", "--workload", "none"], "there is train"),
+        (["patient", "--workload", "none"], "known: train"),
     ):
         bad = run(app, [*base, *more])
         assert bad.exit_code == 2, more

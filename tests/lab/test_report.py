@@ -133,7 +133,7 @@ BIDS = ["--problem", "bids", "--climates", "calm,bidding_war", "--seeds", "1-2",
         ("report", [*BIDS, "--baseline", "luck"], "knows no luck"),
         ("report", [*DEADLINE, "--stride-hours", "inf"], "--stride-hours: write a number below 1,000,000"),
         ("bench", [*DEADLINE, "--window-hours", "inf"], "--window-hours: write a number below 1,000,000"),
-        ("bench", [*BIDS, "--climates", ","], "--climates: no climate named; there are"),
+        ("bench", [*BIDS, "--climates", ","], "--climates: no climate named; known:"),
         ("bench", [*BIDS, "--page", "/proc/no.html"], "/proc/no.html cannot be written"),
     ],
 )
