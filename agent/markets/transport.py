@@ -155,9 +155,7 @@ class Transport:
         try:
             return await self._send(call, body, is_write=True)
         except http_exchange.Lost as error:
-            raise market_errors.Ambiguous(
-                f"{_place(call)}: {error}; its listing will tell whether it was done."
-            ) from None
+            raise market_errors.Ambiguous(f"{_place(call)}: {error}; its listing shows whether it was done.") from None
         except http_exchange.NeverLeft as error:
             raise market_errors.Unreachable(f"{_place(call)}: {error}; nothing was sent.") from None
 

@@ -99,7 +99,7 @@ async def outbid(bench: Bench) -> None:
     assert Capability.EVENTS in bench.market.capabilities()
 
 
-@card("MC-33", "a higher bid brings an outbid instance back where it stands")
+@card("MC-33", "a higher bid brings an outbid instance back on its host")
 async def raised_bid(bench: Bench) -> None:
     offer = await bench.offer()
     assert offer.ask is not None
@@ -111,7 +111,7 @@ async def raised_bid(bench: Bench) -> None:
     await bench.until(instance_id, InstanceState.RUNNING)
 
 
-@card("MC-34", "a host that is offline is free, one that is not heard counts as paid, an unknown word is no loss")
+@card("MC-34", "an offline host is free, a silent one counts as paid, an unknown state is no loss")
 async def offline(bench: Bench) -> None:
     offer = await bench.offer()
     instance_id = await bench.rent(offer)

@@ -90,7 +90,7 @@ class Bids:
         data = await self._write(_RENT, body)
         pod_id = (data.get("podRentInterruptable") or {}).get("id")
         if not isinstance(pod_id, str) or not pod_id:
-            raise market_errors.Ambiguous("runpod took the bid and named no pod; its listing will tell.")
+            raise market_errors.Ambiguous("runpod took the bid and named no pod; its listing shows what was done.")
         self._refusals = 0
         return pod_id
 
@@ -98,7 +98,7 @@ class Bids:
         """Start a stopped pod on its own host at a bid. Raises: as the port's `resume`."""
         data = await self._write(_RESUME, {"podId": pod_id, "bidPerGpu": each(bid, gpus), "gpuCount": gpus})
         if not isinstance(data.get("podBidResume"), dict):
-            raise market_errors.Ambiguous("runpod answered a start with nothing; its listing will tell.")
+            raise market_errors.Ambiguous("runpod answered a start with nothing; its listing shows what was done.")
 
     async def _write(self, mutation: str, body: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -75,13 +75,13 @@ def done(reply: transport.Reply) -> dict[str, Any]:
     if reply.status in _KEY_REFUSED or _says_unauthorized(found):
         raise refusals.unauthorized(refusals.answer(reply))
     if not reply.is_ok or found is None:
-        raise market_errors.Ambiguous(f"runpod answered HTTP {reply.status} on GraphQL; its listing will tell.")
+        raise market_errors.Ambiguous(
+            f"runpod answered HTTP {reply.status} on GraphQL; its listing shows what was done."
+        )
     if found.errors:
         raise _refusal(found)
     if found.data is None:
-        raise market_errors.Ambiguous(
-            "runpod answered a write with no data; its listing will tell whether it was done."
-        )
+        raise market_errors.Ambiguous("runpod answered a write with no data; its listing shows whether it was done.")
     return found.data
 
 
@@ -97,15 +97,13 @@ def _refusal(found: _Body) -> market_errors.MarketError:
             "bid_too_low", f"runpod refused the bid ({said}); a higher one or another offer is due."
         )
     if "cannot resume" in words:
-        return market_errors.Rejected("wrong_state", f"runpod refused ({said}); the listing will tell.")
+        return market_errors.Rejected("wrong_state", f"runpod refused ({said}); the next listing shows its state.")
     reason = refusals.of_words(said)
     if not reason and _NO_CAPACITY in _codes(found):
         reason = "no_capacity"
     if reason:
         return market_errors.Rejected(reason, f"runpod refused ({said}).")
-    return market_errors.Ambiguous(
-        f"runpod answered with an error ({said}); its listing will tell whether it was done."
-    )
+    return market_errors.Ambiguous(f"runpod answered with an error ({said}); its listing shows whether it was done.")
 
 
 def _decoded(reply: transport.Reply) -> _Body | None:

@@ -36,7 +36,7 @@ _ADVICE = {
     "host_full": "it cannot start where it stands, and is moved",
     "not_sold": "it is not sold any more",
     "forbidden": "the key's account may not rent from this pool; another is chosen",
-    "wrong_state": "its state does not allow that; the listing will tell",
+    "wrong_state": "its state does not allow that; the next listing shows its state",
     "invalid_args": "the request is not one runpod takes; report it with this sentence",
     "refused": "another offer is chosen; if all are refused so, the workload asks for what runpod does not take",
     "not_found": "it names a template or registry that runpod does not know; mend the workload",
@@ -123,14 +123,14 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
     if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and said.is_problem and route is Route.ACTION):
         raise unauthorized(said)
     if not said.is_problem:
-        raise market_errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+        raise market_errors.Ambiguous(f"runpod answered {said}; its listing shows whether it was done.")
     if said.status == _MISSING and route is Route.ACTION:
         raise market_errors.NotFound(f"runpod has no such pod ({said}).")
     if said.status == _PAY or "insufficient balance" in said.detail.casefold():
         raise market_errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
     reason = _reason(said)
     if not reason:
-        raise market_errors.Ambiguous(f"runpod answered {said}; its listing will tell whether it was done.")
+        raise market_errors.Ambiguous(f"runpod answered {said}; its listing shows whether it was done.")
     raise market_errors.Rejected(reason, f"runpod refused ({said}); {_ADVICE[reason]}.")
 
 

@@ -99,7 +99,7 @@ class VastMarket:
         instance_id = refusals.instance_id(said)
         if not instance_id:
             raise market_errors.Ambiguous(
-                f"vast accepted the order and named no instance ({said}); its listing will tell."
+                f"vast accepted the order and named no instance ({said}); its listing shows what was done."
             )
         return instance_id
 
@@ -116,7 +116,7 @@ class VastMarket:
         """Stop, keep the disk, cancel a queued start."""
         said = await self._client.set_state(instance_id, "stopped", is_urgent=True)
         if said.success is not True:
-            raise market_errors.Ambiguous(f"vast answered a stop with {said}; its listing will tell.")
+            raise market_errors.Ambiguous(f"vast answered a stop with {said}; its listing shows what was done.")
 
     async def release(self, instance_id: str) -> None:
         """End for good; also returns if the market's code says that the instance is already gone."""

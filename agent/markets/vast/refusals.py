@@ -140,7 +140,7 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
         return said
     if reply.is_ok and said.success is None:
         raise market_errors.Ambiguous(
-            f"vast answered {reply.status} without saying whether it was done; its listing will tell."
+            f"vast answered {reply.status} without saying whether it was done; its listing shows what was done."
         )
     if route is Route.STATE and reply.is_ok and said.code == QUEUED:
         return said
@@ -151,7 +151,7 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
         raise market_errors.Rejected(
             said.code or "bid_too_low", f"vast left {left} stopped, billing its disk ({said}).", left
         )
-    raise market_errors.Ambiguous(f"vast answered {said}; its listing will tell whether it was done.")
+    raise market_errors.Ambiguous(f"vast answered {said}; its listing shows whether it was done.")
 
 
 def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes:
