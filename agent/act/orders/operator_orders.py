@@ -252,7 +252,12 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
 
 def _progressed(order: Order, grounds: Grounds) -> Meaning:
     """Record a person's report of progress; a later report of the workload itself replaces it."""
-    work = next((each for each in grounds.workloads if each.name == order.target), None)
+    named = [
+        each
+        for each in grounds.workloads
+        if order.target == each.name or order.target in {str(place) for place in each.places}
+    ]
+    work = named[0] if named else None
     if work is None or work.deadline is None:
         names = ", ".join(each.name for each in grounds.workloads if each.deadline is not None) or "none"
         raise OrderError("no_deadline", f"{order.target!r} is no workload with a deadline; with one are: {names}")

@@ -3,18 +3,17 @@
 import asyncio
 import secrets
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.shared import exits, session
+from agent.cli.shared import exits, instants, session
 
 if TYPE_CHECKING:
     from agent.lab.traces.ledger_export import Names
 
-DAY = "%Y-%m-%d"
 SALT = ".export-salt"
 SALT_BYTES = 32
 
@@ -23,15 +22,15 @@ def record(
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output by default.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Keep the names of hosts and owners.")] = False,
-    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Begin at this UTC day.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="End before this UTC day.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Begin there, UTC: 2d (ago) or 2026-11-20.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before that, UTC.")] = None,
 ) -> None:
     """Export prices, searches and the fate of our own leases; hosts and owners are hashed."""
     from agent.lab.traces import ledger_export
 
     if out is not None and out.exists():
         exits.stop(exits.BAD_INPUT, [f"--out {out}: exists already; name a file that does not"])
-    span = [None if day is None else day.replace(tzinfo=UTC) for day in (since, until)]
+    span = instants.instant("--since", since), instants.instant("--until", until)
     told = asyncio.run(_lines(ledger, ledger_export.Names(None if plain else _salt(ledger)), span[0], span[1]))
     text = "\n".join(told) + "\n"
     if out is None:

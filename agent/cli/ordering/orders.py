@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agent.cli.ordering import confirmation, giving, kill
-from agent.cli.shared import exits, session
+from agent.cli.shared import instants, session
 from agent.domain.work.order import Order
 
 Target = Annotated[
@@ -81,7 +81,8 @@ def lock(
     target: Target,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     span: Annotated[
-        str, typer.Option("--for", metavar="SPAN", help="How long, such as 90m or 2h; without it, until `unlock`.")
+        str,
+        typer.Option("--for", metavar="TIME", help="How long (90m, 2h) or until when (a day); else until `unlock`."),
     ] = "",
     as_json: session.JsonOption = False,
 ) -> None:
@@ -108,7 +109,7 @@ def done(
 
 
 def progress(
-    workload: Annotated[str, typer.Argument(help="A workload with a deadline.")],
+    workload: Annotated[str, typer.Argument(help="A workload with a deadline, or a slot of it.")],
     hours: Annotated[float, typer.Argument(help="Hours of work that are done, on the reference GPU.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
@@ -118,16 +119,4 @@ def progress(
 
 
 def _span(text: str) -> timedelta | None:
-    if not text:
-        return None
-    import pydantic
-
-    from agent.config import kinds
-
-    try:
-        span = pydantic.TypeAdapter(kinds.Span).validate_python(text)
-    except pydantic.ValidationError:
-        span = timedelta(0)
-    if not timedelta(0) < span <= timedelta(days=3650):
-        exits.stop(exits.BAD_INPUT, [f"--for: {text!r} is not a duration; write for example 90m, 2h or 7d"])
-    return span
+    return instants.ahead("--for", text) if text else None

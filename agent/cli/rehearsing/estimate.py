@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import exits, session
+from agent.cli.shared import ask, exits, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +100,8 @@ def _found(
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
     settings, tuned = session.read(config) if is_configured else (None, tuning.load())
     named = {work.name: work for work in settings.workloads} if settings is not None else {}
-    if workload is not None and workload not in named:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(sorted(named))}"])
+    if workload is not None and settings is not None:
+        workload = ask.name_of(settings, workload)
     now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     try:

@@ -1,20 +1,18 @@
 """`gpubid replay`: what a strategy would have done and cost on our own recorded time, beside what was done."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, session, strategy_numbers
+from agent.cli.shared import ask, exits, instants, session, strategy_numbers
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
     from agent.lab.engine.own_replay import Replayed, Side
-
-DAY = "%Y-%m-%d"
 
 
 def replay(  # noqa: PLR0913 - one parameter per option
@@ -26,8 +24,8 @@ def replay(  # noqa: PLR0913 - one parameter per option
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a number of the strategy; may repeat."),
     ] = None,
-    since: Annotated[datetime | None, typer.Option(formats=[DAY], help="Begin at this UTC day.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=[DAY], help="End before this UTC day.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Begin there, UTC: 2d (ago) or 2026-11-20.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before that, UTC.")] = None,
     step_seconds: Annotated[
         float, typer.Option(min=5, max=3600, help="Seconds between plans where the ledger has no search.")
     ] = 300.0,
@@ -37,11 +35,11 @@ def replay(  # noqa: PLR0913 - one parameter per option
     settings, tuned = session.read(config)
     if strategy not in tuned:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"])
-    ask.must_know(settings, workload)
+    workload = ask.name_of(settings, workload) if workload is not None else None
     chosen = strategy_numbers.changed(tuned[strategy], changes or [])
-    span = tuple(None if day is None else day.replace(tzinfo=UTC) for day in (since, until))
+    span = instants.instant("--since", since), instants.instant("--until", until)
     with session.waiting("replaying"):
-        told = asyncio.run(_told(ledger, settings, chosen, workload, (span[0], span[1]), step_seconds))
+        told = asyncio.run(_told(ledger, settings, chosen, workload, span, step_seconds))
     if as_json:
         session.print_json(told)
         return

@@ -8,7 +8,6 @@ Bad input ends with 2 and a sentence on stderr.
 import asyncio
 import contextlib
 import dataclasses
-import datetime as dt
 import json
 import math
 import signal
@@ -16,6 +15,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+from agent.cli.shared import instants
 
 if TYPE_CHECKING:
     from agent.simulator.climate import Climate
@@ -35,7 +36,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: when told.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
     credit: Annotated[float | None, typer.Option(help="Dollars of the account; the climate's own by default.")] = None,
-    start: Annotated[str | None, typer.Option(metavar="ISO", help="First instant, UTC; now by default.")] = None,
+    start: Annotated[str | None, typer.Option(metavar="TIME", help="First instant, UTC; now by default.")] = None,
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
         "lenient"
     ),
@@ -176,13 +177,8 @@ async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runp
 
 
 def _instant(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError:
-        _fail(f"--start: {text!r} is not an ISO date such as 2026-11-21T00:00:00Z.")
-    return (instant if instant.tzinfo is not None else instant.replace(tzinfo=dt.UTC)).timestamp()
+    found = instants.instant("--start", text)
+    return None if found is None else found.timestamp()
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -4,7 +4,8 @@ The daemon is asked where the file is not ours to read, and where agent.toml is 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import difflib
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 T = TypeVar("T")
+MOST_COMPARED = 60
 
 
 def ask(
@@ -29,22 +31,40 @@ def ask(
 ) -> Any:  # noqa: ANN401 - JSON
     """Return what the daemon's `route` shows, or what `question` finds in the ledger's file; or end with a sentence.
 
-    `workload` must be one of the configuration, where one is named. With `first` the daemon is asked before the file.
+    `workload` must be one of the configuration, or a NAME/SLOT of it, where one is named. With `first` the daemon is
+    asked before the file.
     """
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
         return read.asked(route, query)
     config, _ = read
-    must_know(config, workload)
+    if workload is not None:
+        name_of(config, workload)
     told = daemon(config, route, query, first=first)
     return told if told is not None else ledger(config, lambda reader: question(config, reader))
 
 
 def must_know(config: "Config", workload: str | None) -> None:
     """End with the known workloads if the name is unknown."""
+    if workload is not None:
+        refuse_unknown(workload, [work.name for work in config.workloads])
+
+
+def name_of(config: "Config", text: str) -> str:
+    """Return the workload of a NAME or a NAME/SLOT, or end with those that there are."""
+    places = {str(place): work.name for work in config.workloads for place in work.places}
     names = [work.name for work in config.workloads]
-    if workload is not None and workload not in names:
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(names)}"])
+    if text not in places:
+        refuse_unknown(text, names)
+    return places.get(text, text)
+
+
+def refuse_unknown(workload: str, names: Sequence[str]) -> None:
+    """End with the workloads that there are, and the one that was meant, unless there is one of that name."""
+    if workload not in names:
+        close = difflib.get_close_matches(workload[:MOST_COMPARED], names, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(names)}{hint}"])
 
 
 def daemon(config: "Config", route: str, query: daemon_socket.Query | None = None, *, first: bool = False) -> Any:  # noqa: ANN401 - JSON

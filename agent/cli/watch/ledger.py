@@ -1,14 +1,14 @@
 """`gpubid ledger`: events, prices, backup, verify; all of them only read, also while the daemon runs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli.shared import ask, exits, last_good, session
+from agent.cli.shared import ask, exits, instants, last_good, session
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 T = TypeVar("T")
-Since = Annotated[str | None, typer.Option(metavar="ISO", help="Begin at this instant, UTC.")]
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Begin there: 2h (ago), 2026-11-20 or 2026-11-20T08:00Z.")
+]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
 app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledger.")
@@ -26,7 +28,7 @@ app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledge
 @app.command()
 def events(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    workload: Annotated[str | None, typer.Option(help="Only this workload.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Only this workload, or this slot of it: NAME/SLOT.")] = None,
     kind: Annotated[
         list[str] | None, typer.Option(help="Only this kind, such as lease.interrupted; may repeat.")
     ] = None,
@@ -38,13 +40,14 @@ def events(
     from agent.domain import money
     from agent.web.reading import views
 
-    start = _instant(since)
-    asked = {"since": since, "workload": workload, "limit": str(limit)}
+    start = instants.instant("--since", since)
+    asked = {"since": start.isoformat() if start else None, "workload": workload, "limit": str(limit)}
     query = [(key, value) for key, value in asked.items() if value is not None]
     shown = _shown(
         config, "/events", [*query, *(("kind", one) for one in kind or ())],
         lambda reader: reader.events(start, None, workload, kind or (), limit), views.events,
     )  # fmt: skip
+    _refuse_unknown(config, workload, kind or (), shown)
     if as_json:
         session.print_json(shown)
         return
@@ -76,8 +79,8 @@ def prices(
     from agent.web.reading import views
 
     model = gpus.model(gpu) if gpu is not None else None
-    start = _instant(since)
-    asked = {"since": since, "gpu": gpu, "host": host, "limit": str(limit)}
+    start = instants.instant("--since", since)
+    asked = {"since": start.isoformat() if start else None, "gpu": gpu, "host": host, "limit": str(limit)}
     shown = _shown(
         config, "/prices", [(key, value) for key, value in asked.items() if value],
         lambda reader: reader.prices(None, model, host, start, None, limit), views.prices,
@@ -94,6 +97,22 @@ def prices(
         at = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
         session.add(table, at, row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
     session.show(table)
+
+
+def _refuse_unknown(file: Path, workload: str | None, kinds: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """End where a filter names a kind or a workload that neither gpubid knows nor any event has."""
+    from agent.config import problems
+    from agent.domain.record.event_kind import EventKind
+
+    known = {each.value for each in EventKind}
+    seen = {row["kind"] for row in rows}
+    for kind in kinds:
+        if kind not in known and kind not in seen:
+            sentence = f"--kind: the ledger has no events of kind {kind!r}; {problems.nearest(kind, known)}"
+            exits.stop(exits.BAD_INPUT, [sentence])
+    read = last_good.read(file)
+    if workload is not None and not rows and not isinstance(read, last_good.Broken):
+        ask.name_of(read[0], workload)
 
 
 def _shown(
@@ -231,13 +250,3 @@ def _place(config: Path) -> "Config | Place":
     if session.may_read(read.place.ledger) and not read.place.ledger.exists():
         read.end()
     return read.place
-
-
-def _instant(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        exits.stop(exits.BAD_INPUT, [f"--since: {text!r} is not an ISO date such as 2026-11-21T00:00:00Z"])
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

@@ -13,13 +13,14 @@ SHOWN = 20
 
 
 def shadow(
-    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    workload: Annotated[str | None, typer.Argument(help="A workload or a slot of it; all by default.")] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
     """Show each shadow strategy, on paper, beside what the live strategy did in the same time."""
-    query = {"workload": workload} if workload else None
-    told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, workload), query, workload=workload)
+    name = workload.partition("/")[0] if workload else None
+    query = {"workload": name} if name else None
+    told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, name), query, workload=workload)
     if as_json:
         session.print_json(told)
         return

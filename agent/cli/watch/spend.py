@@ -3,14 +3,13 @@
 import csv
 import sys
 from collections.abc import Mapping
-from datetime import date
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, session
+from agent.cli.shared import ask, exits, instants, session
 
 if TYPE_CHECKING:
     from agent.ledger.reader import Reader
@@ -31,8 +30,8 @@ class By(StrEnum):
 
 
 ByOption = Annotated[By, typer.Option("--by", help="What one row is.")]
-Since = Annotated[str | None, typer.Option(metavar="DAY", help="Begin at this UTC day.")]
-Until = Annotated[str | None, typer.Option(metavar="DAY", help="End before this UTC day.")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Begin at this UTC day: 2026-11-20, or 30d (ago).")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="End before this UTC day.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 
 
@@ -85,7 +84,7 @@ def savings(
 
 def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
     """Return the query in the shape that the daemon takes; a wrong day ends here."""
-    days = {name: _day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
+    days = {name: instants.day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
     return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
@@ -125,12 +124,3 @@ def _cell(name: str, value: float | None) -> str:
     if name == "interruptions":
         return str(value)
     return f"${value:.4f}" if "dollars" in name else f"{value:.2f}"
-
-
-def _day(option: str, text: str | None) -> date | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        exits.stop(exits.BAD_INPUT, [f"{option}: {text!r} is not a day such as 2026-11-21"])

@@ -46,7 +46,10 @@ def between(
     limit: int,
     leases: Collection[str] | None = None,
 ) -> Query:
-    """Return the query for the last `limit` events from `since` up to but not at `until`, the newest first."""
+    """Return the query for the last `limit` events from `since` up to but not at `until`, the newest first.
+
+    `workload` is a name, or NAME/SLOT for one slot.
+    """
     table = schema.events
     query = sa.select(table).order_by(table.c.at.desc(), table.c.event_id.desc()).limit(limit)
     if since is not None:
@@ -54,7 +57,9 @@ def between(
     if until is not None:
         query = query.where(table.c.at < until)
     if workload is not None:
-        query = query.where(table.c.workload == workload)
+        name, _, index = workload.partition("/")
+        query = query.where(table.c.workload == name)
+        query = query.where(table.c.slot == int(index)) if index.isdecimal() else query
     if leases is not None:
         query = query.where(table.c.lease_id.in_(leases))
     if kinds:
