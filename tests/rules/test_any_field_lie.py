@@ -13,7 +13,7 @@ from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import EndCause
 from tests.support.world import Rehearsed, play
 
-WORDS = ["label", "price", "state", "host", "date", "next_cursor", "rows"]
+WORDS = ["id", "label", "price", "state", "host", "date", "next_cursor", "rows"]
 KEYS = [
     *("is_bid", "num_gpus", "gpu_name", "cur_state", "intended_status", "next_state", "status_msg", "disk_space"),
     *("storage_total_cost", "storage_cost", "start_date", "end_date", "min_bid", "dlperf", "reliability2", "host_id"),
