@@ -165,15 +165,37 @@ async def test_a_reader_that_has_left_is_no_defect(tmp_path: Path, verb: str) ->
     assert err == b""
 
 
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_no_figure_of_a_wide_table_is_cut(
-    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_no_figure_of_a_wide_table_is_cut_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(session, "is_terminal", lambda *_: is_terminal)
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(session, "is_terminal", lambda *_: False)
     made = session.table(*(f"column {number}" for number in range(30)))
     session.add(made, *(f"{1000 + number}.123456" for number in range(30)))
     session.show(made)
     heading, row = capsys.readouterr().out.splitlines()
     assert row.split() == [f"{1000 + number}.123456" for number in range(30)]
     assert "column 29" in heading
+
+
+@pytest.mark.parametrize("folded", ["", "reason"])
+@pytest.mark.parametrize("columns", [60, 200])
+def test_a_table_too_wide_for_a_terminal_is_printed_row_by_row(
+    columns: int, folded: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    cells = [
+        "2026-11-20 10:41:09",
+        "train/0",
+        "vast-57070548",
+        "$0.082700/h",
+        "$1,234.567890",
+        "it was outbid by a rival",
+    ]
+    made = session.table("at", "slot", "lease", "price", "money", "reason", folded=folded)
+    session.add(made, *cells)
+    session.show(made)
+    told = capsys.readouterr().out
+    assert all(cell in told for cell in cells[:5])
+    assert all(len(line.rstrip()) <= columns for line in told.splitlines())
+    assert told.startswith("at      2026-11-20 10:41:09\n") is (columns == 60)

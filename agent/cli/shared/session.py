@@ -19,7 +19,7 @@ from agent.decide.strategy import Tuned
 from agent.telemetry import redaction
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from agent.app import Outside
     from agent.simulator.saved_market import Saved
@@ -32,6 +32,8 @@ DEFAULT_CONFIG = Path("agent.toml")
 SIMULATED_KEY = "simulated-key"
 SEED = 7
 WIDEST = 10_000
+FOLDED_LEAST = 24
+"""Characters that a column which may break lines has at least; a narrower table is printed row by row."""
 """Width in characters of a table in which no column may break lines."""
 REDACTOR = redaction.Redactor()
 STORE = systemd.STORE
@@ -275,12 +277,35 @@ def add(made: "Table", *cells: str) -> None:
 
 
 def show(made: "Table") -> None:
-    """Print a table as wide as the terminal or a file, or wider if no column may break lines: no figure is cut."""
+    """Print a table; at a terminal too narrow for its figures, row by row, a line a column: no figure is cut."""
     from rich.console import Console
     from rich.measure import Measurement
 
     console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
-    if all(column.no_wrap for column in made.columns):
-        needed = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
+    unbroken = [column for column in made.columns if column.no_wrap]
+    needed = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
+    if len(unbroken) < len(made.columns):
+        folded = next(column for column in made.columns if not column.no_wrap)
+        needed -= max(_width(folded) - FOLDED_LEAST, 0)
+    if is_terminal() and needed > console.width:
+        _stack(made)
+        return
+    if len(unbroken) == len(made.columns):
         console.width = max(console.width, needed)
     console.print(made)
+
+
+def _width(column: "Column") -> int:
+    from rich.cells import cell_len
+
+    return max(cell_len(str(text)) for text in (column.header, *column.cells))
+
+
+def _stack(made: "Table") -> None:
+    names = [str(column.header) for column in made.columns]
+    room = max(map(len, names), default=0)
+    for row in zip(*(column.cells for column in made.columns), strict=True):
+        for name, cell in zip(names, map(str, row), strict=True):
+            if cell:
+                say(f"{name:<{room}}  {cell}")
+        say("")
