@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,6 +55,13 @@ def spend(
         "interruptions": "interruptions", "dollars_per_useful_hour": "$/useful h",
     }  # fmt: skip
     _print(report, columns, as_csv=as_csv)
+    if not as_csv:
+        together = report["total"]["dollars"] + report["unmetered_dollars"]
+        at = datetime.fromisoformat(report["as_of"])
+        session.say(
+            f"as of {at:%Y-%m-%d %H:%M:%S} UTC ${report['unmetered_dollars']:.4f} more, since the last metering: "
+            f"${together:.4f} in all"
+        )
 
 
 def savings(

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from agent.baselines import baseline_loading, catalogue
-from agent.decide.accounting import accounts, savings
+from agent.decide.accounting import accounts, meter, savings
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record.account import Line
 from agent.ledger.reader import Reader
@@ -32,8 +32,8 @@ class Asked:
     until: date | None = None
 
 
-async def spend(reader: Reader, asked: Asked) -> Mapping[str, Any]:
-    """Return what was spent and wasted, with its total.
+async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any]:
+    """Return what was spent and wasted, with its total, and what open leases have cost since they were metered.
 
     Raises: ReportError: nothing is grouped by that.
     """
@@ -42,7 +42,11 @@ async def spend(reader: Reader, asked: Asked) -> Mapping[str, Any]:
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
     sums = await asyncio.to_thread(accounts.grouped, asked.by, lines, taken)
     rows = [shown.spent(key, one) for key, one in sums.items()]
-    return shown.report(asked.by, rows, shown.spent("all", accounts.total(sums.values())))
+    is_open = asked.until is None or asked.until > now.date()
+    open_leases = (await reader.recollection(now)).leases if is_open else ()
+    unmetered = meter.outstanding(open_leases, now).dollars
+    total = shown.spent("all", accounts.total(sums.values()))
+    return shown.report(asked.by, rows, total, as_of=now.isoformat(), unmetered_dollars=unmetered)
 
 
 async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
@@ -121,4 +125,4 @@ async def answer(reader: Reader, route: str, query: Mapping[str, str], now: date
     asked = Asked(query.get("by", "day"), since, until)
     if route == "/savings":
         return await saved(reader, asked, query.get("baseline"), now)
-    return await spend(reader, asked)
+    return await spend(reader, asked, now)
