@@ -97,6 +97,15 @@ async def test_money_is_the_ledgers_with_what_is_owed_and_the_runway(tmp_path: P
     assert shown["runway_ends"]
 
 
+async def test_the_useful_share_grows_while_it_runs_before_the_ledger_meters_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        shares = []
+        for _ in range(2):
+            page.world.clock.advance(1_800)
+            shares.append((await fleet(page))["slots"][0]["useful_share"])
+    assert 0 < shares[0] < shares[1] < 1
+
+
 async def test_times_are_in_utc_and_age_is_told(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         fresh = await fleet(page)

@@ -15,7 +15,7 @@ from agent import __version__
 from agent.config.settings import Config
 from agent.cycle import Pass, Rules
 from agent.decide import explain
-from agent.decide.accounting import meter
+from agent.decide.accounting import meter, phases
 from agent.decide.limits import committed_spend, credit_watch
 from agent.decide.limits.committed_spend import Standing
 from agent.decide.operators import operator_holds
@@ -26,7 +26,7 @@ from agent.domain.record.account import Line
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision
@@ -141,12 +141,13 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
     lines = await reader.lines(of.now.date()) if shown else []
     recorded = {made.slot: made for made in await reader.decisions()}
     planned = dict(_planned(of.seen))
+    works = {work.name: work for work in of.rules.workloads}
     found = []
     for place in places:
         mine, last = by_slot.get(place, []), recorded.get(place)
         said = views.slot(place, of.known, [last] if last else [], of.now, mine)
         decision = planned.get(str(place)) or (_recorded(last) if last else None)
-        row = _row(str(place), mine, trails, _useful_share(mine, lines), decision)
+        row = _row(str(place), mine, trails, _useful_share(mine, lines, works.get(place.workload), of.now), decision)
         found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True))
     return found + [_row(str(each.slot), [each], trails, None, None) for each in loose]
 
@@ -188,12 +189,23 @@ def _with(row: read_model.Slot, **changes: Any) -> read_model.Slot:  # noqa: ANN
     return msgspec.structs.replace(row, **changes)
 
 
-def _useful_share(mine: Iterable[Lease], lines: Iterable[Line]) -> float | None:
-    """Return the useful part of the paid time of these leases today, or None before any is metered."""
+def _useful_share(mine: Sequence[Lease], lines: Iterable[Line], work: Workload | None, now: datetime) -> float | None:
+    """Return the useful part of the paid time of these leases today, or None before any.
+
+    The ledger has it up to its last metering; the span since then is added.
+    """
     ids = {each.lease_id for each in mine}
     today = [line for line in lines if line.lease_id in ids]
-    paid = sum(line.paid for line in today)
-    return round(sum(line.useful for line in today) / paid, 4) if paid else None
+    promise = phases.promise(work)
+    since = [
+        part
+        for held in mine
+        for part in phases.split(held, now, (), promise, phases.Ran(held.run_since))
+        if part.day == now.date()
+    ]
+    paid = sum(line.paid for line in today) + sum(part.paid for part in since)
+    useful = sum(line.useful for line in today) + sum(part.useful + part.redeemed - part.spoiled for part in since)
+    return round(useful / paid, 4) if paid else None
 
 
 def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
