@@ -12,11 +12,11 @@ from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, init, notify, webhook
 from agent.cli.shared import exits
-from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status
+from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status, top
 
 LOOK, ACT, MONEY, TUNE, SET_UP = "Look", "Act", "Money", "Tune", "Set up"
 VERBS = {
-    LOOK: (status.status, fleet.fleet, plan.plan, explain.explain, container.logs, container.ssh),
+    LOOK: (status.status, fleet.fleet, top.top, plan.plan, explain.explain, container.logs, container.ssh),
     ACT: (
         run.run,
         reload.reload,

@@ -8,6 +8,15 @@ from tests.docs.reached import unreached
 
 ROOT = Path(__file__).parents[2]
 ALSO = {
+    "agent.cli.watch.top_screen.Confirm.action_no": "Textual calls it for its key",
+    "agent.cli.watch.top_screen.Confirm.action_yes": "Textual calls it for its key",
+    "agent.cli.watch.top_screen.Confirm.compose": "Textual calls it to lay out the screen",
+    "agent.cli.watch.top_screen.Top.action_kill": "Textual calls it for its key",
+    "agent.cli.watch.top_screen.Top.action_lift": "Textual calls it for its key",
+    "agent.cli.watch.top_screen.Top.action_order": "Textual calls it for its keys",
+    "agent.cli.watch.top_screen.Top.compose": "Textual calls it to lay out the screen",
+    "agent.cli.watch.top_screen.Top.on_data_table_row_highlighted": "Textual calls it when the cursor moves",
+    "agent.cli.watch.top_screen.Top.on_mount": "Textual calls it when the screen is there",
     "agent.config.config_schema._Generator.encode_default": "pydantic calls it to write a schema",
     "agent.config.config_schema._Generator.timedelta_schema": "pydantic calls it to write a schema",
     "agent.domain.record.event_kind.EventKind._missing_": "enum calls it for a value that is no member",

@@ -1,0 +1,216 @@
+"""The screen of `gpubid top`: alerts and age first, then money, slots, the selected slot, events, keys.
+
+1. What a market wrote is shown as plain text: no markup, no control characters.
+2. An order is given only after its leases and dollars were shown and `y` was pressed.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Footer, Static
+
+from agent.cli.shared.session import plain
+from agent.cli.watch import top_text
+from agent.cli.watch.feed_client import GONE, SILENCE_SECONDS, FeedClient, Refused
+from agent.domain.record.hold import EVERYTHING
+from agent.domain.work.order import Order
+
+STOPS = (signal.SIGTERM, signal.SIGHUP)
+WAITING = "waiting for the daemon"
+
+
+class Confirm(ModalScreen[bool]):
+    """Asks about one order; `y` gives it, anything else does not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "yes", "yes"),
+        Binding("n,escape,q", "no", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        """Ask `question`."""
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """Show the question."""
+        with Vertical():
+            with VerticalScroll():
+                yield Static(Text(self._question), id="question")
+            yield Static(Text("Give this order? y: yes, n: no"))
+
+    def action_yes(self) -> None:
+        """Give the order."""
+        self.dismiss(True)
+
+    def action_no(self) -> None:
+        """Give nothing."""
+        self.dismiss(False)
+
+
+class Top(App[None]):
+    """The cockpit of one daemon."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #head { text-style: bold; }
+    #alerts { text-style: bold; max-height: 4; }
+    #slots { height: 1fr; min-height: 4; border-top: solid $foreground; }
+    #detail { max-height: 5; border-top: solid $foreground; }
+    #events { height: 5; border-top: solid $foreground; text-wrap: nowrap; text-overflow: ellipsis; }
+    #said { max-height: 2; text-style: bold; }
+    Confirm { align: center middle; }
+    Confirm > Vertical { width: 90%; height: auto; max-height: 80%; border: heavy $foreground; padding: 0 1; }
+    Confirm VerticalScroll { height: auto; max-height: 14; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "order('drain')", "drain"),
+        Binding("p", "order('pause')", "pause"),
+        Binding("r", "order('resume')", "resume"),
+        Binding("x", "order('release')", "release"),
+        Binding("K", "kill", "kill all"),
+        Binding("L", "lift", "lift kill"),
+        Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", "quit", priority=True, show=False),
+    ]
+
+    def __init__(self, feed: FeedClient) -> None:
+        """Show what `feed` pushes."""
+        super().__init__()
+        self.trouble = ""
+        self._feed = feed
+        self._fleet: Mapping[str, Any] = {}
+        self._heard_at = 0.0
+        self._is_gone = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static(Text(WAITING), id="head")
+        yield Static("", id="alerts")
+        yield Static("", id="money")
+        yield DataTable(id="slots", cursor_type="row", cell_padding=0)
+        yield Static("", id="detail")
+        yield Static("", id="events")
+        yield Static("", id="said")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Begin to listen; a terminal that closes or a SIGTERM ends like `q`."""
+        table = self._table
+        for name, width in top_text.COLUMNS:
+            table.add_column(name, key=name, width=width + 1)
+        loop = asyncio.get_running_loop()
+        for number in STOPS:
+            with contextlib.suppress(RuntimeError, ValueError):
+                loop.add_signal_handler(number, self.exit)
+        self._heard_at = loop.time()
+        self.run_worker(self._listen(), exit_on_error=False)
+        self.set_interval(1.0, self._show_head)
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async for message in self._feed.messages():
+                self._is_gone = message.event == "gone"
+                if not self._is_gone:
+                    self._heard_at = loop.time()
+                if message.event == "fleet":
+                    self._fleet = message.body
+                    self._show()
+                elif message.event == "beat" and self._fleet:
+                    self._fleet = {**self._fleet, **message.body}
+                self._show_head()
+        except Refused as error:
+            self.trouble = str(error)
+            self.exit()
+
+    @property
+    def _table(self) -> "DataTable[Text]":
+        return self.query_one("#slots", DataTable)
+
+    def _put(self, name: str, text: str) -> None:
+        self.screen_stack[0].query_one(f"#{name}", Static).update(Text(text))
+
+    def _show_head(self) -> None:
+        silent = asyncio.get_running_loop().time() - self._heard_at
+        if self._fleet:
+            is_gone = self._is_gone or silent > SILENCE_SECONDS
+            self._put("head", top_text.head(self._fleet, silent, is_gone=is_gone))
+        elif self._is_gone:
+            self._put("head", GONE)
+
+    def _show(self) -> None:
+        fleet = self._fleet
+        self._put("alerts", top_text.alerts(fleet))
+        self._put("money", top_text.money(fleet))
+        self._put("events", "\n".join(top_text.event(row) for row in fleet["events"]))
+        self._show_slots()
+        self._show_detail()
+
+    def _show_slots(self) -> None:
+        """Write the table anew, and keep the selected row."""
+        table = self.screen_stack[0].query_one("#slots", DataTable)
+        row = table.cursor_row
+        table.clear()
+        for slot in self._fleet["slots"]:
+            table.add_row(*(Text(cell, no_wrap=True) for cell in top_text.cells(slot)))
+        table.move_cursor(row=min(row, table.row_count - 1))
+
+    def _show_detail(self) -> None:
+        slot = self._selected()
+        self._put("detail", top_text.detail(slot) if slot else "")
+
+    def on_data_table_row_highlighted(self) -> None:
+        """Show the row that the cursor is on."""
+        self._show_detail()
+
+    def _selected(self) -> Mapping[str, Any] | None:
+        slots = self._fleet.get("slots", [])
+        row = self.screen_stack[0].query_one("#slots", DataTable).cursor_row
+        return slots[row] if 0 <= row < len(slots) else None
+
+    def action_order(self, verb: str) -> None:
+        """Ask about an order for the selected slot, or for its lease where it fills none."""
+        slot = self._selected()
+        if slot is not None:
+            self._ask(Order(verb, slot["slot"] if slot["is_configured"] else slot["lease"]))
+
+    def action_kill(self) -> None:
+        """Ask about a kill of everything."""
+        self._ask(Order("kill", str(EVERYTHING)))
+
+    def action_lift(self) -> None:
+        """Ask about the end of a kill."""
+        self._ask(Order("resume", str(EVERYTHING)))
+
+    def _ask(self, order: Order) -> None:
+        self.run_worker(self._order(order), exclusive=True, group="order", exit_on_error=False)
+
+    async def _order(self, order: Order) -> None:
+        """Show what an order would do, ask, give it, and show what was done."""
+        try:
+            preview = await self._feed.preview(order)
+            question = top_text.question(order.verb, order.target, preview)
+            if not await self.push_screen_wait(Confirm(question)):
+                self._put("said", f"not given: {order.verb} {order.target}")
+                return
+            self._put("said", f"{order.verb} {order.target} ...")
+            said = await self._feed.give(order)
+        except Refused as error:
+            self._put("said", str(error))
+            return
+        self._put("said", _done(said))
+
+
+def _done(said: Mapping[str, Any]) -> str:
+    """Return what an order came to."""
+    states = ", ".join(f"{row['slot']} {row['kind']} {row['state']}" for row in said["done"])
+    return plain(f"{said['said']}{': ' if states else ''}{states}")

@@ -1,0 +1,105 @@
+"""The lines of `gpubid top`, from a document of the feed. Nothing is computed: figures are put into words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent.cli.shared.session import plain
+from agent.cli.watch import fleet_watch
+
+BARS = "▁▂▃▄▅▆▇█"
+TREND = 8
+"""Characters of a sparkline."""
+MOST_ALERTS = 3
+COLUMNS = (("slot", 10), ("state", 9), ("host", 12), ("$/h", 7), ("bid", 7), ("floor", 8), ("useful", 6), ("next", 13))
+"""Columns of the table with their widths: 72 characters, with a space between two 79."""
+
+
+def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> str:
+    """Return the first line: whether the figures are of now, and how many slots run."""
+    of = f"figures of {fleet['as_of'][:19]}Z"
+    if is_gone:
+        return f"STALE: no daemon answers for {silent_seconds:.0f} s, {of}"
+    if fleet["is_stale"]:
+        last = fleet["last_cycle_at"]
+        return f"STALE: {f'no cycle has ended since {last[:19]}Z' if last else 'no cycle has ended yet'}, {of}"
+    return f"gpubid {fleet['version']}: {fleet['running']} of {fleet['wanted']} slot(s) run, {of}"
+
+
+def alerts(fleet: Mapping[str, Any]) -> str:
+    """Return the alerts: a kill and a refused configuration among them; at most a few lines."""
+    found = [plain(f"! {each['about']}: {each['sentence']}") for each in fleet["alerts"]]
+    more = len(found) - MOST_ALERTS
+    return "\n".join([*found[:MOST_ALERTS], *([f"! and {more} more: `gpubid status`"] if more > 0 else [])])
+
+
+def money(fleet: Mapping[str, Any]) -> str:
+    """Return spend against caps and the runway."""
+    return fleet_watch.money(fleet["money"])
+
+
+def cells(slot: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the cells of one slot, each as wide as its column at most, but for figures, which are never cut."""
+    decision = slot["decision"]
+    return (
+        plain(slot["slot"]) if slot["is_configured"] else f"{plain(slot['slot'])}?",
+        slot["state"],
+        plain(f"{slot['market']}/{slot['host']}") if slot["host"] else "-",
+        f"{slot['dollars_per_hour']:.4f}",
+        "-" if slot["bid"] is None else f"{slot['bid']:.4f}",
+        sparkline([each["floor"] for each in slot["prices"]]),
+        "-" if slot["useful_share"] is None else f"{slot['useful_share']:.0%}",
+        f"{decision['kind']} {decision['code']}" if decision else "-",
+    )
+
+
+def detail(slot: Mapping[str, Any]) -> str:
+    """Return the selected slot: where it runs, its prices of the last day, and its next decision with the reason."""
+    return "\n".join(plain(line) for line in _detail(slot))
+
+
+def _detail(slot: Mapping[str, Any]) -> Iterator[str]:
+    if slot["lease"]:
+        where = f"{slot['gpus']}x {slot['gpu']} on {slot['market']}/{slot['host']}"
+        yield f"{slot['slot']} {slot['lease']}: {where}, {slot['tenure']}, {slot['state']} since {slot['since'][:19]}Z"
+        trends = ((name, slot[name], [each[name] for each in slot["prices"]]) for name in ("bid", "floor", "ask"))
+        yield "  ".join(f"{name} ${last:.4f} {sparkline(row)}" for name, last, row in trends if last is not None)
+    else:
+        yield f"{slot['slot']}: empty"
+    decision = slot["decision"]
+    if slot["why"]:
+        yield slot["why"]
+    elif decision:
+        yield f"{decision['kind']}, {decision['code']}: {decision['sentence']}"
+
+
+def event(row: Mapping[str, Any]) -> str:
+    """Return one event as a line."""
+    where = "/".join(part for part in (row["market"], row["host"]) if part)
+    amount = f"${row['dollars']:.4f}" if row["dollars"] is not None else ""
+    parts = (row["at"][11:19], row["kind"], row["slot"], where, row["cause"], amount, row["why"])
+    return plain(" ".join(part for part in parts if part))
+
+
+def question(verb: str, target: str, preview: Mapping[str, Any]) -> str:
+    """Return what an order would do: its leases with dollars an hour now and after it."""
+    lines = [f"{verb} {target}: {preview['sentence']}"]
+    for row in preview["leases"]:
+        where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
+        lines.append(
+            f"  {row['slot']} {row['lease']} {row['state']}, {where}: ${row['dollars_per_hour']:.4f}/h, {row['action']}"
+        )
+    if preview["in_doubt"]:
+        lines.append(f"  {preview['in_doubt']} order(s) in doubt may bill as well")
+    before = sum(row["dollars_per_hour"] for row in preview["leases"])
+    after = sum(row["after_dollars_per_hour"] for row in preview["leases"])
+    lines.append(f"{len(preview['leases'])} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it")
+    return "\n".join(plain(line) for line in lines)
+
+
+def sparkline(values: Sequence[float | None], width: int = TREND) -> str:
+    """Return the last values as bars from zero to the highest; a value that is not known is a space."""
+    shown = values[-width:]
+    most = max((value for value in shown if value is not None), default=0.0)
+    if most <= 0:
+        return ""
+    return "".join(" " if value is None else BARS[round(value / most * (len(BARS) - 1))] for value in shown)

@@ -1,0 +1,205 @@
+"""`gpubid top` over a real socket of a rehearsed world: what it shows at 80 x 24, its keys, and how it ends."""
+
+import asyncio
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from agent.cli.watch import feed_client
+from agent.cli.watch.feed_client import FeedClient
+from agent.cli.watch.top_screen import Top
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import LeaseState
+from tests.support import programs
+from tests.support.programs import gpubid
+from tests.web.page import Served, served
+
+SIZE = (80, 24)
+TRIES = 400
+HOSTILE = "[bold red]taken[/] [@click=app.quit]x[/]"
+
+
+def screen(pilot: Pilot) -> str:
+    """Return what is on the terminal, line by line."""
+    strips = pilot.app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in strips)
+
+
+async def seen(pilot: Pilot, words: str) -> str:
+    """Wait until the words are on the terminal; return everything on it."""
+    for _ in range(TRIES):
+        if words in (text := screen(pilot)):
+            return text
+        await pilot.pause(0.05)
+    raise AssertionError(f"never seen: {words}\n{screen(pilot)}")
+
+
+def words_of(page: Served) -> set[str]:
+    """Return what a person ordered to hold."""
+    holds = page.world.app.ledger.recollection(page.world.clock.now()).holds
+    return {hold.word.value for hold in holds}
+
+
+async def changed(page: Served) -> None:
+    """Run one cycle, as the daemon does."""
+    await page.world.cycle()
+    page.feed.changed()
+
+
+async def test_it_shows_slots_money_and_events_on_80_by_24_without_colour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        lease = page.world.lease()
+        text = await seen(pilot, "1 of 1 slot(s) run")
+    assert all(len(line) <= SIZE[0] for line in text.splitlines())
+    assert f"vast/{lease.host_id}" in text
+    assert f"{lease.billing_rate.dollars:.4f}" in text
+    assert f"floor ${lease.host_floor.dollars:.4f}" in text if lease.host_floor else True
+    assert "today $" in text
+    assert "lease.running" in text
+    assert lease.lease_id in text
+    assert "K kill all" in text
+    assert "q quit" in text
+
+
+async def test_an_order_names_lease_and_dollars_and_waits_for_a_yes(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        lease = page.world.lease()
+        await seen(pilot, "train/0")
+        await pilot.press("x")
+        asked = await seen(pilot, "Give this order?")
+        await pilot.press("n")
+        declined = await seen(pilot, "not given: release train/0")
+        kept = page.world.lease().state
+        await pilot.press("x")
+        await seen(pilot, "Give this order?")
+        await pilot.press("y")
+        done = await seen(pilot, "release confirmed")
+        known = page.world.app.ledger.recollection(page.world.clock.now()).leases
+    assert lease.lease_id in asked
+    assert f"${lease.billing_rate.dollars:.4f}/h, release" in asked
+    assert f"${lease.billing_rate.dollars:.4f} an hour now, $0.0000 an hour after it" in asked
+    assert "release confirmed" not in declined
+    assert kept is LeaseState.RUNNING
+    assert "train/0 release confirmed" in done
+    assert [each.state for each in known if each.lease_id == lease.lease_id] in ([], [LeaseState.RELEASING])
+
+
+@pytest.mark.parametrize(("key", "word"), [("d", "drain"), ("p", "pause")])
+async def test_drain_and_pause_hold_and_resume_ends_them(tmp_path: Path, key: str, word: str) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        await seen(pilot, "train/0")
+        for each, expected in ((key, {word}), ("r", set())):
+            await pilot.press(each)
+            await seen(pilot, "Give this order?")
+            await pilot.press("y")
+            for _ in range(TRIES):
+                if (words := words_of(page)) == expected:
+                    break
+                await pilot.pause(0.05)
+            assert words == expected
+
+
+async def test_a_kill_of_everything_is_an_alert_until_it_is_lifted(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        await seen(pilot, "train/0")
+        await pilot.press("K")
+        asked = await seen(pilot, "Give this order?")
+        await pilot.press("y")
+        await seen(pilot, "all spending is stopped")
+        await changed(page)
+        alerted = await seen(pilot, "a kill is in force")
+        await pilot.press("L")
+        await seen(pilot, "Give this order?")
+        await pilot.press("y")
+        await seen(pilot, "the stop of all spending is lifted")
+    assert "kill fleet:all" in asked
+    assert alerted.splitlines()[1].startswith("! daemon: a kill is in force")
+
+
+async def test_text_of_a_market_is_shown_and_never_markup(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        told = Event(at=page.world.clock.now(), kind=EventKind.LEASE_INTERRUPTED, evidence=HOSTILE)
+        async with page.world.app.ledger.transaction() as tx:
+            tx.append_event(told)
+        async with Top(FeedClient(page.socket)).run_test(size=(120, 24)) as pilot:
+            assert HOSTILE in await seen(pilot, "taken")
+
+
+async def test_the_first_line_says_that_the_daemon_is_gone_and_since_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_client, "RETRY_SECONDS", 0.05)
+    async with served(tmp_path) as page:
+        nothing = Top(FeedClient(tmp_path / "nobody.sock"))
+        async with nothing.run_test(size=SIZE) as pilot:
+            await seen(pilot, "the daemon does not answer: `gpubid run` starts it")
+        async with Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+            await seen(pilot, "train/0")
+            at = page.world.clock.now().isoformat()[:16]
+            page.socket.unlink()
+            page.feed.close()
+            text = await seen(pilot, "STALE: no daemon answers")
+    assert f"figures of {at}" in text.splitlines()[0]
+    assert "train/0" in text
+
+
+async def test_without_a_terminal_it_names_the_verb_for_pipes(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:9"))
+    ran = await gpubid(tmp_path, "top")
+    assert ran.code == 2
+    assert "gpubid fleet --watch" in ran.err
+
+
+@pytest.mark.parametrize("ending", ["q", "SIGTERM"])
+async def test_it_leaves_the_terminal_as_it_was(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:9"))
+    ours, theirs = pty.openpty()
+    environment = programs.environment(tmp_path, TERM="xterm-256color", LINES="24", COLUMNS="80")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent", "top"),
+        cwd=tmp_path,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        said = await asyncio.to_thread(_until, ours, b"gpubid run")
+        if ending == "q":
+            os.write(ours, b"q")
+        else:
+            process.terminate()
+        said += await asyncio.to_thread(_until, ours, None)
+        code = await asyncio.wait_for(process.wait(), programs.PATIENCE_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        os.close(ours)
+    assert code == 0
+    assert said.rindex(b"\x1b[?1049l") > said.rindex(b"\x1b[?1049h")
+    assert said.rindex(b"\x1b[?25h") > said.rindex(b"\x1b[?25l")
+    assert said.rindex(b"\x1b[?1000l") > said.rindex(b"\x1b[?1000h")
+    assert b"Traceback" not in said
+
+
+def _until(terminal: int, words: bytes | None) -> bytes:
+    """Read a terminal until some words, or until its program has ended."""
+    said = b""
+    while words is None or words not in said:
+        try:
+            chunk = os.read(terminal, 65_536)
+        except OSError:
+            return said
+        if not chunk:
+            return said
+        said += chunk
+    return said
