@@ -19,7 +19,10 @@ MAX_BYTES = 1 << 20
 
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OPEN_ERRORS = {
-    errno.ENOENT: ("missing_file", "there is no such file; write it, or name another"),
+    errno.ENOENT: (
+        "missing_file",
+        "there is no such file; write one with `gpubid init`, or name another",
+    ),
     errno.ELOOP: ("symlink_loop", "its symbolic links lead in a circle; point the link at the file itself"),
     errno.EISDIR: ("not_a_file", "is a directory; name the TOML file inside it"),
     errno.ENOTDIR: ("missing_file", "a part of the path is no directory; correct the path"),

@@ -3,6 +3,8 @@
 # ruff: noqa: ASYNC240 - a test may wait for its own files
 
 import asyncio
+import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,57 @@ async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> Non
 
 async def test_what_is_no_number_is_said(tmp_path: Path) -> None:
     answers = ["simulated", "night", "me/night:1", "", "RTX 4090", "two"]
-    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, answers, "")
-    assert (code, "--slots: 'two' is not a number" in shown) == (2, True), shown
+    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, [*answers, "\x04"], "")
+    assert (code, "--slots: 'two' is not a number" in shown) == (1, True), shown
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_wrong_answer_asks_again(tmp_path: Path) -> None:
+    answers = [
+        "moon",
+        "simulated",
+        "night",
+        "me/night:1",
+        "",
+        "RTX 4090",
+        "two",
+        "2",
+        "free",
+        "0.4",
+        "9",
+        "here",
+        "disk",
+    ]
+    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, answers, "")
+    assert code == 0, shown
+    for said in (
+        "'moon' is none of simulated, vast, runpod",
+        "--slots: 'two'",
+        "'free' is not an amount",
+        "'here' is none",
+    ):
+        assert f"{said}" in shown
+    assert shown.count("answer again") == 4
+    night = read(tmp_path)["workloads"]["night"]
+    assert (night["slots"], night["max_price"], night["checkpoint"]["at"]) == (2, 0.4, "disk")
+
+
+async def test_the_file_says_what_to_do_next_and_how_to_go_live(tmp_path: Path) -> None:
+    empty = await gpubid(tmp_path, "check")
+    assert (empty.code, "`gpubid init`" in empty.err) == (2, True), empty
+    made = await gpubid(tmp_path, "init", "--yes")
+    said = made.out.splitlines()[-2:]
+    assert [re.sub(r" +#.*", "", line) for line in said] == ["next: gpubid rehearse", "then: gpubid run"]
+    text = (tmp_path / "agent.toml").read_text()
+    schema = Path(text.partition("\n")[0].removeprefix("#:schema "))
+    assert schema.is_absolute()
+    assert json.loads(schema.read_text())["properties"]["workloads"]
+    live = text.replace('\nsimulated = "calm"\n', "\n")
+    for key in ("credential", "spend"):
+        assert f"\n# {key} = " in live
+        live = live.replace(f"\n# {key} = ", f"\n{key} = ")
+    (tmp_path / "agent.toml").write_text(live)
+    checked = await gpubid(tmp_path, "check")
+    assert (checked.code, "market vast: live, reads only (spend = false)" in checked.out) == (0, True), checked
+    other = await gpubid(tmp_path, "init", "--yes", "--config", "other.toml")
+    assert "next: gpubid rehearse --config other.toml" in other.out

@@ -21,6 +21,9 @@ _REHEARSED = """\
 [markets.vast]
 # The climate of the embedded simulator: `gpubid simulate --help` lists them. No account, no key, no money.
 simulated = "calm"
+# To go live, remove the line above and the "#" of these lines; first read the handbook's page "Going live".
+# credential = "vast_api_key"  # a systemd credential, or in capitals a variable of the environment: VAST_API_KEY
+# spend = false                # true lets gpubid pay; while it is false, `gpubid plan` shows what it would do
 
 """
 
@@ -41,6 +44,8 @@ class Answers:
     may_spend: bool = False
     url: str = ""
     credential_file: str = ""
+    schema: str = ""
+    """The first line, which points an editor to the schema; empty: that of the shipped file."""
 
 
 def written(shipped: str, answers: Answers) -> str:
@@ -71,7 +76,7 @@ def written(shipped: str, answers: Answers) -> str:
 def _with_market(shipped: str, answers: Answers) -> str:
     head, _, rest = shipped.partition("[markets.vast]\n")
     _, limits, after = rest.partition("[limits]\n")
-    schema = head.partition("\n")[0]
+    schema = answers.schema or head.partition("\n")[0]
     agent = head[head.index("[agent]") :]
     market = _REHEARSED
     if answers.market != SIMULATED:

@@ -4,10 +4,11 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.markets.port import Account
 
+T = TypeVar("T")
 MARKETS = (first_config.SIMULATED, "vast", "runpod")
+CHECKPOINT = "Where checkpoints are kept (none: an interruption loses all work)"
 PLACES = ("none", "remote", "disk")
 MOST_SLOTS = 1000
 
@@ -47,25 +50,24 @@ def init(  # noqa: PLR0913 - a flag for each question
     shipped = session.shipped_config().read_text()
     _refuse_taken(config, shipped)
     ask = _Asker(is_silent=yes or not sys.stdin.isatty())
-    chosen = ask("Market (simulated costs nothing)", market, first_config.SIMULATED, MARKETS)
+    chosen = ask("Market (simulated costs nothing)", market, first_config.SIMULATED, _among(MARKETS))
     if chosen == first_config.SIMULATED and (key_file is not None or url or spend):
         exits.stop(
             exits.BAD_INPUT, ["--key-file, --url and --spend are for a live market: add --market vast or runpod"]
         )
     answers = first_config.Answers(
         market=chosen,
-        workload=ask("The workload's name", workload, "train"),
-        image=ask("The container image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"),
-        command=ask("The command to run (empty: the image's own)", command, ""),
-        gpu=tuple(gpu or _words(ask("GPU models to accept, separated by commas", None, "RTX 4090"))),
-        slots=_count("--slots", ask("How many slots must run", None if slots is None else str(slots), "1")),
-        max_price=_dollars(
-            "--max-price", ask("The most that one slot may cost an hour, in dollars", max_price, "0.45")
-        ),
-        per_day=_dollars("--budget", ask("The most that everything may cost in a UTC day, in dollars", budget, "12")),
-        checkpoint=ask("Where checkpoints are kept (none: an interruption loses all work)", checkpoint, "none", PLACES),
+        workload=ask("The workload's name", workload, "train", _named),
+        image=ask("The container image", image, "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", _text),
+        command=ask("The command to run (empty: the image's own)", command, "", _text),
+        gpu=tuple(gpu or ask("GPU models to accept, separated by commas", None, "RTX 4090", _words)),
+        slots=ask("How many slots must run", None if slots is None else str(slots), "1", _count),
+        max_price=ask("The most dollars an hour that one slot may cost", max_price, "0.45", _dollars("--max-price")),
+        per_day=ask("The most that everything may cost in a UTC day, in dollars", budget, "12", _dollars("--budget")),
+        checkpoint=ask(CHECKPOINT, checkpoint, "none", _among(PLACES)),
         may_spend=spend,
         url=url,
+        schema=_schema(shipped, config),
     )
     _carry_out(
         config,
@@ -93,6 +95,10 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     session.say(f"{config} is written: {what}")
     if is_live and not answers.may_spend:
         session.say("nothing is paid for until you write spend = true there; `gpubid plan` shows what it would do")
+    where = "" if config == session.DEFAULT_CONFIG else f" --config {config}"
+    first, why = ("plan", "what it would do now") if is_live else ("rehearse", "a day on the simulated market")
+    session.say(f"next: gpubid {first}{where}   # {why}")
+    session.say(f"then: gpubid run{where}   # the daemon, until Ctrl-C")
 
 
 class _Asker:
@@ -101,13 +107,19 @@ class _Asker:
     def __init__(self, *, is_silent: bool) -> None:
         self._is_silent = is_silent
 
-    def __call__(self, question: str, given: str | None, default: str, among: tuple[str, ...] = ()) -> str:
-        said = given if given is not None else default
-        if given is None and not self._is_silent:
-            said = str(typer.prompt(question, default=default, show_default=bool(default)))
-        if among and said not in among:
-            exits.stop(exits.BAD_INPUT, [f"{said!r} is none of {', '.join(among)}"])
-        return said.strip()
+    def __call__(self, question: str, given: str | None, default: str, read: Callable[[str], T]) -> T:
+        """Return what `read` makes of the answer; it raises ValueError with a sentence, and a person is asked again."""
+        is_asked = given is None and not self._is_silent
+        while True:
+            said = given if given is not None else default
+            if is_asked:
+                said = str(typer.prompt(question, default=default, show_default=bool(default)))
+            try:
+                return read(said.strip())
+            except ValueError as error:
+                if not is_asked:
+                    exits.stop(exits.BAD_INPUT, [str(error)])
+                session.say(f"{error}; please answer again")
 
     def hidden(self, question: str) -> str:
         """Ask for a key without showing it; return nothing without a terminal."""
@@ -130,21 +142,50 @@ def _words(said: str) -> list[str]:
     return [word.strip() for word in said.split(",") if word.strip()]
 
 
-def _count(flag: str, said: str) -> int:
+def _text(said: str) -> str:
+    return said
+
+
+def _named(said: str) -> str:
+    if not said:
+        raise ValueError("a workload needs a name such as train")
+    return said
+
+
+def _among(names: tuple[str, ...]) -> Callable[[str], str]:
+    def read(said: str) -> str:
+        if said not in names:
+            raise ValueError(f"{said!r} is none of {', '.join(names)}")
+        return said
+
+    return read
+
+
+def _count(said: str) -> int:
     number = int(said) if said.isascii() and said.isdecimal() and len(said) <= 4 else 0  # noqa: PLR2004 - digits
     if not 1 <= number <= MOST_SLOTS:
-        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is not a number from 1 to {MOST_SLOTS}"])
+        raise ValueError(f"--slots: {said!r} is not a number from 1 to {MOST_SLOTS}")
     return number
 
 
-def _dollars(flag: str, said: str) -> Decimal:
-    try:
-        amount = Decimal(said.removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal("nan")
-    if not amount.is_finite() or amount <= 0:
-        exits.stop(exits.BAD_INPUT, [f"{flag}: {said!r} is not an amount of dollars such as 0.45"])
-    return amount
+def _dollars(flag: str) -> Callable[[str], Decimal]:
+    def read(said: str) -> Decimal:
+        try:
+            amount = Decimal(said.removeprefix("$"))
+        except InvalidOperation:
+            amount = Decimal("nan")
+        if not amount.is_finite() or amount <= 0:
+            raise ValueError(f"{flag}: {said!r} is not an amount of dollars such as 0.45")
+        return amount
+
+    return read
+
+
+def _schema(shipped: str, config: Path) -> str:
+    """Return the first line, which points an editor to the schema: also where the file is in another folder."""
+    mark, _, place = shipped.partition("\n")[0].partition(" ")
+    folder = session.shipped_config().parent
+    return f"{mark} {place if config.absolute().parent == folder else folder / place}"
 
 
 def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[str, Path | None]:
