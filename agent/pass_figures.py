@@ -6,7 +6,7 @@ from agent.app import App
 from agent.cycle import Pass
 from agent.decide.accounting import useful_time
 from agent.decide.limits import budget_alerts, credit_watch
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
@@ -98,7 +98,7 @@ class Figures:
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
-                self._metrics.see_prices(name, work.name, *match.cheapest(view.offers, work, fleet.now))
+                self._metrics.see_prices(name, work.name, *requirement_check.cheapest(view.offers, work, fleet.now))
 
 
 def _seconds(paid: Phases) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
-from agent.decide.pricing import cooldowns, host_record, match, ranking, useful_hour
+from agent.decide.pricing import cooldowns, host_record, ranking, requirement_check, useful_hour
 from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel
 from agent.decide.strategy import Candidate, Pricing
@@ -26,7 +26,7 @@ class Refused:
     """An offer that was refused, and the first requirement that it failed."""
 
     offer: Offer
-    why: match.Refusal
+    why: requirement_check.Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Explanation:
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
-    book = match.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
+    book = requirement_check.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = match.Taken(held, cooldowns.in_force(fleet).cooling)
+    taken = requirement_check.Taken(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     ranked = ranking.ranking(book, work, _both_ways(work), hosts, taken, fleet.now, hazard)
@@ -93,14 +93,16 @@ def _both_ways(work: Workload) -> Pricing:
     return ways
 
 
-def _refused(book: match.Book, work: Workload, fleet: Fleet, taken: match.Taken) -> tuple[Refused, ...]:
+def _refused(
+    book: requirement_check.Book, work: Workload, fleet: Fleet, taken: requirement_check.Taken
+) -> tuple[Refused, ...]:
     refused: list[Refused] = []
     ways = _both_ways(work)
     for candidate in book.offers:
-        why = match.refusal(candidate, work, fleet.now, taken)
+        why = requirement_check.refusal(candidate, work, fleet.now, taken)
         if why is None and not ways(candidate):
             sentence = f"floor {candidate.floor} and ask {candidate.ask} are above {work.max_price} with disk"
-            why = match.Refusal("price", sentence)
+            why = requirement_check.Refusal("price", sentence)
         if why is not None:
             refused.append(Refused(candidate, why))
     return tuple(refused)

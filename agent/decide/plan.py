@@ -18,7 +18,7 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.limits import limits
 from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
 from agent.decide.operators import operator_holds, reload
-from agent.decide.pricing import cooldowns, funnel, host_record, match, ranking, rival_bids, spread
+from agent.decide.pricing import cooldowns, funnel, host_record, ranking, requirement_check, rival_bids, spread
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
@@ -49,7 +49,7 @@ class Plan:
 class Ground:
     """Shared by all workloads of one plan: arranged offers, hosts in use, cooldowns, and searches begun."""
 
-    books: match.Library
+    books: requirement_check.Library
     used_hosts: set[HostKey]
     in_force: InForce
     market_hazard: float
@@ -132,7 +132,7 @@ def _ground(fleet: Fleet) -> Ground:
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
     everything = host_record.total(records.values(), fleet.now)
     return Ground(
-        books=match.Library({name: view.offers for name, view in fleet.markets.items()}),
+        books=requirement_check.Library({name: view.offers for name, view in fleet.markets.items()}),
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         in_force=cooldowns.in_force(fleet),
         market_hazard=host_record.hazard_of(everything),
@@ -182,7 +182,7 @@ def _counted(proposal: Proposal, fleet: Fleet, work: Workload, ground: Ground) -
     """Say of a slot for which nothing fits what each requirement leaves of what the markets have."""
     if proposal.kind is not None or proposal.reason.code not in NOTHING_FITS:
         return proposal
-    found = funnel.of(fleet, work, match.Taken(ground.used_hosts, ground.in_force.cooling))
+    found = funnel.of(fleet, work, requirement_check.Taken(ground.used_hosts, ground.in_force.cooling))
     if found is None or found.fits:
         return proposal
     sentence = f"{proposal.reason.sentence}: {found.sentence}"
@@ -225,7 +225,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
-        taken = match.Taken(ground.used_hosts, ground.in_force.cooling)
+        taken = requirement_check.Taken(ground.used_hosts, ground.in_force.cooling)
         found = ranking.ranking(book, work, pricing, ground.hosts, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(found)
     return ground.searches[asked]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
@@ -98,9 +98,12 @@ def test_what_is_refused_is_what_the_plan_may_not_rent(offers: list[Offer]) -> N
     fleet = builders.fleet(markets=market(*offers))
     told = explained(fleet)
     for refused in told.refused:
-        assert match.refusal(refused.offer, fleet.workloads[0], fleet.now, match.Taken()) == refused.why
+        assert (
+            requirement_check.refusal(refused.offer, fleet.workloads[0], fleet.now, requirement_check.Taken())
+            == refused.why
+        )
     for found in told.candidates:
-        assert match.refusal(found.offer, fleet.workloads[0], fleet.now, match.Taken()) is None
+        assert requirement_check.refusal(found.offer, fleet.workloads[0], fleet.now, requirement_check.Taken()) is None
 
 
 DECISIONS: list[tuple[Decision, dict[str, Any]]] = [

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from agent.decide.pricing import ranking
-from agent.decide.pricing.match import Book, Taken
+from agent.decide.pricing.requirement_check import Book, Taken
 from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer

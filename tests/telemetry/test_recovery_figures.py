@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import exposition
 
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.domain import money
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.record.intent import Intent, IntentKind, IntentState
@@ -86,7 +86,7 @@ def test_the_cheapest_fitting_offers_are_shown_and_kept() -> None:
     figures = metrics.Metrics(registry, ["vast"], ["train"])
     fits = builders.offer(ask=builders.per_hour("0.50"), floor=builders.per_hour("0.20"))
     rows = [fits, builders.offer(2, ask=builders.per_hour("0.40"), floor=builders.per_hour("0.10"), gpus=8)]
-    figures.see_prices("vast", "train", *match.cheapest(rows, WORK, NOW))
+    figures.see_prices("vast", "train", *requirement_check.cheapest(rows, WORK, NOW))
     figures.see_prices("vast", "train", None, None)
     at = {"market": "vast", "workload": "train"}
     assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) == pytest.approx(0.2)

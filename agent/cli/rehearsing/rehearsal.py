@@ -17,7 +17,7 @@ from agent.clock import SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.decide.strategy import Tuned
 from agent.domain.market import gpu
 from agent.domain.market.tenure import Tenure
@@ -187,7 +187,7 @@ def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
         and host.inet_down >= (wants.min_inet_down_mbps or 0.0)
         and host.gpu.vram_mb >= (wants.min_vram_mb or 0)
         and host.disk_gb >= work.disk_gb
-        and host.end_time - now.timestamp() >= match.LEAST_STAY.total_seconds()
+        and host.end_time - now.timestamp() >= requirement_check.LEAST_STAY.total_seconds()
     )
 
 

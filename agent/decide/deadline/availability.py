@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from agent.decide.deadline import hazards
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.tenure import Tenure
@@ -34,7 +34,7 @@ MOST_POOLS = 256
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
-_NOTHING_TAKEN = match.Taken()
+_NOTHING_TAKEN = requirement_check.Taken()
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
@@ -200,5 +200,5 @@ def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
         for row in view.offers
         if row.floor is not None
         and row.floor + row.disk_rate(work.disk_gb) <= work.max_price
-        and match.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None
+        and requirement_check.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None
     ]

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.limits import limits
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.decide.reconcile.facts import Alert
 from agent.domain import money
 from agent.domain.fleet import Fleet
@@ -54,7 +54,7 @@ def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
 
 
 def _fitting(fleet: Fleet, work: Workload) -> Iterator[Offer]:
-    fits = match.fitting(work, fleet.now)
+    fits = requirement_check.fitting(work, fleet.now)
     for name, view in fleet.markets.items():
         if work.may_use(name):
             yield from (row for row in view.offers if fits(row))

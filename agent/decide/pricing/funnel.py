@@ -1,7 +1,8 @@
 """Why nothing fits: of a sample of a market's offers, how many each requirement of a workload leaves.
 
 Invariants:
-1. Each offer falls out at one step: the first requirement that it fails in the order of `match.refusal`, or the price.
+1. Each offer falls out at one step: the first requirement that it fails, in the order of `requirement_check.refusal`,
+   or the price.
 2. The counts are of a sample: no more than what one wide question brought.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide.pricing import match
+from agent.decide.pricing import requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
@@ -24,7 +25,7 @@ class Step:
     """One requirement that some offers fail."""
 
     code: str
-    """The code of `match.refusal`, or `price`."""
+    """The code of `requirement_check.refusal`, or `price`."""
     wanted: str
     """What is wanted, in words that follow a count."""
     left: int
@@ -118,14 +119,14 @@ _WANTED: Mapping[str, _Wanted] = {
 }
 
 
-def of(fleet: Fleet, work: Workload, taken: match.Taken) -> Funnel | None:
+def of(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Funnel | None:
     """Return what the requirements of a workload leave of the last samples of its markets; None where there is none."""
     views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
     if not views:
         return None
     rows = [row for view in views for row in view.sample]
     failed = Counter(_failed(row, work, fleet.now, taken) for row in rows)
-    prices = [_price(row, work) for row in rows if match.refusal(row, work, fleet.now, taken) is None]
+    prices = [_price(row, work) for row in rows if requirement_check.refusal(row, work, fleet.now, taken) is None]
     sampled_at = min(view.sampled_at for view in views if view.sampled_at is not None)
     return Funnel(
         sampled_at=sampled_at,
@@ -138,9 +139,9 @@ def of(fleet: Fleet, work: Workload, taken: match.Taken) -> Funnel | None:
     )
 
 
-def _failed(row: Offer, work: Workload, now: datetime, taken: match.Taken) -> str:
+def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.Taken) -> str:
     """Return the code of the first requirement that an offer fails, or an empty text."""
-    why = match.refusal(row, work, now, taken)
+    why = requirement_check.refusal(row, work, now, taken)
     if why is not None:
         return why.code
     price = _price(row, work)
@@ -163,7 +164,7 @@ def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, 
 
 
 def _relaxed(
-    rows: Iterable[Offer], failed: Mapping[str, int], work: Workload, now: datetime, taken: match.Taken
+    rows: Iterable[Offer], failed: Mapping[str, int], work: Workload, now: datetime, taken: requirement_check.Taken
 ) -> Relaxed | None:
     """Return the requirement whose drop alone lets the most offers fit; of equals the one with the lowest price."""
     kept = list(rows)
@@ -176,12 +177,12 @@ def _relaxed(
 
 
 def _prices_without(
-    code: str, rows: list[Offer], work: Workload, now: datetime, taken: match.Taken
+    code: str, rows: list[Offer], work: Workload, now: datetime, taken: requirement_check.Taken
 ) -> list[UsdPerHour]:
     without = _WANTED[code].without
     if code != PRICE and without is None:
         return []
     relaxed = work if without is None else without(work)
-    fitting = (row for row in rows if match.refusal(row, relaxed, now, taken) is None)
+    fitting = (row for row in rows if requirement_check.refusal(row, relaxed, now, taken) is None)
     prices = (price for row in fitting if (price := _price(row, work)) is not None)
     return [price for price in prices if code == PRICE or price <= work.max_price]

@@ -140,7 +140,7 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 
 
 def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
-    """Return whether a protection allows this way to rent an offer; cooldowns of owners are checked by the match."""
+    """Return whether a protection allows this way to rent an offer; cooldowns of owners are among the requirements."""
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)

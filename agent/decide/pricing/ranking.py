@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 
-from agent.decide.pricing import host_record, match, protections, useful_hour
+from agent.decide.pricing import host_record, protections, requirement_check, useful_hour
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.market import offer
 from agent.domain.market.host import HostKey, HostRecord
@@ -12,11 +12,11 @@ from agent.domain.work import workload
 
 
 def ranking(
-    book: match.Book,
+    book: requirement_check.Book,
     work: workload.Workload,
     pricing: Pricing,
     hosts: Mapping[HostKey, HostRecord],
-    taken: match.Taken,
+    taken: requirement_check.Taken,
     now: datetime,
     market_loss_rate: float,
 ) -> Iterator[Candidate]:
@@ -27,11 +27,11 @@ def ranking(
     by.
     """
     found: list[tuple[float, str, int, Candidate]] = []
-    fits = match.fitting(work, now)
+    fits = requirement_check.fitting(work, now)
     for place, (bound, candidate) in enumerate(book.rising(work.requirements)):
         while found and found[0][0] < bound:
             yield heapq.heappop(found)[3]
-        if not fits(candidate) or not match.is_free(candidate, taken):
+        if not fits(candidate) or not requirement_check.is_free(candidate, taken):
             continue
         ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
         best = _best_way(candidate, work, ways, host_record.of_offer(hosts, candidate), market_loss_rate)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.pricing import funnel, match
+from agent.decide.pricing import funnel, requirement_check
 from agent.decide.pricing.funnel import Funnel
 from agent.domain.fleet import Fleet
 from agent.domain.market import gpu
@@ -41,14 +41,14 @@ def sampled(*rows: Offer, at: Any = AT) -> Fleet:
 
 
 def made(*rows: Offer, work: Workload = WORK) -> Funnel:
-    found = funnel.of(sampled(*rows), work, match.Taken())
+    found = funnel.of(sampled(*rows), work, requirement_check.Taken())
     assert found is not None
     return found
 
 
 def test_without_a_sample_there_is_nothing_to_tell() -> None:
-    assert funnel.of(sampled(at=None), WORK, match.Taken()) is None
-    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), match.Taken()) is None
+    assert funnel.of(sampled(at=None), WORK, requirement_check.Taken()) is None
+    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), requirement_check.Taken()) is None
 
 
 def test_an_empty_sample_says_so() -> None:
@@ -103,6 +103,6 @@ def test_each_offer_falls_out_once_and_the_rest_fits(changes: list[dict[str, Any
 
 def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
     row = builders.offer(1)
-    found = funnel.of(sampled(row), WORK, match.Taken(hosts={row.host}))
+    found = funnel.of(sampled(row), WORK, requirement_check.Taken(hosts={row.host}))
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("host_held", 0)]

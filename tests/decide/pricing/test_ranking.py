@@ -6,8 +6,8 @@ from itertools import islice, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide.pricing import match, ranking, useful_hour
-from agent.decide.pricing.match import Book, Taken
+from agent.decide.pricing import ranking, requirement_check, useful_hour
+from agent.decide.pricing.requirement_check import Book, Taken
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
 from agent.domain.market.host import HostKey, HostRecord
@@ -41,7 +41,7 @@ def brute_force(
     """Reckon every way of every offer that is not refused and sort."""
     found = []
     for offer in offers:
-        if match.refusal(offer, work, NOW, taken) is None:
+        if requirement_check.refusal(offer, work, NOW, taken) is None:
             reckon = useful_hour.reckoner(offer, work, hosts.get(offer.host), LOSS)
             costs = [reckon(way).per_useful for way in both_ways(offer)]
             found += [(min(costs), offer.offer_id)] if costs else []
@@ -102,7 +102,7 @@ def test_the_order_is_that_of_sorting_everything(
 def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Taken) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}, taken):
-        assert match.refusal(found.offer, work, NOW, taken) is None
+        assert requirement_check.refusal(found.offer, work, NOW, taken) is None
 
 
 @given(markets())

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.pricing import match, useful_hour
-from agent.decide.pricing.match import Book, Taken
+from agent.decide.pricing import requirement_check, useful_hour
+from agent.decide.pricing.requirement_check import Book, Taken
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
@@ -46,14 +46,14 @@ WORK = builders.workload(
     ids=str,
 )
 def test_each_requirement_refuses_by_name(code: str, changes: dict[str, Any]) -> None:
-    refused = match.refusal(builders.offer(**changes), WORK, NOW, NOTHING)
+    refused = requirement_check.refusal(builders.offer(**changes), WORK, NOW, NOTHING)
     assert refused is not None
     assert refused.code == code
     assert refused.sentence
 
 
 def test_the_first_requirement_that_fails_is_named() -> None:
-    refused = match.refusal(builders.offer(gpus=2, is_verified=False, disk_gb=1.0), WORK, NOW, NOTHING)
+    refused = requirement_check.refusal(builders.offer(gpus=2, is_verified=False, disk_gb=1.0), WORK, NOW, NOTHING)
     assert refused is not None
     assert refused.code == "gpus"
 
@@ -65,33 +65,40 @@ def test_the_first_requirement_that_fails_is_named() -> None:
         {"vram_mb": 24_000, "reliability": 0.95, "inet_down_mbps": 500.0, "disk_gb": 20.0},
         {"region": "se"},
         {"region": "Oslo, norway"},
-        {"ends_at": NOW + match.LEAST_STAY},
+        {"ends_at": NOW + requirement_check.LEAST_STAY},
     ],
 )
 def test_what_just_meets_every_requirement_fits(changes: dict[str, Any]) -> None:
-    assert match.refusal(builders.offer(**changes), WORK, NOW, NOTHING) is None
+    assert requirement_check.refusal(builders.offer(**changes), WORK, NOW, NOTHING) is None
 
 
 def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
     work = builders.workload(requirements=builders.requirements(gpu_models=(), verified_only=False))
     odd = builders.offer(gpu=gpu.model("T4"), is_verified=False, reliability=0.0, region="", vram_mb=1)
-    assert match.refusal(odd, work, NOW, NOTHING) is None
+    assert requirement_check.refusal(odd, work, NOW, NOTHING) is None
 
 
 def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
-    refused = match.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("vast", "h1")}))
+    refused = requirement_check.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("vast", "h1")}))
     assert refused is not None
     assert refused.code == "host_held"
-    assert match.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("runpod", "h1")})) is None
+    assert requirement_check.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("runpod", "h1")})) is None
 
 
 @pytest.mark.parametrize("key", ["offer:vast/a1", "host:vast/h1", "owner:vast/o1"])
 def test_what_cools_down_rests(key: str) -> None:
-    refused = match.refusal(builders.offer(), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling))
+    refused = requirement_check.refusal(
+        builders.offer(), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)
+    )
     assert refused is not None
     assert refused.code == "cooldown"
     assert "a failed start" in refused.sentence
-    assert match.refusal(builders.offer(2), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)) is None
+    assert (
+        requirement_check.refusal(
+            builders.offer(2), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)
+        )
+        is None
+    )
 
 
 MODELS = [gpu.model("RTX 4090"), gpu.model("RTX 3090")]
@@ -107,7 +114,9 @@ offers = st.builds(
     region=st.sampled_from(["Sweden, SE", "US", ""]),
     inet_down_mbps=st.sampled_from([100.0, 800.0]),
     disk_gb=st.sampled_from([10.0, 20.0, 200.0]),
-    ends_at=st.sampled_from([None, NOW + timedelta(hours=1), NOW + match.LEAST_STAY, NOW + timedelta(days=9)]),
+    ends_at=st.sampled_from(
+        [None, NOW + timedelta(hours=1), NOW + requirement_check.LEAST_STAY, NOW + timedelta(days=9)]
+    ),
     is_rentable=st.booleans(),
 )
 works = st.builds(
@@ -136,8 +145,8 @@ takens = st.builds(
 
 @given(offers, works, takens)
 def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, taken: Taken) -> None:
-    is_fit = match.fitting(work, NOW)(offer) and match.is_free(offer, taken)
-    assert is_fit is (match.refusal(offer, work, NOW, taken) is None)
+    is_fit = requirement_check.fitting(work, NOW)(offer) and requirement_check.is_free(offer, taken)
+    assert is_fit is (requirement_check.refusal(offer, work, NOW, taken) is None)
 
 
 @given(st.lists(offers, max_size=25), works)
@@ -150,6 +159,6 @@ def test_a_book_gives_the_wanted_models_and_counts_in_rising_order_of_the_bound(
     wanted = [row for row in many if row.gpus == wants.gpus and (not wants.gpu_models or row.gpu in wants.gpu_models)]
     assert sorted(map(id, wanted)) == sorted(id(row) for _, row in found)
     assert book.rising(wants) is found
-    fits = match.fitting(work, NOW)
-    fitting = {row.offer_id for row in many if match.refusal(row, work, NOW, NOTHING) is None}
+    fits = requirement_check.fitting(work, NOW)
+    fitting = {row.offer_id for row in many if requirement_check.refusal(row, work, NOW, NOTHING) is None}
     assert fitting == {row.offer_id for _, row in found if fits(row)}
