@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import disown
+from agent.act import decision_log, disown
 from agent.decide import plan
 from agent.decide.accounting import meter
 from agent.decide.deadline import availability
@@ -35,7 +35,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
-from agent.domain.work.decision import Decision, Hold, slot_of
+from agent.domain.work.decision import Decision, slot_of
 from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
@@ -108,14 +108,7 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
                 news.append(decision)
         tx.observe_prices(_sample(offer) for offer in found)
         tx.observe_offers(found)
-    for decision in news:
-        if not isinstance(decision, Hold):
-            log.info(
-                "decision.made",
-                kind=type(decision).__name__.lower(),
-                code=decision.reason.code,
-                slot=str(slot_of(decision)),
-            )
+    decision_log.tell(news)
     return tuple(news)
 
 

@@ -27,6 +27,9 @@ def run(
         bool, typer.Option("--dry-run", help="Do everything except write to a market; use a ledger file of its own.")
     ] = False,
     level: Annotated[str, typer.Option(help="The lowest level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log: Annotated[
+        str, typer.Option("--log", help="json, text, or auto: text at a terminal and JSON everywhere else.")
+    ] = "auto",
 ) -> None:
     """Run the daemon until SIGTERM; SIGHUP reloads the files. Stopping never releases."""
     import structlog
@@ -40,10 +43,12 @@ def run(
 
     if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
+    if log not in logging.FORMS:
+        exits.stop(exits.BAD_INPUT, [f"--log: {log!r} is none of {', '.join(logging.FORMS)}"])
     # Until the daemon listens, a reload asks for nothing; unheard it would end the start.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    logging.configure(session.REDACTOR, SystemClock().now, level=level)
+    logging.configure(session.REDACTOR, SystemClock().now, level=level, form=log)
     settings, tuned = session.read(config)
     for each in exposure.exposures(settings):
         structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.mend)

@@ -9,10 +9,13 @@ from typing import Any, TextIO
 
 import structlog
 
+from agent.telemetry import terminal_lines
 from agent.telemetry.redaction import Redactor
 
 Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
 
+AUTO, JSON, TEXT = "auto", "json", "text"
+FORMS = (AUTO, JSON, TEXT)
 QUIET = ("aiohttp", "alembic", "apscheduler", "asyncio", "sqlalchemy", "urllib3", "vastai")
 """Libraries whose own log lines are not news; their warnings are."""
 
@@ -24,13 +27,17 @@ def configure(
     level: str = "INFO",
     stream: TextIO | None = None,
     environment: Mapping[str, str] | None = None,
+    form: str = AUTO,
 ) -> None:
     """Send every log of the program and its libraries to `stream`, standard error by default.
+
+    `form` is json, text, or auto: text at a terminal, JSON everywhere else.
 
     `now` tells the time of an event, so that a rehearsal's lines carry the time it rehearses.
     """
     target = sys.stderr if stream is None else stream
-    is_json = not target.isatty() or is_journal(target, os.environ if environment is None else environment)
+    is_pipe = not target.isatty() or is_journal(target, os.environ if environment is None else environment)
+    is_json = form == JSON or (form == AUTO and is_pipe)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -39,7 +46,7 @@ def configure(
         structlog.processors.format_exc_info,
         redactor,
     ]
-    last: Processor = structlog.processors.JSONRenderer(default=str) if is_json else structlog.dev.ConsoleRenderer()
+    last: Processor = structlog.processors.JSONRenderer(default=str) if is_json else terminal_lines.TerminalLines()
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

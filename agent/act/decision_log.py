@@ -1,0 +1,36 @@
+"""The log's line for each new decision: slot, host, dollars an hour and why."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from agent.domain.work.decision import Decision, Hold, Rebid, Rent, Resume, slot_of
+
+log = structlog.get_logger("gpubid.record")
+
+
+def tell(news: Iterable[Decision]) -> None:
+    """Log decisions that differ from the last one of their slot."""
+    for decision in news:
+        log.info(
+            "decision.held" if isinstance(decision, Hold) else "decision.made",
+            kind=type(decision).__name__.lower(),
+            code=decision.reason.code,
+            slot=str(slot_of(decision)),
+            why=decision.reason.sentence,
+            **_place(decision),
+        )
+
+
+def _place(decision: Decision) -> dict[str, Any]:
+    """Return where a decision is carried out and what it costs an hour; nothing for a hold."""
+    if isinstance(decision, Hold):
+        return {}
+    if isinstance(decision, Rent):
+        offer = decision.offer
+        return {"market": offer.market, "host": offer.host_id, "dollars_per_hour": decision.rate.dollars}
+    lease, rate = decision.lease, decision.lease.billing_rate
+    if isinstance(decision, Rebid | Resume):
+        rate = lease.disk_rate + (decision.bid if isinstance(decision, Rebid) else lease.gpu_rate)
+    return {"market": lease.market, "host": lease.host_id, "dollars_per_hour": rate.dollars}
