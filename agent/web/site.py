@@ -29,8 +29,9 @@ def site(
     """Return the server of `app`; `wake` starts a cycle. Without `webhook_secret` every delivery is refused."""
     listen, monotonic = app.config.listen, app.clock.monotonic
     refusals = Refusals(monotonic)
-    routes = [*Pages(app, Visitors(token, monotonic, refusals), wake).routes(), discovery.route(app)]
-    routes += feed_routes.routes(feed or LiveFeed(app))
+    feed = feed or LiveFeed(app)
+    pages = Pages(app, Visitors(token, monotonic, refusals), wake, feed)
+    routes = [*pages.routes(), discovery.route(app), *feed_routes.routes(feed)]
     if webhook_secret is not None:
         routes.append(Deliveries(webhook_secret, app.clock, wake, refusals).route())
     return Server(listen.host, listen.port, registry, health, routes, names=listen.names, refusals=refusals)

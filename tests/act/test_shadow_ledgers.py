@@ -19,6 +19,7 @@ from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import shadow_rows as kept
 from agent.ledger.tables.spend_rows import SpendEntry
+from agent.web.feed.fleet_document import Sources
 from agent.web.page import dashboard
 from agent.web.reading import shadow_json
 from tests.support.scene import strategies, work
@@ -62,7 +63,7 @@ async def test_a_shadow_pays_on_paper_beside_what_really_ran(tmp_path: Path) -> 
         assert [made["strategy"] for made in row["last"]] == ["ondemand"]
         assert len(world.contracts()) == 1, "nothing was rented for it"
         known = world.app.ledger.recollection(world.clock.now())
-        sight = dashboard.Sight(world.app.rules, known, world.app.seen, world.clock.now())
+        sight = Sources(world.app.rules, world.app.config, known, world.app.seen, world.clock.now())
         shown = await dashboard.board(sight, await world.app.ledger.reader(), 1)
         assert shown["shadows"][0]["strategy"] == "ondemand"
         assert lease.host_id

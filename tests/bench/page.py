@@ -22,6 +22,7 @@ from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
+from agent.web.feed.fleet_document import Sources
 from agent.web.guards.refusal_log import Refusals
 from agent.web.page import dashboard
 from agent.web.page.pages import Pages
@@ -84,8 +85,9 @@ async def _measure(world: Rehearsed) -> bool:
     host, port = await server.start()
     base = f"http://{host}:{port}"
     now = world.clock.now()
-    sight = dashboard.Sight(world.app.rules, world.app.ledger.recollection(now), world.app.seen, now)
-    rows = await dashboard.board(sight, await world.app.ledger.reader(), 1)
+    known = world.app.ledger.recollection(now)
+    sources = Sources(world.app.rules, world.app.config, known, world.app.seen, now)
+    rows = await dashboard.board(sources, await world.app.ledger.reader(), 1)
     template = pages.template("board.html")
     visitor = {"session": False, "proof": "", "may_log_in": False}
     try:

@@ -103,3 +103,21 @@ async def test_the_first_tab_skips_to_the_figures_and_tables_name_their_columns(
     assert await tab.evaluate("document.activeElement.className") == "skip"
     bare = "document.querySelectorAll('thead th:not([scope])').length"
     assert await tab.evaluate(bare) == 0
+
+
+async def test_a_silent_daemon_makes_the_page_stale_within_thirty_seconds_and_a_change_is_drawn(
+    browser: Browser, page: Served
+) -> None:
+    tab = await browser.new_page()
+    await tab.goto(page.url + "/")
+    assert await tab.locator("#stale").is_hidden()
+    at = (await tab.locator("h1 time").get_attribute("datetime") or "")[:19].replace("T", " ")
+    await tab.evaluate("Date.now = (now => () => now() + (window.later || 0))(Date.now)")
+    await tab.evaluate("window.later = 21000")
+    await tab.wait_for_selector("#stale:visible", timeout=3_000)
+    assert f"These figures are of {at} UTC" in await tab.locator("#stale").inner_text()
+    assert (await tab.title()).startswith("STALE")
+    page.world.app.stop_writing("another daemon")
+    page.feed.changed()
+    await tab.wait_for_selector("#stale", state="hidden", timeout=5_000)
+    await tab.wait_for_selector("section[aria-label=Alerts]", timeout=5_000)

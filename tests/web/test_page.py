@@ -1,6 +1,7 @@
 """The page over real HTTP: what it shows, what it refuses, and that nothing on it is believed or run."""
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -94,10 +95,40 @@ async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path)
         calm = (await page.get("/"))[1]
         page.world.app.stop_writing(f"another daemon {HOSTILE}")
         _, text = await page.get("/")
-    assert "To know" not in calm
-    assert text.index("To know") < text.index("Running")
+    assert "Alerts" not in calm
+    assert text.index("Alerts") < text.index("<h1>Fleet") < text.index("Running")
     assert "<strong>daemon</strong>: nothing more is written: another daemon &lt;script&gt;" in text
     assert "(writing_stopped)" in text
+
+
+async def test_money_is_that_of_the_feed_with_the_runway(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        _, text = await page.get("/")
+        money = json.loads((await page.get("/api/v1/fleet"))[1])["money"]
+    assert f"${money['today_dollars']:.2f} <small>of" in text
+    assert f"${money['dollars_per_hour']:.3f} <small>of" in text
+    assert f"at this rate {money['runway_ends']} lasts" in text
+
+
+async def test_it_says_without_script_that_no_cycle_has_ended_lately_and_since_when(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        last = page.world.app.seen.fleet.now if page.world.app.seen else None
+        page.world.clock.advance(5 * page.world.config.poll.total_seconds())
+        _, text = await page.get("/")
+    assert last is not None
+    assert f'no cycle has ended since <time datetime="{last.isoformat()}">' in text
+
+
+async def test_a_date_shows_its_year_where_it_is_not_this_year(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        now = page.world.clock.now()
+        async with page.world.app.ledger.transaction() as tx:
+            for at in (now, now.replace(year=now.year - 1)):
+                tx.append_event(Event(at=at, kind=EventKind.LEASE_INTERRUPTED))
+        _, text = await page.get("/events")
+    shown = {int(found[1]): found[2] for found in re.finditer(r'datetime="(\d{4})[^"]*">([^<]+)<', text)}
+    assert shown[now.year - 1].startswith(f"{now.year - 1}-")
+    assert not shown[now.year].startswith(f"{now.year}-")
 
 
 async def test_every_answer_forbids_foreign_script_and_framing(tmp_path: Path) -> None:

@@ -57,31 +57,52 @@ class Sources:
     refused: Sequence[str] = ()
 
 
-async def document(of: Sources, reader: Reader) -> read_model.Fleet:
-    """Return the fleet as of `of.now`."""
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The fleet without its rows, which costs the same however many slots it has: what the page shows first too."""
+
+    alerts: list[read_model.Alert]
+    notes: list[read_model.Alert]
+    money: read_model.Money
+    last_cycle_at: datetime | None
+    is_stale: bool
+
+
+def summary(of: Sources) -> Summary:
+    """Return what is wrong, what is to be known, money, and the age of the last cycle."""
     known, caps, now = of.known, of.rules.caps, of.now
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
     daemon = status_json.daemon_of(of.seen, of.config, of.late, of.refused)
     notes, troubles = status_json.conditions(known, standing, of.notices, caps, now, daemon)
-    places = [place for work in of.rules.workloads for place in work.places]
-    rows = await _slots(places, of, reader)
     last = of.seen.fleet.now if of.seen is not None else None
-    poll = of.config.poll.total_seconds()
-    return read_model.Fleet(
-        version=__version__,
-        as_of=now,
-        last_cycle_at=last,
-        poll_seconds=poll,
-        is_stale=is_stale(last, poll, now),
-        is_well=not troubles,
-        is_killed=operator_holds.kill_of_everything(known.holds, now) is not None,
+    return Summary(
         alerts=[_alert(each) for each in troubles[:MOST_ALERTS]],
         notes=[_alert(each) for each in notes[:MOST_ALERTS]],
-        refused_configuration=[_sentence(each) for each in of.refused[:MOST_ALERTS]],
-        markets=[
-            read_model.Market(view.market, view.is_fresh, view.listed_at) for _, view in sorted(daemon.markets.items())
-        ],
         money=_money(of, standing),
+        last_cycle_at=last,
+        is_stale=is_stale(last, of.config.poll.total_seconds(), now),
+    )
+
+
+async def document(of: Sources, reader: Reader) -> read_model.Fleet:
+    """Return the fleet as of `of.now`."""
+    known, first = of.known, summary(of)
+    places = [place for work in of.rules.workloads for place in work.places]
+    rows = await _slots(places, of, reader)
+    views_of = of.seen.fleet.markets if of.seen is not None else {}
+    return read_model.Fleet(
+        version=__version__,
+        as_of=of.now,
+        last_cycle_at=first.last_cycle_at,
+        poll_seconds=of.config.poll.total_seconds(),
+        is_stale=first.is_stale,
+        is_well=not first.alerts,
+        is_killed=operator_holds.kill_of_everything(known.holds, of.now) is not None,
+        alerts=first.alerts,
+        notes=first.notes,
+        refused_configuration=[_sentence(each) for each in of.refused[:MOST_ALERTS]],
+        markets=[read_model.Market(view.market, view.is_fresh, view.listed_at) for _, view in sorted(views_of.items())],
+        money=first.money,
         wanted=len(places),
         running=sum(row.is_configured and row.state == LeaseState.RUNNING.value for row in rows),
         in_doubt=len(known.intents),

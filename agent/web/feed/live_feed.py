@@ -105,15 +105,17 @@ class LiveFeed:
             self._streams.remove(stream)
             stream.set()
 
-    async def _make(self, monotonic: float) -> Made:
-        app, process = self._app, self._process
-        now = app.clock.now()
+    def sources(self) -> fleet_document.Sources:
+        """Return what a document or the page is made from now."""
+        app, process, now = self._app, self._process, self._app.clock.now()
         late, refused = (process.late(), process.refused) if process is not None else ((), ())
         known = app.ledger.recollection(now)
-        sources = fleet_document.Sources(
+        return fleet_document.Sources(
             app.rules, app.config, known, app.seen, now, app.notices(), tuple(late), tuple(refused)
         )
-        fleet = await fleet_document.document(sources, await app.ledger.reader())
+
+    async def _make(self, monotonic: float) -> Made:
+        fleet = await fleet_document.document(self.sources(), await self._app.ledger.reader())
         return Made(msgspec.json.encode(fleet), monotonic, fleet, _content(fleet))
 
 

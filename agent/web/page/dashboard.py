@@ -5,18 +5,14 @@ Only the rows of one screen are worked out: a fleet of a thousand leases costs n
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from markupsafe import Markup
 
 from agent import __version__
-from agent.cycle import Pass, Rules
+from agent.cycle import Pass
 from agent.decide import explain
-from agent.decide.accounting import meter
-from agent.decide.operators.notices import Notice, held_back
-from agent.domain import money
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
@@ -25,8 +21,9 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Slot
-from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
+from agent.web.feed import fleet_document
+from agent.web.feed.fleet_document import Sources
 from agent.web.page import chart
 from agent.web.reading import shadow_json, views
 
@@ -47,18 +44,7 @@ TIMELINE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """The inputs of the page: the rules in force, the ledger's memory and the last cycle, at one instant."""
-
-    rules: Rules
-    known: Recollection
-    seen: Pass | None
-    now: datetime
-    notices: tuple[Notice, ...] = ()
-
-
-async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
+async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
     """Return the first screen, or a later one: money, markets, slots with charts, timeline, plan, cooldowns."""
     rules, known, seen, now = sight.rules, sight.known, sight.seen, sight.now
     places = [place for work in rules.workloads for place in work.places]
@@ -69,13 +55,17 @@ async def board(sight: Sight, reader: Reader, page: int) -> dict[str, Any]:
     held = [lease for place in shown for lease in by_slot.get(place, ())]
     charts = await _charts(held, reader, now)
     decided = await reader.decisions(shown)
+    first = fleet_document.summary(sight)
     return {
         "now": now,
         "version": __version__,
         "page": page,
         "pages": pages,
-        "notices": [asdict(each) for each in (*sight.notices, *held_back(known.leases))][:ROWS],
-        "money": _money(rules, known, now),
+        "alerts": first.alerts[:ROWS],
+        "notes": first.notes[:ROWS],
+        "is_stale": first.is_stale,
+        "last_cycle_at": first.last_cycle_at,
+        "money": first.money,
         "running": _running(places, by_slot),
         "wanted": len(places),
         "markets": _markets(seen),
@@ -148,19 +138,6 @@ def _by_slot(leases: Iterable[Lease]) -> Mapping[Slot, Sequence[Lease]]:
 
 def _running(places: Iterable[Slot], by_slot: Mapping[Slot, Sequence[Lease]]) -> int:
     return sum(any(lease.state is LeaseState.RUNNING for lease in by_slot.get(place, ())) for place in places)
-
-
-def _money(rules: Rules, known: Recollection, now: datetime) -> dict[str, Any]:
-    owed = meter.outstanding(known.leases, now)
-    caps = rules.caps
-    return {
-        "rate": money.total_rate(lease.billing_rate for lease in known.leases).dollars,
-        "most_rate": caps.per_hour.dollars if caps.per_hour is not None else None,
-        "today": (known.total.today + owed).dollars,
-        "most_today": caps.per_day.dollars if caps.per_day is not None else None,
-        "month": (known.total.month + owed).dollars,
-        "most_month": caps.per_month.dollars if caps.per_month is not None else None,
-    }
 
 
 def _markets(seen: Pass | None) -> list[dict[str, Any]]:

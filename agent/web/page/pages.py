@@ -20,6 +20,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.daemon_port import Orders
+from agent.web.feed.live_feed import LiveFeed
 from agent.web.guards import bounded_body, guard
 from agent.web.page import dashboard
 from agent.web.page.visitors import Visitors
@@ -46,8 +47,9 @@ HEADERS = {
 class Pages:
     """The routes of the page, over the App."""
 
-    def __init__(self, app: Orders, visitors: Visitors, wake: Callable[[], None]) -> None:
-        """Show `app`; `wake` starts a cycle after an order."""
+    def __init__(self, app: Orders, visitors: Visitors, wake: Callable[[], None], feed: LiveFeed | None = None) -> None:
+        """Show `app`; `wake` starts a cycle after an order. `feed` says what the page is made from."""
+        self._feed = feed or LiveFeed(app)
         self._app = app
         self._visitors = visitors
         self._wake = wake
@@ -57,6 +59,7 @@ class Pages:
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
         )
+        self._templates.globals["this_year"] = lambda: app.clock.now().year
         static = resources.files("agent.web") / "static"
         self._static = {name: (static / name).read_bytes() for name in STATIC}
 
@@ -88,11 +91,8 @@ class Pages:
     async def _board(self, request: web.Request) -> web.Response:
         page = request.query.get("page", "1")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) <= 6 else 1  # noqa: PLR2004 - digits
-        now = self._app.clock.now()
-        sight = dashboard.Sight(
-            self._app.rules, self._app.ledger.recollection(now), self._app.seen, now, self._app.notices()
-        )
-        return self._shown(request, "board.html", await dashboard.board(sight, await self._app.ledger.reader(), number))
+        reader = await self._app.ledger.reader()
+        return self._shown(request, "board.html", await dashboard.board(self._feed.sources(), reader, number))
 
     async def _lease(self, request: web.Request) -> web.Response:
         lease = await self._find(request.match_info["lease"])

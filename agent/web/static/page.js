@@ -1,14 +1,56 @@
-// Draws the fleet anew every fifteen seconds; without script the page is whole and stands still.
+// Draws the fleet anew after each change that the feed pushes, and says when the daemon is silent; without script the
+// page is whole and stands still.
 "use strict";
 if (location.pathname === "/") {
-  setInterval(async () => {
-    if (document.hidden || getSelection().toString()) return;
+  const SILENCE_MS = 20000;
+  const REDRAW_MS = 5000;
+  const stale = document.getElementById("stale");
+  const title = document.title;
+  let stream = null;
+  let heardAt = Date.now();
+  let drawnAt = Date.now();
+  let isDue = false;
+
+  const asOf = () => document.querySelector("#main h1 time")?.getAttribute("datetime").slice(0, 19).replace("T", " ");
+  const heard = () => { heardAt = Date.now(); };
+  const listen = () => {
+    stream = new EventSource("/api/v1/events");
+    stream.addEventListener("fleet", () => { heard(); isDue = true; });
+    stream.addEventListener("beat", heard);
+  };
+  const redraw = async () => {
+    isDue = false;
+    drawnAt = Date.now();
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(8000) });
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
       const focused = document.activeElement && document.getElementById("main").contains(document.activeElement);
       if (fresh && !focused) document.getElementById("main").replaceChildren(...fresh.childNodes);
-    } catch { /* The daemon restarts now and then; the next try tells. */ }
-  }, 15000);
+    } catch { /* The daemon restarts now and then; the silence is told. */ }
+  };
+  const look = () => {
+    if (document.hidden) return;
+    const silent = Date.now() - heardAt;
+    const isStale = silent > SILENCE_MS;
+    if (isStale) {
+      stale.textContent = `Stale: the daemon has not answered for ${Math.round(silent / 1000)} s. `
+        + `These figures are of ${asOf()} UTC.`;
+    }
+    stale.hidden = !isStale;
+    document.title = isStale ? `STALE - ${title}` : title;
+    // A browser gives a stream up for good after some errors.
+    if (stream.readyState === EventSource.CLOSED) listen();
+    if (isDue && Date.now() - drawnAt > REDRAW_MS && !getSelection().toString()) redraw();
+  };
+  // A hidden tab holds no stream: browsers allow six connections to an address, the daemon sixteen streams.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { stream.close(); return; }
+    isDue = true;
+    // The stream has a few seconds to begin again before its silence is told.
+    heardAt = Math.max(heardAt, Date.now() - SILENCE_MS + 3000);
+    listen();
+  });
+  listen();
+  setInterval(look, 1000);
 }
