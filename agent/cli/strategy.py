@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli.shared import exits, session
+from agent.cli.shared import completion, exits, session
 from agent.cli.watch import learned
 from agent.config import problems
 
@@ -35,7 +35,9 @@ def list_(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A strategy, or the stem of one of your files.")],
+    name: Annotated[
+        str, typer.Argument(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+    ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -54,8 +56,10 @@ app.command()(learned.reset)
 
 @app.command()
 def diff(
-    name: Annotated[str, typer.Argument(help="A strategy, or the stem of one of your files.")],
-    other: Annotated[str, typer.Argument(help="What to compare it with.")],
+    name: Annotated[
+        str, typer.Argument(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+    ],
+    other: Annotated[str, typer.Argument(help="What to compare it with.", autocompletion=completion.strategies)],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:

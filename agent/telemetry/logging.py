@@ -46,7 +46,11 @@ def configure(
         structlog.processors.format_exc_info,
         redactor,
     ]
-    last: Processor = structlog.processors.JSONRenderer(default=str) if is_json else terminal_lines.TerminalLines()
+    last: Processor = (
+        structlog.processors.JSONRenderer(default=str)
+        if is_json
+        else terminal_lines.TerminalLines(has_colors=target.isatty())
+    )
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

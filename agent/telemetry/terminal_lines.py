@@ -12,9 +12,9 @@ DECISIONS = frozenset({"decision.made", "decision.held"})
 class TerminalLines:
     """Renders the events of the log, in the place of a JSON renderer."""
 
-    def __init__(self) -> None:
-        """Print events other than decisions in columns, with colours where the terminal has them."""
-        self._columns = structlog.dev.ConsoleRenderer()
+    def __init__(self, *, has_colors: bool) -> None:
+        """Print events other than decisions in columns, in colour or without: a file has none."""
+        self._columns = structlog.dev.ConsoleRenderer(colors=has_colors)
 
     def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401 - structlog's
         """Return the text of an event."""

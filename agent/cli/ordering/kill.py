@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.ordering import confirmation, giving, kill_by_label, kill_progress
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -32,7 +32,8 @@ def kill(  # noqa: PLR0913 - one parameter per option
     target: Annotated[
         str | None,
         typer.Argument(
-            help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME; else all."
+            help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME; else all.",
+            autocompletion=completion.places,
         ),
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,

@@ -6,11 +6,15 @@ from typing import Annotated
 import typer
 
 from agent.cli.ordering import confirmation, giving, kill
-from agent.cli.shared import instants, session
+from agent.cli.shared import completion, instants, session
 from agent.domain.work.order import Order
 
 Target = Annotated[
-    str, typer.Argument(help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME.")
+    str,
+    typer.Argument(
+        help="NAME, NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID or market:NAME.",
+        autocompletion=completion.places,
+    ),
 ]
 
 
@@ -40,7 +44,10 @@ def pause(
 
 def resume(
     target: Annotated[
-        str | None, typer.Argument(help="As for `pause`; without a target, an earlier kill is lifted.")
+        str | None,
+        typer.Argument(
+            help="As for `pause`; without a target, an earlier kill is lifted.", autocompletion=completion.places
+        ),
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
@@ -55,7 +62,10 @@ def resume(
 def release(
     targets: Annotated[
         list[str],
-        typer.Argument(help="Lease or instance ids, NAME, NAME/SLOT, host:MARKET/ID, owner:MARKET/ID or market:NAME."),
+        typer.Argument(
+            help="Lease or instance ids, NAME, NAME/SLOT, host:MARKET/ID, owner:MARKET/ID or market:NAME.",
+            autocompletion=completion.places,
+        ),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     yes: confirmation.YesOption = False,
@@ -100,7 +110,12 @@ def unlock(
 
 
 def done(
-    target: Annotated[str, typer.Argument(help="A batch workload, a NAME/SLOT of it, or one of its leases.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A batch workload, a NAME/SLOT of it, or one of its leases.", autocompletion=completion.places
+        ),
+    ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -109,7 +124,9 @@ def done(
 
 
 def progress(
-    workload: Annotated[str, typer.Argument(help="A workload with a deadline, or a slot of it.")],
+    workload: Annotated[
+        str, typer.Argument(help="A workload with a deadline, or a slot of it.", autocompletion=completion.workloads)
+    ],
     hours: Annotated[float, typer.Argument(help="Hours of work that are done, on the reference GPU.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,

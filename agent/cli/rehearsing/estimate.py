@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, session
+from agent.cli.shared import ask, completion, exits, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,14 @@ FORMULAS = (
     "nine in ten: over 16 rates of interruption and up to 5 prices the excess is a Gamma of its own mean and variance",
 )
 
+WorkloadArgument = Annotated[
+    str | None,
+    typer.Argument(help="A workload of the configuration to start from.", autocompletion=completion.workloads),
+]
+
 
 def estimate(  # noqa: PLR0913 - one parameter per option
-    workload: Annotated[str | None, typer.Argument(help="A workload of the configuration to start from.")] = None,
+    workload: WorkloadArgument = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     job: Annotated[Path | None, typer.Option(help="A job file (TOML); its keys are these options.")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="GPU model in any spelling; may repeat.")] = None,

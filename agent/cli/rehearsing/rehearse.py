@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.shared import exits, session
+from agent.cli.shared import completion, exits, session
 
 if TYPE_CHECKING:
     from agent.cli.rehearsing.rehearsal import Rehearsal, Scene
@@ -17,10 +17,17 @@ MOST_HOURS = 24 * 366
 
 def rehearse(  # noqa: PLR0913 - one parameter per option
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    climate: Annotated[str, typer.Option(help="The simulated market; `gpubid simulate --help` lists them.")] = "calm",
+    climate: Annotated[
+        str,
+        typer.Option(
+            help="The simulated market; `gpubid simulate --help` lists them.", autocompletion=completion.climates
+        ),
+    ] = "calm",
     hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
     seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 7,
-    strategy: Annotated[str | None, typer.Option(help="Run every workload on this strategy.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="Run every workload on this strategy.", autocompletion=completion.strategies)
+    ] = None,
     hosts: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
     ] = None,

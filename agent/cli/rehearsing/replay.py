@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, instants, session, strategy_numbers
+from agent.cli.shared import ask, completion, exits, instants, session, strategy_numbers
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 def replay(  # noqa: PLR0913 - one parameter per option
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
-    strategy: Annotated[str, typer.Option(help="A strategy, or the stem of one of your files.")],
+    strategy: Annotated[
+        str, typer.Option(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+    ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    workload: Annotated[str | None, typer.Option(help="One workload; by default all of them.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="One workload; by default all of them.", autocompletion=completion.workloads)
+    ] = None,
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a number of the strategy; may repeat."),

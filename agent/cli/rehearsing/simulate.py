@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from agent.cli.shared import instants
+from agent.cli.shared import completion, instants
 
 if TYPE_CHECKING:
     from agent.simulator.climate import Climate
@@ -28,7 +28,9 @@ TICK_SECONDS = 1.0
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
-    climate: Annotated[str, typer.Option(help="One of the climates listed above.")] = "calm",
+    climate: Annotated[
+        str, typer.Option(help="One of the climates listed above.", autocompletion=completion.climates)
+    ] = "calm",
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
     runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, session
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
 
-SlotArgument = Annotated[str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.")]
+SlotArgument = Annotated[
+    str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.", autocompletion=completion.places)
+]
 FOLLOW_SECONDS = 5.0
 """Each request makes the market write a file."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli.shared import ask, exits, instants, last_good, session
+from agent.cli.shared import ask, completion, exits, instants, last_good, session
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -28,9 +28,13 @@ app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledge
 @app.command()
 def events(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    workload: Annotated[str | None, typer.Option(help="Only this workload, or this slot of it: NAME/SLOT.")] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(help="Only this workload, or this slot of it: NAME/SLOT.", autocompletion=completion.places),
+    ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Only this kind, such as lease.interrupted; may repeat.")
+        list[str] | None,
+        typer.Option(help="Only this kind, such as lease.interrupted; may repeat.", autocompletion=completion.kinds),
     ] = None,
     since: Since = None,
     limit: Limit = 100,

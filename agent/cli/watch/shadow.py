@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, session
+from agent.cli.shared import ask, completion, session
 
 if TYPE_CHECKING:
     from agent.ledger.reader import Reader
@@ -13,7 +13,10 @@ SHOWN = 20
 
 
 def shadow(
-    workload: Annotated[str | None, typer.Argument(help="A workload or a slot of it; all by default.")] = None,
+    workload: Annotated[
+        str | None,
+        typer.Argument(help="A workload or a slot of it; all by default.", autocompletion=completion.workloads),
+    ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:

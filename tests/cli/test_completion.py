@@ -1,0 +1,51 @@
+"""The shell completes what the configuration and the program know: workloads, slots, strategies, climates, kinds."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import programs
+from tests.support.configs import added
+
+CONFIG = added("slots = 3") + '[strategies]\ndirectory = "mine"\n'
+
+
+async def completed(place: Path, typed: str) -> set[str]:
+    """Return what bash is offered after a line."""
+    program = str(Path(sys.executable).parent / "gpubid")
+    words = typed.split(" ")
+    asked = {"_GPUBID_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    process = await asyncio.create_subprocess_exec(
+        program, cwd=place, env=programs.environment(place, **asked), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    return set(out.decode().split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("gpubid drain tr", {"train", "train/0", "train/1", "train/2"}),
+        ("gpubid kill train/", {"train/0", "train/1", "train/2"}),
+        ("gpubid logs train/2", {"train/2"}),
+        ("gpubid ledger events --workload t", {"train", "train/0", "train/1", "train/2"}),
+        ("gpubid ledger events --kind lease.interr", {"lease.interrupted"}),
+        ("gpubid strategy show bo", {"bold"}),
+        ("gpubid rehearse --strategy pat", {"patient"}),
+        ("gpubid rehearse --climate bidd", {"bidding_war"}),
+        ("gpubid drain nothing", set()),
+    ],
+)
+async def test_names_are_completed(tmp_path: Path, typed: str, offered: set[str]) -> None:
+    (tmp_path / "agent.toml").write_text(CONFIG)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "bold.toml").write_text('strategy = "patient"\n')
+    assert await completed(tmp_path, typed) == offered
+
+
+async def test_a_broken_or_missing_file_completes_nothing_and_says_nothing(tmp_path: Path) -> None:
+    assert await completed(tmp_path, "gpubid drain tr") == set()
+    (tmp_path / "agent.toml").write_text("[oops\n")
+    assert await completed(tmp_path, "gpubid drain tr") == set()
