@@ -7,6 +7,10 @@ from typing import Protocol
 
 CLOSE = timedelta(seconds=60)
 """Two clocks with a smaller difference show the same time."""
+BELIEVED_SECONDS = 180.0
+"""So long a market has to say the same time before it is believed against the machine's own clock. Assumed."""
+LOST = timedelta(days=30)
+"""A machine so far behind has lost its time: one without a battery begins years ago."""
 
 
 class Clock(Protocol):
@@ -80,7 +84,9 @@ class SteadyClock:
 
     Elapsed time is money here: a machine's clock that jumps a day must not bill a day. `heed` compares it to a market's
     clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
-    included; when the two differ only the market's first word counts, at the start, where nothing else is known.
+    included. Where the two differ at the start, and nothing else is known, the earlier one counts; that of a market
+    which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where it is so far ahead that the
+    machine must have lost its time.
     """
 
     def __init__(self, machine: Clock) -> None:
@@ -89,6 +95,8 @@ class SteadyClock:
         self._origin = machine.now()
         self._began = machine.monotonic()
         self._ahead: dict[str, timedelta] = {}
+        self._is_set = False
+        self._doubted: dict[str, tuple[float, timedelta]] = {}
 
     def now(self) -> datetime:
         """Return the steady wall clock, in UTC."""
@@ -111,9 +119,20 @@ class SteadyClock:
         wall = self._machine.now()
         if market_time is not None:
             is_close = abs(market_time - wall) <= CLOSE
-            if is_close or not self._ahead:
+            if is_close or (not self._is_set and self._is_believed(market, market_time - wall)):
                 self._origin, self._began = (wall if is_close else market_time), self._machine.monotonic()
+                self._is_set = True
             self._ahead[market] = market_time - self.now()
         if market not in self._ahead:
             return 0.0
         return (self.now() + self._ahead[market] - wall).total_seconds()
+
+    def _is_believed(self, market: str, ahead: timedelta) -> bool:
+        """Return whether a market's time counts at the start: an hour ahead, believed at once, would bill an hour."""
+        if ahead < timedelta() or ahead > LOST:
+            return True
+        since, before = self._doubted.get(market, (self._machine.monotonic(), ahead))
+        if abs(ahead - before) > CLOSE:
+            since, before = self._machine.monotonic(), ahead
+        self._doubted[market] = since, before
+        return self._machine.monotonic() - since >= BELIEVED_SECONDS

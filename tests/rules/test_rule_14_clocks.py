@@ -136,6 +136,21 @@ def test_one_wrong_date_stops_nothing(says: dict[str, object], later: float) -> 
     play(story, seed=1)
 
 
+@pytest.mark.parametrize("ahead", [3600, 86_400])
+def test_a_market_that_is_ahead_for_two_minutes_at_a_start_bills_no_hour(ahead: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        world.weather("field_lie", field="date", how="plus", value=ahead, seconds=120)
+        await world.restart()
+        done = await world.cycle(minutes=20)
+        assert abs((done.fleet.now - world.clock.now()).total_seconds()) < 60
+        counted, true = await world.spend(), charged(world)
+        assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
+
+    play(story, seed=1)
+
+
 @pytest.mark.parametrize("said", ["junk", "", "Mon, 01 Jan 0001 00:00:00 +1400", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_date_that_is_none_stops_nothing_for_good(said: str) -> None:
     async def story(world: Rehearsed) -> None:
