@@ -203,6 +203,21 @@ async def test_one_stream_too_many_ends_the_oldest(tmp_path: Path) -> None:
             await next_of(told[-1])
 
 
+async def test_feed_fleet_and_status_show_the_same_money_at_one_instant(tmp_path: Path) -> None:
+    async with served(tmp_path, limits=CAPS) as page:
+        await page.world.cycle(minutes=10)
+        money = (await fleet(page))["money"]
+        link = aiohttp.UnixConnector(str(page.socket))
+        async with aiohttp.ClientSession(connector=link) as client:
+            others = [await (await client.get(f"http://x/{route}")).json() for route in ("fleet", "status")]
+    for other in others:
+        assert other["spent_today_dollars"] == money["today_dollars"]
+        assert other["spent_month_dollars"] == money["month_dollars"]
+        assert other["dollars_per_hour"] == pytest.approx(money["dollars_per_hour"], abs=1e-9)
+        assert other["credit"][0]["lasts_hours"] == money["credit"][0]["lasts_hours"]
+    assert others[1]["caps"] == money["caps"]
+
+
 async def test_the_operators_socket_serves_the_same(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         over_tcp = await fleet(page)

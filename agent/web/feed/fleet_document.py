@@ -4,7 +4,7 @@ A slot is looked up by its key, so that a document costs as much as its rows, al
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -159,7 +159,7 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
             (loose if lease.is_held or lease.slot not in configured else by_slot[lease.slot]).append(lease)
     shown = [mine[-1] for mine in by_slot.values()] + loose
     trails = await price_trail.trails(shown, reader, of.now)
-    lines = await reader.lines(of.now.date()) if shown else []
+    lines = {line.lease_id: line for line in await reader.lines(of.now.date())} if shown else {}
     recorded = {made.slot: made for made in await reader.decisions()}
     planned = dict(_planned(of.seen))
     works = {work.name: work for work in of.rules.workloads}
@@ -210,13 +210,14 @@ def _with(row: read_model.Slot, **changes: Any) -> read_model.Slot:  # noqa: ANN
     return msgspec.structs.replace(row, **changes)
 
 
-def _useful_share(mine: Sequence[Lease], lines: Iterable[Line], work: Workload | None, now: datetime) -> float | None:
-    """Return the useful part of the paid time of these leases today, or None before any.
+def _useful_share(
+    mine: Sequence[Lease], lines: Mapping[str, Line], work: Workload | None, now: datetime
+) -> float | None:
+    """Return the useful part of the paid time of these leases today, or None before any; `lines` are today's by lease.
 
     The ledger has it up to its last metering; the span since then is added.
     """
-    ids = {each.lease_id for each in mine}
-    today = [line for line in lines if line.lease_id in ids]
+    today = [lines[each.lease_id] for each in mine if each.lease_id in lines]
     promise = phases.promise(work)
     since = [
         part
