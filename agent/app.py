@@ -119,6 +119,8 @@ class App:
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         clock = SteadyClock(outside.clock)
         ledger = await Ledger.open(path, clock=clock, fleet_id=outside.fleet_id)
+        for lease in ledger.recollection(clock.now()).leases:
+            clock.recall(lease.accrued_until)
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()

@@ -85,8 +85,8 @@ class SteadyClock:
     Elapsed time is money here: a machine's clock that jumps a day must not bill a day. `heed` compares it to a market's
     clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
     included. Where the two differ at the start, and nothing else is known, the earlier one counts; that of a market
-    which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where it is so far ahead that the
-    machine must have lost its time.
+    which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where the machine must have lost
+    its time: it is before what is on record, or a month behind.
     """
 
     def __init__(self, machine: Clock) -> None:
@@ -96,7 +96,12 @@ class SteadyClock:
         self._began = machine.monotonic()
         self._ahead: dict[str, timedelta] = {}
         self._is_set = False
+        self._recorded: datetime | None = None
         self._doubted: dict[str, tuple[float, timedelta]] = {}
+
+    def recall(self, recorded: datetime) -> None:
+        """Take in an instant that is on record: a machine whose clock is before it is wrong."""
+        self._recorded = max(recorded, self._recorded or recorded)
 
     def now(self) -> datetime:
         """Return the steady wall clock, in UTC."""
@@ -129,7 +134,8 @@ class SteadyClock:
 
     def _is_believed(self, market: str, ahead: timedelta) -> bool:
         """Return whether a market's time counts at the start: an hour ahead, believed at once, would bill an hour."""
-        if ahead < timedelta() or ahead > LOST:
+        is_before_record = self._recorded is not None and self._machine.now() < self._recorded
+        if ahead < timedelta() or ahead > LOST or is_before_record:
             return True
         since, before = self._doubted.get(market, (self._machine.monotonic(), ahead))
         if abs(ahead - before) > CLOSE:
