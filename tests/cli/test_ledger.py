@@ -64,7 +64,9 @@ async def test_events_are_narrowed_by_workload_instant_and_number(rehearsed: Pat
     later = (await gpubid(rehearsed, "ledger", "events", "--json", "--limit", "100000", "--since", middle)).json
     assert later == [event for event in everything if event["at"] >= middle]
     assert (await gpubid(rehearsed, "ledger", "events", "--json", "--limit", "3")).json == everything[:3]
-    assert (await gpubid(rehearsed, "ledger", "events", "--json", "--workload", "nobody")).json == []
+    nobody = await gpubid(rehearsed, "ledger", "events", "--json", "--workload", "nobody")
+    assert (nobody.code, nobody.out) == (2, "")
+    assert "there is no workload 'nobody'; known: train" in nobody.err
 
 
 async def test_prices_of_a_model_in_any_spelling_and_of_a_host(rehearsed: Path) -> None:

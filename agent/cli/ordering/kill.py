@@ -166,6 +166,8 @@ def _here(
 
     try:
         if session.is_missing(config.ledger):
+            for each in () if named.markets else config.markets:
+                session.secret(each)
             return kill_by_label.without_ledger(config, named, progress, _missing(config), wait=wait)
         if not session.may_write(config.ledger):
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
