@@ -2,7 +2,7 @@
 
 | call | what | who |
 |---|---|---|
-| POST /say | {"verb", "target", "seconds", "into", "hours", "keep_disks"}: domain/work/order.py | who may order |
+| POST /say: {"verb", "target", "seconds", "into", "hours", "keep_disks"}, read as an `Order` | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: whether it is well, what runs, what it costs against the caps | who connects |
 | GET /preview?verb&target&keep_disks: the leases that an order would concern, and what they bill | who connects |
