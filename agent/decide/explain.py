@@ -9,7 +9,7 @@ from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
 from agent.decide.pricing import cooldowns, host_record, ranking, requirement_check, useful_hour
 from agent.decide.pricing import funnel as funnels
-from agent.decide.pricing.funnel import Funnel
+from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -40,6 +40,8 @@ class Explanation:
     offers: int
     funnel: Funnel | None = None
     """What each requirement leaves of a sample of the markets' offers; None before any was asked for."""
+    relaxed: Relaxed | None = None
+    """The one requirement whose drop alone lets the most of that sample fit; None where no single one helps."""
     advised: tuple[tuple[str, str, Advice], ...] = ()
     """The interval of checkpoints: (slot, host, advice) of leases and of planned rents."""
 
@@ -60,6 +62,7 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         refused=_refused(book, work, fleet, taken),
         offers=len(book.offers),
         funnel=funnels.of(fleet, work, taken),
+        relaxed=funnels.relaxed(fleet, work, taken),
         advised=tuple(_advised(fleet, made, work)),
     )
 
@@ -146,7 +149,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "workload": explained.workload,
         "offers_seen": explained.offers,
         "decisions": [as_json(decision) for decision in explained.decisions],
-        "funnel": _funnel(explained.funnel),
+        "funnel": _funnel(explained.funnel, explained.relaxed),
         "candidates": [_candidate(candidate) for candidate in explained.candidates],
         "refused": [
             _offer(row.offer) | {"code": row.why.code, "sentence": row.why.sentence} for row in explained.refused
@@ -164,8 +167,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
     }
 
 
-def _funnel(found: Funnel | None) -> dict[str, Any]:
-    relaxed = None if found is None else found.relaxed
+def _funnel(found: Funnel | None, relaxed: Relaxed | None) -> dict[str, Any]:
     cheapest = None if found is None else found.cheapest
     steps = () if found is None else found.steps
     return {

@@ -173,17 +173,20 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
+    taken = requirement_check.Taken(ground.used_hosts, ground.in_force.cooling)
+    found = funnel.of(fleet, work, taken) if any(map(_finds_nothing, proposals.values())) else None
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        yield _counted(proposals.get(seen.slot, nothing), fleet, work, ground)
+        yield _explained(proposals.get(seen.slot, nothing), found)
 
 
-def _counted(proposal: Proposal, fleet: Fleet, work: Workload, ground: Ground) -> Proposal:
-    """Say of a slot for which nothing fits what each requirement leaves of what the markets have."""
-    if proposal.kind is not None or proposal.reason.code not in NOTHING_FITS:
-        return proposal
-    found = funnel.of(fleet, work, requirement_check.Taken(ground.used_hosts, ground.in_force.cooling))
-    if found is None or found.fits:
+def _finds_nothing(proposal: Proposal) -> bool:
+    return proposal.kind is None and proposal.reason.code in NOTHING_FITS
+
+
+def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
+    """Return a proposal that found nothing with the number of sampled offers that each requirement leaves."""
+    if found is None or found.fits or not _finds_nothing(proposal):
         return proposal
     sentence = f"{proposal.reason.sentence}: {found.sentence}"
     return replace(proposal, reason=replace(proposal.reason, sentence=sentence))

@@ -7,7 +7,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -57,8 +57,6 @@ class Funnel:
     fits: int
     cheapest: UsdPerHour | None
     """The lowest price, disk included, of what meets every requirement but the price; None where nothing does."""
-    relaxed: Relaxed | None
-    """The one requirement whose drop alone leaves the most; None where no single one helps."""
 
     @property
     def sentence(self) -> str:
@@ -124,9 +122,10 @@ def of(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Funnel |
     views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
     if not views:
         return None
-    rows = [row for view in views for row in view.sample]
-    failed = Counter(_failed(row, work, fleet.now, taken) for row in rows)
-    prices = [_price(row, work) for row in rows if requirement_check.refusal(row, work, fleet.now, taken) is None]
+    rows = _rows(fleet, work)
+    codes = [_failed(row, work, fleet.now, taken) for row in rows]
+    failed = Counter(codes)
+    prices = [_price(row, work) for row, code in zip(rows, codes, strict=True) if code in {"", PRICE}]
     sampled_at = min(view.sampled_at for view in views if view.sampled_at is not None)
     return Funnel(
         sampled_at=sampled_at,
@@ -135,8 +134,11 @@ def of(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Funnel |
         steps=_steps(failed, len(rows), work),
         fits=failed[""],
         cheapest=min((price for price in prices if price is not None), default=None),
-        relaxed=_relaxed(rows, failed, work, fleet.now, taken),
     )
+
+
+def _rows(fleet: Fleet, work: Workload) -> list[Offer]:
+    return [row for name, view in fleet.markets.items() if work.may_use(name) for row in view.sample]
 
 
 def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.Taken) -> str:
@@ -163,15 +165,17 @@ def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, 
     return tuple(steps)
 
 
-def _relaxed(
-    rows: Iterable[Offer], failed: Mapping[str, int], work: Workload, now: datetime, taken: requirement_check.Taken
-) -> Relaxed | None:
-    """Return the requirement whose drop alone lets the most offers fit; of equals the one with the lowest price."""
-    kept = list(rows)
+def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Relaxed | None:
+    """Return the requirement whose drop alone lets the most offers fit; of equals the one with the lowest price.
+
+    None where no single one helps. It looks at every offer again for each requirement: for a person, not for a plan.
+    """
+    rows = _rows(fleet, work)
+    failing = {_failed(row, work, fleet.now, taken) for row in rows}
     found = [
         Relaxed(code, wanted.key, len(prices), min(prices))
         for code, wanted in _WANTED.items()
-        if failed.get(code) and (prices := _prices_without(code, kept, work, now, taken))
+        if code in failing and (prices := _prices_without(code, rows, work, fleet.now, taken))
     ]
     return max(found, key=lambda each: (each.fits, -each.cheapest.micros), default=None)
 
