@@ -11,6 +11,7 @@ from agent.domain.record.event_kind import EventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from agent.config.settings import Config
     from agent.decide.operators.notices import Notice
@@ -48,22 +49,28 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return the fleet's document from the ledger, without a daemon."""
-    from agent.act import bill_check
     from agent.clock import SystemClock
-    from agent.decide.operators import bill_drift, oversight
     from agent.web.reading import views
 
     now = SystemClock().now()
     known, decided = await reader.recollection(now), await reader.decisions()
-    notices = [
-        *await without_daemon(reader, known),
-        *oversight.after_kill(oversight.remaining(known, now), now),
-        *bill_drift.notices(await bill_check.last(reader, now)),
-    ]
+    notices = await last_notices(reader, known, now)
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
 
 
-async def without_daemon(reader: "Reader", known: "Recollection") -> "list[Notice]":
+async def last_notices(reader: "Reader", known: "Recollection", now: "datetime") -> "list[Notice]":
+    """Return the notices about the whole that the ledger alone can tell, without a daemon."""
+    from agent.act import bill_check
+    from agent.decide.operators import bill_drift, oversight
+
+    return [
+        *await _without_daemon(reader, known),
+        *oversight.after_kill(oversight.remaining(known, now), now),
+        *bill_drift.notices(await bill_check.last(reader, now)),
+    ]
+
+
+async def _without_daemon(reader: "Reader", known: "Recollection") -> "list[Notice]":
     """Return that no daemon runs, and why the last one ended if that is its last event."""
     from agent.decide.operators.notices import Notice
 

@@ -32,19 +32,13 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return the ledger's last state, where no daemon answers."""
-    from agent.act import bill_check
     from agent.cli.watch import fleet
     from agent.clock import SystemClock
-    from agent.decide.operators import bill_drift, oversight
     from agent.web.reading import status_json
 
     now = SystemClock().now()
     known, decided = await reader.recollection(now), await reader.decisions()
-    notices = [
-        *await fleet.without_daemon(reader, known),
-        *oversight.after_kill(oversight.remaining(known, now), now),
-        *bill_drift.notices(await bill_check.last(reader, now)),
-    ]
+    notices = await fleet.last_notices(reader, known, now)
     return status_json.shown(config.workloads, known, decided, now, notices, config.limits)
 
 
