@@ -54,21 +54,21 @@ async def test_the_pages_of_the_embedded_market_work_as_printed(tmp_path: Path) 
     async with reader(tmp_path) as typed:
         for name in EMBEDDED:
             path = ROOT / name if name == "README.md" else PAGES / name
-            await typed.all(commands(path))
+            assert await typed.all(commands(path)), f"{name} has no command to type"
 
 
 async def test_going_live_works_as_printed(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(DEFAULT_KEY)
     (tmp_path / "key").chmod(0o600)
     async with programs.market(tmp_path, "--hosts", "200") as market, reader(tmp_path, "--url", market.url) as typed:
-        await typed.all(commands(PAGES / LIVE))
+        assert await typed.all(commands(PAGES / LIVE))
         assert await market.writes(), "something was rented"
         assert await market.billing() == []
 
 
 async def test_an_estimate_needs_no_configuration(tmp_path: Path) -> None:
     async with reader(tmp_path) as typed:
-        await typed.all(commands(PAGES / ALONE))
+        assert await typed.all(commands(PAGES / ALONE))
 
 
 class Reader:
@@ -80,11 +80,12 @@ class Reader:
         self._to_init = to_init
         self._is_running = False
 
-    async def all(self, typed: Sequence[str]) -> None:
-        """Type commands one after another; each must succeed."""
+    async def all(self, printed: Sequence[str]) -> int:
+        """Type commands one after another; each must succeed. Return how many there were."""
+        typed = [command for command in printed if not excuse(command)]
         for command in typed:
-            if not excuse(command):
-                await self._one(command)
+            await self._one(command)
+        return len(typed)
 
     async def _one(self, command: str) -> None:
         words = shlex.split(command)[1:]
