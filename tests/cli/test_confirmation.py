@@ -34,6 +34,7 @@ async def test_a_person_sees_leases_and_dollars_and_may_decline(tmp_path: Path) 
             (("kill",), "release", "$0.0000"),
             (("kill", "train"), "release", "$0.0000"),
             (("kill", "--keep-disks"), "pause", f"${lease['disk_dollars_per_hour']:.4f}"),
+            (("kill", "fleet:all", "--keep-disks"), "pause", f"${lease['disk_dollars_per_hour']:.4f}"),
             (("pause", "train/0"), "pause", f"${lease['disk_dollars_per_hour']:.4f}"),
             (("release", lease["lease"]), "release", "$0.0000"),
             (("drain", "train"), "goes on", rate),

@@ -114,10 +114,11 @@ async def test_a_kill_of_everything_is_an_alert_until_it_is_lifted(tmp_path: Pat
         await changed(page)
         alerted = await seen(pilot, "! daemon: a kill is in force")
         await pilot.press("L")
-        await seen(pilot, "Give this order?")
+        lifting = await seen(pilot, "Give this order?", "end the kill: the daemon may rent again")
         await pilot.press("y")
         await seen(pilot, "the stop of all spending is lifted")
     assert alerted.splitlines()[1].startswith("! daemon: a kill is in force")
+    assert "release every lease" not in lifting
 
 
 async def test_text_of_a_market_is_shown_and_never_markup(tmp_path: Path) -> None:

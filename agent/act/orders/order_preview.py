@@ -7,6 +7,7 @@ from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds
 from agent.decide.operators import operator_holds
 from agent.domain import money
+from agent.domain.record.hold import Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause
 from agent.domain.work.order import Order
@@ -37,6 +38,9 @@ def _of_target(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, s
 
 
 def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]]]:
+    if order.verb != Word.KILL:
+        going = [(lease, GOES_ON) for lease in grounds.known.leases if lease.is_open]
+        return "end the kill: the daemon may rent again what the configuration asks for", going
     action = "pause" if order.keep_disks else "release"
     rows = list(_billing(grounds, action))
     return f"{action} every lease, and rent nothing until `gpubid kill --lift`", rows

@@ -7,6 +7,7 @@ import typer
 
 from agent.cli.ordering import confirmation, giving, kill
 from agent.cli.shared import completion, instants, session
+from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
 Target = Annotated[
@@ -53,7 +54,7 @@ def resume(
     as_json: session.JsonOption = False,
 ) -> None:
     """End a pause, a drain, a hold or a `done`; without a target, end an earlier `kill`."""
-    if target is None:
+    if target in {None, str(EVERYTHING)}:
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return
     giving.give([Order("resume", target)], config, as_json=as_json)
