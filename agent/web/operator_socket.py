@@ -306,6 +306,8 @@ def told(intent: Intent) -> dict[str, Any]:
         "kind": intent.kind.value,
         "lease": intent.lease_id,
         "slot": str(intent.slot),
+        "market": intent.market,
+        "host": intent.host_id,
         "state": intent.state.value,
         "outcome": intent.outcome,
     }

@@ -1,9 +1,11 @@
 """The verbs of a person, over real processes: through the daemon's socket, and without a daemon."""
 
 import asyncio
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +124,13 @@ async def test_a_market_that_cannot_be_reached_leaves_the_order_to_the_next_cycl
             await lease_of(tmp_path)
             await daemon.stop()
         await market.weather("server_error_before", route="*")
+        with (tmp_path / "agent.toml").open("a") as file:
+            file.write('env_from = { HF_TOKEN = "no_such_credential" }\n')
         ran = await gpubid(tmp_path, "pause", "train")
-        assert ran.code == 1
-        assert "tries again" in ran.out
+        assert ran.code == 1, ran
+        nobody = "no daemon runs, so nobody tries again: give `gpubid pause train` again, or start `gpubid run`"
+        assert nobody in ran.out
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
         await market.still()
         (contract,) = await market.billing()
         async with programs.daemon(tmp_path) as second:
@@ -294,6 +300,58 @@ async def test_what_a_daemon_that_ended_did_not_take_is_not_forgotten(
     assert "vast-2" in ran.stderr
 
 
+IN_DOUBT = {
+    "intent": "i7", "kind": "rent", "lease": "", "slot": "train/1", "market": "vast", "host": "h9",
+    "state": "in_doubt", "outcome": "no answer",
+}  # fmt: skip
+RELEASED = IN_DOUBT | {"kind": "release", "lease": "vast-1", "slot": "train/0", "state": "rejected", "outcome": "busy"}
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("train", 1), ("train/1", 1), ("market:vast", 1), ("host:h9", 1), ("serve", 0), ("train/0", 0), ("host:h8", 0)],
+)
+async def test_an_end_that_leaves_its_target_in_doubt_says_so_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, code: int
+) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, {"said": "released", "done": [], "in_doubt": [IN_DOUBT]}):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", target])
+    assert ran.exit_code == code, ran.output
+    assert ("train/1: rent i7 is in doubt and may bill: `gpubid fleet` shows it" in ran.stdout) is bool(code)
+
+
+async def test_a_daemon_tries_again_what_is_not_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, {"said": "released", "done": [RELEASED], "in_doubt": []}):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "vast-1"])
+    assert ran.exit_code == 1, ran.output
+    assert "the daemon's next cycle tries again" in ran.stdout
+
+
+@contextlib.asynccontextmanager
+async def daemon_that_says(
+    place: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """Answer every order in `place` as told; yield the orders that came."""
+    (place / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
+    monkeypatch.setenv("VAST_API_KEY", "some-key")
+    monkeypatch.chdir(place)
+    taken: list[dict[str, Any]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        taken.append(await request.json())
+        return web.json_response(said)
+
+    app = web.Application()
+    app.router.add_post("/say", take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.UnixSite(runner, place / "ledger.sqlite.sock").start()
+    try:
+        yield taken
+    finally:
+        await runner.cleanup()
+
+
 async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +363,7 @@ async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
     monkeypatch.setenv("VAST_API_KEY", "some-key")
     monkeypatch.chdir(tmp_path)
     for verb, says in (
-        (["drain", "train"], "you may not write it"),
+        (["drain", "train"], "you may not write ledger.sqlite"),
         (["fleet"], "not yours to read"),
         (["plan"], "not yours to read"),
         (["ledger", "verify"], "not yours to read"),

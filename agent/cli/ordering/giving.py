@@ -1,7 +1,7 @@
 """Giving orders: to the daemon where one runs, else carried out here, with the ledger taken.
 
 Each is written into the ledger with who gave it. What needs the market is tried at once; when the market cannot be
-reached, the next cycle of the daemon does it.
+reached, the next cycle of the daemon does it. Without a daemon nobody does, and the message says so.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
+BY_DAEMON = "the daemon's next cycle tries again"
+
 
 def give(orders: Sequence[Order], file: Path, *, as_json: bool) -> None:
     """Give orders, one after the other, and print what they came to."""
@@ -40,7 +42,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool) -> None:
         exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
-    _print(said, as_json=as_json)
+    _print(said, _again(orders) if said.pop("is_here") else BY_DAEMON, _doubts(said, orders), as_json=as_json)
 
 
 def who() -> str:
@@ -69,7 +71,7 @@ async def _given(
             )
     elif left:
         answers += await _here(left, *read)
-    merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": answers[-1]["in_doubt"]}
+    merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": answers[-1]["in_doubt"], "is_here": bool(left)}
     for answer in answers:
         merged["said"].append(answer["said"])
         merged["done"] += answer["done"]
@@ -91,13 +93,13 @@ async def told(order: Order, place: "Config | Place") -> dict[str, Any] | None:
 
 
 async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, Tuned]") -> list[dict[str, Any]]:
-    """Take the ledger and carry the orders out; a market that cannot be reached leaves them to the next cycle."""
+    """Take the ledger and carry the orders out. They rent nothing, so they need no credentials of a workload."""
     from agent.app import App
     from agent.web import operator_socket
 
     answers = []
     session.must_own(config.ledger)
-    async with session.outside(config) as outside:
+    async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
             for order in orders:
@@ -108,7 +110,35 @@ async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, 
     return answers
 
 
-def _print(said: dict[str, Any], *, as_json: bool) -> None:
+def sentence_of_doubt(row: "Mapping[str, Any]") -> str:
+    """Return a sentence about an order whose outcome is not known."""
+    return f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it"
+
+
+def _again(orders: Sequence[Order]) -> str:
+    words = ", ".join(f"`gpubid {order.verb} {order.target}`" for order in orders)
+    return f"no daemon runs, so nobody tries again: give {words} again, or start `gpubid run`"
+
+
+def _doubts(said: "Mapping[str, Any]", orders: Sequence[Order]) -> list[str]:
+    """Return a sentence for each order in doubt that may bill on although these orders end their targets."""
+    from agent.act.orders import operator_orders
+
+    if orders[0].verb not in operator_orders.ENDING:
+        return []
+    ended = {row["slot"] for row in said["done"]} | {order.target for order in orders}
+    concerned = (row for row in said["in_doubt"] if not ended.isdisjoint(_names(row)))
+    return [sentence_of_doubt(row) for row in concerned]
+
+
+def _names(row: "Mapping[str, Any]") -> tuple[str, ...]:
+    """Return the targets by which an order may mean what this row is about."""
+    market, host, slot = row["market"], row["host"], row["slot"]
+    hosts = (f"host:{host}", f"host:{market}/{host}") if host else ()
+    return slot, slot.rpartition("/")[0], row["lease"], f"market:{market}", *hosts
+
+
+def _print(said: dict[str, Any], again: str, doubts: Sequence[str], *, as_json: bool) -> None:
     late = [row for row in said["done"] if row["state"] != "confirmed"]
     if as_json:
         session.print_json(said)
@@ -117,7 +147,9 @@ def _print(said: dict[str, Any], *, as_json: bool) -> None:
             session.say(sentence)
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
+        for doubt in doubts:
+            session.say(doubt)
         if late:
-            session.say("recorded; the daemon's next cycle tries again what is not confirmed")
-    if late:
+            session.say(f"recorded, but not all is confirmed; {again}")
+    if late or doubts:
         raise typer.Exit(exits.FAILED)

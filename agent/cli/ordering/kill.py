@@ -115,7 +115,7 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     if told is not None:
         return _shown(told)
     session.must_own(config.ledger)
-    async with session.outside(config) as outside:
+    async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
             _, done = await app.say(LIFT, giving.who())
@@ -244,7 +244,7 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
 
 def _tell(said: Answer, end: str) -> None:
     for row in said["in_doubt"]:
-        session.say(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it")
+        session.say(giving.sentence_of_doubt(row))
     confirmed = sum(row["state"] == "confirmed" for row in said["done"])
     session.say(f"{confirmed} of {len(said['done'])} order(s) confirmed; {end}" if said["done"] else end)
 

@@ -209,7 +209,7 @@ def is_missing(file: Path) -> bool:
 def must_own(file: Path) -> None:
     """End with a sentence if we may not write the ledger: an order without a daemon is written there."""
     if not may_write(file):
-        sentence = f"no daemon runs, and {file} you may not write it; start the daemon, or run this as its user"
+        sentence = f"no daemon runs, and you may not write {file}; start the daemon, or run this as its user"
         exits.stop(exits.FAILED, [sentence])
 
 
