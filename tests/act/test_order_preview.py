@@ -1,11 +1,15 @@
 """What an order would do, as a person is shown it before it is given."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from agent.act.orders import order_preview
 from agent.act.orders.operator_orders import Grounds
 from agent.clock import SteppedClock
+from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
@@ -16,13 +20,15 @@ RUNS = builders.lease(1)
 STOPPED = builders.lease(2, slot=builders.slot("train", 1), state=LeaseState.PAUSED)
 
 
-async def grounds(directory: Path, *leases: Lease) -> Grounds:
-    """Return grounds on a ledger that holds these leases."""
+async def grounds(directory: Path, *leases: Lease, rents: tuple[Intent, ...] = ()) -> Grounds:
+    """Return grounds on a ledger that holds these leases and open rents."""
     ledger = await Ledger.open(directory / "ledger.sqlite", clock=SteppedClock(NOW), fleet_id=builders.FLEET_ID)
     try:
         async with ledger.transaction() as tx:
             for each in leases:
                 tx.open_lease(each)
+            for rent in rents:
+                tx.record_intent(rent)
         return Grounds((builders.workload(slots=2),), ("vast",), ledger.recollection(NOW), NOW)
     finally:
         await ledger.close()
@@ -44,3 +50,30 @@ async def test_a_kill_of_everything_releases_what_bills(tmp_path: Path) -> None:
     assert shown["sentence"].startswith("release every lease")
     assert actions(shown) == {"vast-1": "release", "vast-2": "release"}
     assert all(row["after_dollars_per_hour"] == 0 for row in shown["leases"])
+
+
+GOING = dataclasses.replace(RUNS, state=LeaseState.RELEASING)
+
+
+@pytest.mark.parametrize("order", [Order("drain", "train"), Order("pause", "train"), Order("kill", "fleet:all")])
+async def test_a_lease_that_is_being_released_does_not_go_on(tmp_path: Path, order: Order) -> None:
+    shown = order_preview.shown(order, await grounds(tmp_path, GOING, STOPPED))
+    assert actions(shown)["vast-1"] == "is being released"
+    assert [row["after_dollars_per_hour"] for row in shown["leases"] if row["lease"] == "vast-1"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("target", "count"),
+    [("train", 2), ("train/0", 1), ("host:h9", 1), ("host:h7", 0), ("market:vast", 2), ("serve", 0), ("vast-1", 1)],
+)
+async def test_only_doubts_about_the_target_are_counted(tmp_path: Path, target: str, count: int) -> None:
+    rents = tuple(
+        builders.intent(
+            number + 5, slot=builders.slot("train", number), host_id=f"h{number + 8}", state=IntentState.RECORDED
+        )
+        for number in (0, 1)
+    )
+    known = await grounds(tmp_path, RUNS, rents=rents)
+    known = dataclasses.replace(known, workloads=(*known.workloads, builders.workload("serve")))
+    assert order_preview.shown(Order("lock", target), known)["in_doubt"] == count
+    assert order_preview.shown(Order("kill", "fleet:all"), known)["in_doubt"] == 2

@@ -1,56 +1,72 @@
 """What an order would do, for a person to confirm: each lease that it concerns, what it bills now and afterwards."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds
+from agent.act.orders.operator_orders import Grounds, Meaning
 from agent.decide.operators import operator_holds
 from agent.domain import money
+from agent.domain.record import hold
 from agent.domain.record.hold import Word
+from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause
 from agent.domain.work.order import Order
 
 GOES_ON = "goes on"
+BEING_RELEASED = "is being released"
 
 
 def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
-    """Return the order as a sentence and its leases with dollars an hour.
+    """Return the order as a sentence, its leases with dollars an hour, and how many orders for them are in doubt.
 
     Raises:
         OrderError: it cannot be understood or matches nothing.
     """
-    sentence, rows = _of_target(order, grounds) if not order.is_of_everything else _of_all(order, grounds)
     doubts = [intent for intent in grounds.known.intents if intent.is_open and intent.kind.is_paying]
+    if order.is_of_everything:
+        sentence, rows = _of_all(order, grounds)
+    else:
+        meaning = operator_orders.read(order, "", grounds)
+        sentence, rows = meaning.sentence, _of_target(meaning, grounds)
+        doubts = [intent for intent in doubts if _is_concerned(intent, meaning, rows)]
     return {"sentence": sentence, "leases": [_row(lease, action) for lease, action in rows], "in_doubt": len(doubts)}
 
 
-def _of_target(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]]]:
-    meaning = operator_orders.read(order, "", grounds)
+def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
     actions = {made.lease.lease_id: _name(made) for made in meaning.decisions}
     mine = [
         lease
         for lease in grounds.known.leases
         if lease.is_open and (lease.lease_id in actions or meaning.target in operator_holds.of_lease(lease))
     ]
-    return meaning.sentence, [(lease, actions.get(lease.lease_id, GOES_ON)) for lease in mine]
+    return [(lease, _action(lease, actions.get(lease.lease_id, GOES_ON))) for lease in mine]
+
+
+def _is_concerned(intent: Intent, meaning: Meaning, rows: list[tuple[Lease, str]]) -> bool:
+    """Return whether an order in doubt is for the target, or for a slot of its leases."""
+    market, slot = hold.of_market(intent.market), intent.slot
+    targets = {*operator_holds.of_slot(slot), market, hold.Target(hold.TargetKind.HOST, str(intent.host))}
+    return meaning.target in targets or any(lease.slot == slot for lease, _ in rows)
 
 
 def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]]]:
+    leases = [lease for lease in grounds.known.leases if lease.is_open]
     if order.verb != Word.KILL:
-        going = [(lease, GOES_ON) for lease in grounds.known.leases if lease.is_open]
+        going = [(lease, _action(lease, GOES_ON)) for lease in leases]
         return "end the kill: the daemon may rent again what the configuration asks for", going
     action = "pause" if order.keep_disks else "release"
-    rows = list(_billing(grounds, action))
+    rows = [(lease, _under_kill(lease, action)) for lease in leases if lease.bills is not Bills.NOTHING]
     return f"{action} every lease, and rent nothing until `gpubid kill --lift`", rows
 
 
-def _billing(grounds: Grounds, action: str) -> Iterator[tuple[Lease, str]]:
-    for lease in grounds.known.leases:
-        if lease.is_open and lease.bills is not Bills.NOTHING and lease.state is not LeaseState.RELEASING:
-            is_down = action == "pause" and operator_holds.is_down(lease)
-            yield lease, GOES_ON if is_down else action
+def _under_kill(lease: Lease, action: str) -> str:
+    is_down = action == "pause" and operator_holds.is_down(lease)
+    return _action(lease, GOES_ON if is_down else action)
+
+
+def _action(lease: Lease, action: str) -> str:
+    return BEING_RELEASED if lease.state is LeaseState.RELEASING else action
 
 
 def _name(made: object) -> str:
@@ -58,7 +74,9 @@ def _name(made: object) -> str:
 
 
 def _row(lease: Lease, action: str) -> dict[str, Any]:
-    after = {"release": money.FREE, "pause": lease.disk_rate}.get(action, lease.billing_rate)
+    after = {"release": money.FREE, BEING_RELEASED: money.FREE, "pause": lease.disk_rate}.get(
+        action, lease.billing_rate
+    )
     return {
         "lease": lease.lease_id,
         "slot": str(lease.slot),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.shared import ask as questions
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> None:
         return
     shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
-    _confirm([each["sentence"] for each in shown], list(leases.values()), shown[-1]["in_doubt"])
+    _confirm([each["sentence"] for each in shown], list(leases.values()), max(each["in_doubt"] for each in shown))
 
 
 def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", *, yes: bool) -> None:
@@ -54,7 +54,7 @@ def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.
 
 
 def is_person() -> bool:
-    """Tell whether a person gives the order: input and output are a terminal."""
+    """Return whether a person gives the order: input and output are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -105,17 +105,10 @@ def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_d
     """Print what would be done to standard error, ask, and end where a person does not agree."""
     for sentence in sentences:
         _say(sentence)
-    for row in leases:
-        where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
-        _say(
-            f"  {row['slot']} {row['lease']} {row['state']}, {where}: ${row['dollars_per_hour']:.4f}/h, {row['action']}"
-        )
-    if in_doubt:
-        _say(f"  {in_doubt} order(s) in doubt may bill as well")
+    for line in order_text.leases(leases, in_doubt):
+        _say(line)
     if sentences != [UNLISTED]:
-        before = sum(row["dollars_per_hour"] for row in leases)
-        after = sum(row["after_dollars_per_hour"] for row in leases)
-        _say(f"{len(leases)} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it")
+        _say(order_text.total(leases))
     if not typer.confirm("Go on?", err=True):
         exits.stop(exits.FAILED, [DECLINED])
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool) -> None:
         exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
-    _print(said, _again(orders) if said.pop("is_here") else BY_DAEMON, _doubts(said, orders), as_json=as_json)
+    _print(said, _again(orders) if said.pop("is_here") else BY_DAEMON, order_text.doubts(orders, said), as_json=as_json)
 
 
 def who() -> str:
@@ -110,32 +110,9 @@ async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, 
     return answers
 
 
-def sentence_of_doubt(row: "Mapping[str, Any]") -> str:
-    """Return a sentence about an order whose outcome is not known."""
-    return f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it"
-
-
 def _again(orders: Sequence[Order]) -> str:
     words = ", ".join(f"`gpubid {order.verb} {order.target}`" for order in orders)
     return f"no daemon runs, so nobody tries again: give {words} again, or start `gpubid run`"
-
-
-def _doubts(said: "Mapping[str, Any]", orders: Sequence[Order]) -> list[str]:
-    """Return a sentence for each order in doubt that may bill on although these orders end their targets."""
-    from agent.act.orders import operator_orders
-
-    if orders[0].verb not in operator_orders.ENDING:
-        return []
-    ended = {row["slot"] for row in said["done"]} | {order.target for order in orders}
-    concerned = (row for row in said["in_doubt"] if not ended.isdisjoint(_names(row)))
-    return [sentence_of_doubt(row) for row in concerned]
-
-
-def _names(row: "Mapping[str, Any]") -> tuple[str, ...]:
-    """Return the targets by which an order may mean what this row is about."""
-    market, host, slot = row["market"], row["host"], row["slot"]
-    hosts = (f"host:{host}", f"host:{market}/{host}") if host else ()
-    return slot, slot.rpartition("/")[0], row["lease"], f"market:{market}", *hosts
 
 
 def _print(said: dict[str, Any], again: str, doubts: Sequence[str], *, as_json: bool) -> None:

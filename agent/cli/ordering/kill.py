@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.ordering import confirmation, giving, kill_by_label, kill_progress
-from agent.cli.shared import completion, daemon_socket, exits, last_good, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, order_text, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -244,7 +244,7 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
 
 def _tell(said: Answer, end: str) -> None:
     for row in said["in_doubt"]:
-        session.say(giving.sentence_of_doubt(row))
+        session.say(order_text.doubt(row))
     confirmed = sum(row["state"] == "confirmed" for row in said["done"])
     session.say(f"{confirmed} of {len(said['done'])} order(s) confirmed; {end}" if said["done"] else end)
 

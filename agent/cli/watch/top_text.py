@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent.cli.shared import order_text
 from agent.cli.shared.session import plain
 from agent.cli.watch import fleet_watch
 
@@ -82,18 +83,9 @@ def event(row: Mapping[str, Any]) -> str:
 
 def question(verb: str, target: str, preview: Mapping[str, Any]) -> str:
     """Return what an order would do: its leases with dollars an hour now and after it."""
-    lines = [f"{verb} {target}: {preview['sentence']}"]
-    for row in preview["leases"]:
-        where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
-        lines.append(
-            f"  {row['slot']} {row['lease']} {row['state']}, {where}: ${row['dollars_per_hour']:.4f}/h, {row['action']}"
-        )
-    if preview["in_doubt"]:
-        lines.append(f"  {preview['in_doubt']} order(s) in doubt may bill as well")
-    before = sum(row["dollars_per_hour"] for row in preview["leases"])
-    after = sum(row["after_dollars_per_hour"] for row in preview["leases"])
-    lines.append(f"{len(preview['leases'])} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it")
-    return "\n".join(plain(line) for line in lines)
+    rows = preview["leases"]
+    first = plain(f"{verb} {target}: {preview['sentence']}")
+    return "\n".join([first, *order_text.leases(rows, preview["in_doubt"]), order_text.total(rows)])
 
 
 def sparkline(values: Sequence[float | None], width: int = TREND) -> str:

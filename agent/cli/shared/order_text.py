@@ -1,0 +1,49 @@
+"""What an order would do and what it left, in lines: the same on a terminal's prompt and in `gpubid top`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent.cli.shared.session import plain
+from agent.domain.work.order import Order
+
+Row = Mapping[str, Any]
+
+
+def leases(rows: Sequence[Row], in_doubt: int) -> Iterator[str]:
+    """Yield a line for each lease with dollars an hour, and one for the orders in doubt."""
+    for row in rows:
+        where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
+        rate = f"${row['dollars_per_hour']:.4f}/h"
+        yield plain(f"  {row['slot']} {row['lease']} {row['state']}, {where}: {rate}, {row['action']}")
+    if in_doubt:
+        yield f"  {in_doubt} order(s) in doubt may bill as well"
+
+
+def total(rows: Sequence[Row]) -> str:
+    """Return how many leases there are, and what they bill now and after the order."""
+    before = sum(row["dollars_per_hour"] for row in rows)
+    after = sum(row["after_dollars_per_hour"] for row in rows)
+    return f"{len(rows)} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it"
+
+
+def doubt(row: Row) -> str:
+    """Return a sentence about an order whose outcome is not known."""
+    return plain(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it")
+
+
+def doubts(orders: Sequence[Order], said: Row) -> list[str]:
+    """Return a sentence for each order in doubt that may bill on although these orders end their targets."""
+    from agent.act.orders import operator_orders
+
+    if orders[0].verb not in operator_orders.ENDING:
+        return []
+    ended = {row["slot"] for row in said["done"]} | {order.target for order in orders}
+    is_all = any(order.is_of_everything for order in orders)
+    return [doubt(row) for row in said["in_doubt"] if is_all or not ended.isdisjoint(_names(row))]
+
+
+def _names(row: Row) -> tuple[str, ...]:
+    """Return the targets by which an order may mean what this row is about."""
+    market, host, slot = row["market"], row["host"], row["slot"]
+    hosts = (f"host:{host}", f"host:{market}/{host}") if host else ()
+    return slot, slot.rpartition("/")[0], row["lease"], f"market:{market}", *hosts
