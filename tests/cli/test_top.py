@@ -154,6 +154,14 @@ async def test_without_a_terminal_it_names_the_verb_for_pipes(tmp_path: Path) ->
     assert "gpubid fleet --watch" in ran.err
 
 
+async def test_a_figure_that_comes_after_its_widget_has_gone_is_no_error(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        await seen(pilot, "1 of 1 slot(s) run")
+        await pilot.app.query_one("#head").remove()
+        pilot.app._show_head()  # type: ignore[attr-defined]
+        assert "slot(s) run" not in screen(pilot)
+
+
 @pytest.mark.parametrize("ending", ["q", "SIGTERM"])
 async def test_it_leaves_the_terminal_as_it_was(tmp_path: Path, ending: str) -> None:
     (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:9"))

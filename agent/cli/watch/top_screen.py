@@ -137,7 +137,10 @@ class Top(App[None]):
         return self.query_one("#slots", DataTable)
 
     def _put(self, name: str, text: str) -> None:
-        self.screen_stack[0].query_one(f"#{name}", Static).update(Text(text))
+        # At the end the widgets go before the timer does.
+        for screen in self.screen_stack[:1]:
+            for place in screen.query(f"#{name}").results(Static):
+                place.update(Text(text))
 
     def _show_head(self) -> None:
         silent = asyncio.get_running_loop().time() - self._heard_at
