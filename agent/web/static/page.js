@@ -23,11 +23,14 @@ if (location.pathname === "/") {
     drawnAt = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(8000) });
-      if (!answer.ok) return;
+      if (!answer.ok) { isDue = true; return; }
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
       const focused = document.activeElement && document.getElementById("main").contains(document.activeElement);
       if (fresh && !focused) document.getElementById("main").replaceChildren(...fresh.childNodes);
-    } catch { /* The daemon restarts now and then; the silence is told. */ }
+    } catch {
+      // The daemon restarts now and then; the silence is told, and the figures are asked for again.
+      isDue = true;
+    }
   };
   const look = () => {
     if (document.hidden) return;
