@@ -5,6 +5,7 @@ and a profile that the conftest of one folder loads stays loaded for the tests o
 """
 
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -17,6 +18,10 @@ IS_SEARCH = "GPUBID_RANDOM" in os.environ
 
 PROFILES = {"rules": "rules"}
 """The profile of each folder's tests, registered by its conftest; "plain" where none is named."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what runs in the background, and every program that a test interrupts would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "plain",

@@ -165,6 +165,11 @@ class Market:
         """Move the market's clock."""
         await self._post("/advance", {"seconds": seconds})
 
+    async def catch_up(self) -> None:
+        """Move the market's clock to where it is meant to start, however long the program took to start."""
+        meant = time.time() - BEHIND_SECONDS
+        await self.advance(max(meant - (await self.truth())["now"], 0.0))
+
     async def weather(self, fault: str, **fields: Any) -> None:
         """Let a fault blow until `still`."""
         await self._post("/weather", {"fault": fault, **fields})
@@ -189,7 +194,10 @@ async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
     try:
         urls = json.loads(await asyncio.wait_for(process.stdout.readline(), PATIENCE_SECONDS))
         async with aiohttp.ClientSession() as link:
-            yield Market(urls, link)
+            it = Market(urls, link)
+            if "--start" not in arguments:
+                await it.catch_up()
+            yield it
     finally:
         process.terminate()
         await process.wait()
