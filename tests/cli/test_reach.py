@@ -44,10 +44,10 @@ async def _follow(place: Path, market: programs.Market) -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        said = [await asyncio.wait_for(process.stdout.readline(), 30)]
+        said = [await asyncio.wait_for(process.stdout.readline(), programs.PATIENCE_SECONDS)]
         await market.advance(180)
         while b"step 3" not in said[-1]:
-            said.append(await asyncio.wait_for(process.stdout.readline(), 30))
+            said.append(await asyncio.wait_for(process.stdout.readline(), programs.PATIENCE_SECONDS))
         assert len(set(said)) == len(said), "a line was printed twice"
     finally:
         process.kill()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent.simulator import climate as climates
+from tests.support.programs import PATIENCE_SECONDS
 
 COMMAND = [sys.executable, "-m", "agent.cli.rehearsing.simulate"]
 
@@ -26,7 +27,7 @@ def program() -> Iterator[subprocess.Popen[str]]:
 
 def fetch(url: str, key: str = "") -> Any:
     asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310 - loopback
-    with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - loopback
         return json.loads(answer.read()), answer.headers
 
 
@@ -45,7 +46,7 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
     truth, _ = fetch(f"{urls['control_url']}/truth")
     assert truth["contracts"] == truth["runpod"]["contracts"] == []
     program.send_signal(number)
-    out, err = program.communicate(timeout=20)
+    out, err = program.communicate(timeout=PATIENCE_SECONDS)
     assert (program.returncode, out, err) == (0, "", "")
 
 
@@ -62,7 +63,9 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
     ],
 )
 def test_bad_input_is_told_and_ends_with_2(arguments: list[str], word: str) -> None:
-    ended = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert word in ended.stderr
@@ -70,13 +73,17 @@ def test_bad_input_is_told_and_ends_with_2(arguments: list[str], word: str) -> N
 
 
 def test_about_tells_recorded_from_assumed() -> None:
-    told = subprocess.run([*COMMAND, "--about"], capture_output=True, text=True, timeout=60, check=True).stdout
+    told = subprocess.run(
+        [*COMMAND, "--about"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    ).stdout
     assert "Recorded (" in told
     assert "Assumed (" in told
 
 
 def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
-    told = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    told = subprocess.run(
+        [*COMMAND, "--help"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    ).stdout
     words = " ".join(told.split())
     assert "vast_key" in words
     assert "runpod_key" in words
@@ -87,6 +94,8 @@ def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
 def test_weather_lists_every_fault_and_how_fields_lie() -> None:
     from agent.simulator import faults
 
-    told = subprocess.run([*COMMAND, "--weather"], capture_output=True, text=True, timeout=60, check=True).stdout
+    told = subprocess.run(
+        [*COMMAND, "--weather"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    ).stdout
     assert [name for name in faults.PARAMETERS if f"| {name} |" not in told] == []
     assert "twice_changed" in told

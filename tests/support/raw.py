@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
 
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = PATIENCE_SECONDS
 """How long a whole request is waited for; a request cut short is given up after `CUT_SECONDS`."""
 CUT_SECONDS = 0.05
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -123,7 +124,7 @@ def surfaces(directory: Path) -> Iterator[Surfaces]:
 
     thread = threading.Thread(target=_told(lived, ready), name="served")
     thread.start()
-    made = ready.result(ANSWER_SECONDS * 4)
+    made = ready.result(ANSWER_SECONDS)
     try:
         yield made
     finally:

@@ -1,15 +1,15 @@
 """A person at a terminal: types answers into a program and reads what it shows."""
 
+import codecs
 import os
 import pty
 import select
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 from tests.support import programs
-
-MOST_LOOKS = 400
 
 
 def typed(
@@ -22,19 +22,25 @@ def typed(
     os.close(theirs)
     os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
     shown = ""
-    for _ in range(MOST_LOOKS):
-        if not select.select([ours], [], [], 0.2)[0] and asked.poll() is not None:
+    # A look may end in the middle of a character.
+    reading = codecs.getincrementaldecoder("utf-8")()
+    until = time.monotonic() + programs.PATIENCE_SECONDS
+    while time.monotonic() < until:
+        # What it showed last comes before its end is seen.
+        has_ended = asked.poll() is not None
+        is_shown = bool(select.select([ours], [], [], 0.2)[0])
+        if has_ended and not is_shown:
             break
         # A hidden prompt throws away what was typed before the echo went off.
         if secret and "it is not shown" in shown and not termios.tcgetattr(ours)[3] & termios.ECHO:
             os.write(ours, f"{secret}\n".encode())
             secret = ""
         try:
-            shown += os.read(ours, 65_536).decode() if select.select([ours], [], [], 0)[0] else ""
+            shown += reading.decode(os.read(ours, 65_536)) if is_shown else ""
         except OSError:
             break
     try:
-        return asked.wait(20), shown
+        return asked.wait(programs.PATIENCE_SECONDS), shown
     finally:
         asked.kill()
         os.close(ours)

@@ -18,10 +18,10 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.order import Order
 from agent.web.feed import live_feed, openapi
+from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
 
 HOSTILE = "<script>\x1b[2J\u202e" + "x" * 5_000
-PATIENCE_SECONDS = 20.0
 CAPS = Limits(per_day=money.usd("10"), per_month=money.usd("100"))
 
 

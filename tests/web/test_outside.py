@@ -23,6 +23,7 @@ from agent.web.guards.refusal_log import Refusals
 from agent.web.web_server import MOST_CONNECTIONS, Server
 from agent.web.webhook_deliveries import Deliveries
 from tests.support import builders
+from tests.support.programs import PATIENCE_SECONDS
 from tests.support.scene import work
 from tests.support.world import rehearsed
 
@@ -121,7 +122,7 @@ async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken
         writer.write(b"POST /webhooks/vast HTTP/1.1\r\nHost: 127.0.0.1\r\n")
     raw = json.dumps(OUTBID).encode()
     assert await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) == 204
-    ended = [await asyncio.wait_for(reader.read(), 10) for reader, _ in idle[:MOST_CONNECTIONS]]
+    ended = [await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) for reader, _ in idle[:MOST_CONNECTIONS]]
     assert ended == [b""] * MOST_CONNECTIONS, "the oldest are not cut"
     assert not idle[-1][0].at_eof()
     for _, writer in idle:
