@@ -3,16 +3,19 @@
 import dataclasses
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.work.workload import Slot
 from agent.web.page import dashboard
 from tests.support import spending
+from tests.support.builders import per_hour
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
 
@@ -259,3 +262,24 @@ async def test_older_events_are_a_link_away(tmp_path: Path) -> None:
         odd, _ = await page.get("/events?before=yesterday")
     assert (status, odd) == (200, 400)
     assert "older" in text
+
+
+async def test_a_chart_shows_the_floor_of_the_leases_own_slice_of_its_host(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease = page.world.lease()
+        now = page.world.clock.now()
+        slices = [
+            PriceSample(now + later, lease.market, lease.host_id, lease.gpu, gpus, per_hour(ask), per_hour(floor))
+            for later, gpus, ask, floor in (
+                (timedelta(seconds=1), lease.gpus, 0.777, 0.333),
+                (timedelta(seconds=2), lease.gpus * 8, 9.0, 8.0),
+            )
+        ]
+        async with page.world.app.ledger.transaction() as tx:
+            tx.observe_prices(slices)
+        page.world.clock.advance(60)
+        shown = [(await page.get(path))[1] for path in ("/", f"/lease/{lease.lease_id}")]
+    for text in shown:
+        (label,) = re.findall(r'<svg[^>]*aria-label="([^"]+)"', text)
+        assert re.search(r"floor \S+ to 0\.333 \$/h", label), label
+        assert "8.000" not in label

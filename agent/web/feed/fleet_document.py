@@ -158,7 +158,7 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
         if lease.is_open:
             (loose if lease.is_held or lease.slot not in configured else by_slot[lease.slot]).append(lease)
     shown = [mine[-1] for mine in by_slot.values()] + loose
-    trails = await price_trail.trails(shown, reader, of.now)
+    trails = await price_trail.trails(shown, reader, of.now - price_trail.SPAN)
     lines = {line.lease_id: line for line in await reader.lines(of.now.date())} if shown else {}
     recorded = {made.slot: made for made in await reader.decisions()}
     planned = dict(_planned(of.seen))

@@ -1,4 +1,4 @@
-"""A lease's bid beside floor and ask of its host: the changes of the last day, from two queries for all leases."""
+"""A lease's bid beside floor and ask of its slice of the host: their changes, from two queries for all leases."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,12 @@ MOST_POINTS = 48
 """Points of one trail: a chart of a terminal's width has no room for more."""
 
 
-async def trails(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, list[Price]]:
-    """Return the trail of each lease by its id, oldest first; a lease that just began has one point."""
+async def trails(
+    leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS
+) -> Mapping[str, list[Price]]:
+    """Return the trail of each lease since then by its id, oldest first; a lease that just began has one point."""
     if not leases:
         return {}
-    since = now - SPAN
     happened = await reader.events(since=since, leases=[each.lease_id for each in leases], limit=MOST_ROWS)
     seen = await reader.prices(hosts=sorted({each.host_id for each in leases}), since=since, limit=MOST_ROWS)
     bids: dict[str, list[Event]] = defaultdict(list)
@@ -34,12 +35,14 @@ async def trails(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapp
     for sample in seen:
         samples[sample.market, sample.host_id, sample.gpus].append(sample)
     return {
-        each.lease_id: trail(each, bids[each.lease_id], samples[each.market, each.host_id, each.gpus], now)
+        each.lease_id: trail(each, bids[each.lease_id], samples[each.market, each.host_id, each.gpus], since, most)
         for each in leases
     }
 
 
-def trail(lease: Lease, happened: Iterable[Event], seen: Iterable[PriceSample], now: datetime) -> list[Price]:
+def trail(
+    lease: Lease, happened: Iterable[Event], seen: Iterable[PriceSample], since: datetime, most: int = MOST_POINTS
+) -> list[Price]:
     """Return the trail of one lease from its events and the samples of its slice of the host."""
     changes: list[tuple[datetime, str, float]] = []
     if lease.tenure is Tenure.INTERRUPTIBLE:
@@ -48,7 +51,7 @@ def trail(lease: Lease, happened: Iterable[Event], seen: Iterable[PriceSample], 
     for sample in seen:
         found = (("floor", sample.floor), ("ask", sample.ask))
         changes += [(sample.at, name, rate.dollars) for name, rate in found if rate is not None]
-    return _thinned(_steps(sorted(changes), now - SPAN))
+    return _thinned(_steps(sorted(changes), since), most)
 
 
 def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> list[Price]:
@@ -64,9 +67,9 @@ def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> l
     return points
 
 
-def _thinned(points: Sequence[Price]) -> list[Price]:
-    """Return at most `MOST_POINTS` of them, with the first and the last."""
-    if len(points) <= MOST_POINTS:
+def _thinned(points: Sequence[Price], most: int) -> list[Price]:
+    """Return at most `most` of them, with the first and the last."""
+    if len(points) <= most:
         return list(points)
-    step = (len(points) - 1) / (MOST_POINTS - 1)
-    return [points[round(number * step)] for number in range(MOST_POINTS)]
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(number * step)] for number in range(most)]

@@ -5,7 +5,7 @@ Only the rows of one screen are worked out: a fleet of a thousand leases costs n
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup
@@ -13,7 +13,6 @@ from markupsafe import Markup
 from agent import __version__
 from agent.cycle import Pass
 from agent.decide import explain
-from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
@@ -22,8 +21,9 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Slot
 from agent.ledger.reader import Reader
-from agent.web.feed import fleet_document
+from agent.web.feed import fleet_document, price_trail
 from agent.web.feed.fleet_document import Sources
+from agent.web.feed.read_model import Price
 from agent.web.page import chart
 from agent.web.reading import shadow_json, views
 
@@ -31,8 +31,8 @@ ROWS = 50
 """Slots and cooldowns on one screen."""
 EVENTS = 30
 DECISIONS = 50
-MOST_POINTS = 2_000
-CHARTED = timedelta(days=1)
+MOST_POINTS = 300
+"""Points in the chart of a lease's story."""
 STORY_EVENTS = 500
 TIMELINE = (
     EventKind.LEASE_INTERRUPTED,
@@ -85,7 +85,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
     """Return one lease's story: its facts, its bid against the floor, and all its events."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
-    floors = await reader.prices(lease.market, hosts=[lease.host_id], since=lease.opened_at, limit=MOST_POINTS)
+    trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS)
     return {
         "now": now,
         "version": __version__,
@@ -93,7 +93,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
-        "chart": _chart(lease, happened, floors, lease.opened_at, until),
+        "chart": _chart(trails[lease.lease_id], lease.opened_at, until),
         "events": [event(each) for each in happened],
         "orders": [_order(each) for each in await reader.intents(STORY_EVENTS, leases=[lease.lease_id])],
         "is_cut": len(happened) == STORY_EVENTS,
@@ -172,26 +172,15 @@ def _rest(rest: Rest) -> dict[str, Any]:
 
 
 async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Markup]:
-    """Return the chart of each lease with a bid, from two queries to the ledger for all of them."""
+    """Return the chart of each lease with a bid over the last day."""
     bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
-    if not bidding:
-        return {}
-    start = now - CHARTED
-    happened = await reader.events(since=start, leases=[lease.lease_id for lease in bidding], limit=MOST_POINTS)
-    floors = await reader.prices(hosts=[lease.host_id for lease in bidding], since=start, limit=MOST_POINTS)
-    return {lease.lease_id: _chart(lease, happened, floors, start, now) for lease in bidding}
+    start = now - price_trail.SPAN
+    trails = await price_trail.trails(bidding, reader, start)
+    return {lease.lease_id: _chart(trails[lease.lease_id], max(start, lease.opened_at), now) for lease in bidding}
 
 
-def _chart(
-    lease: Lease, happened: Sequence[Event], floors: Sequence[PriceSample], start: datetime, end: datetime
-) -> Markup:
-    """Return a lease's bid against the floor of its host; both lists are newest first."""
-    bids = [(each.at, each.bid.dollars) for each in reversed(happened) if each.lease_id == lease.lease_id and each.bid]
-    bids = [*bids, (lease.bid_since or max(lease.opened_at, start), lease.gpu_rate.dollars)]
-    asked = [
-        (sample.at, sample.floor.dollars)
-        for sample in reversed(floors)
-        if sample.floor is not None and (sample.market, sample.host_id) == (lease.market, lease.host_id)
-    ]
-    lines = (chart.Line("floor", asked), chart.Line("bid", sorted(bids)))
-    return chart.steps(lines, max(start, lease.opened_at), end)
+def _chart(points: Sequence[Price], start: datetime, end: datetime) -> Markup:
+    """Return a bid against the floor of its slice of the host."""
+    floors = [(each.at, each.floor) for each in points if each.floor is not None]
+    bids = [(each.at, each.bid) for each in points if each.bid is not None]
+    return chart.steps((chart.Line("floor", floors), chart.Line("bid", bids)), start, end)
