@@ -3,7 +3,6 @@
 A slot is looked up by its key, so that a document costs as much as its rows, also with a thousand slots.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +31,7 @@ from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway
-from agent.web.reading import status_json, views
+from agent.web.reading import slot_leases, status_json, views
 
 EVENTS = 30
 MOST_ALERTS = 100
@@ -151,13 +150,9 @@ def _money(of: Sources, standing: Standing) -> read_model.Money:
 
 async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[read_model.Slot]:
     """Return the configured slots in order, then each lease that fills none."""
-    by_slot: dict[Slot, list[Lease]] = defaultdict(list)
-    loose: list[Lease] = []
-    configured = frozenset(places)
-    for lease in of.known.leases:
-        if lease.is_open:
-            (loose if lease.is_held or lease.slot not in configured else by_slot[lease.slot]).append(lease)
-    shown = [mine[-1] for mine in by_slot.values()] + loose
+    having = slot_leases.filled(places, of.known.leases)
+    leads = [slot_leases.lead(mine) for mine in having.by_slot.values()]
+    shown = [lease for lease in (*leads, *having.loose) if lease is not None]
     trails = await price_trail.trails(shown, reader, of.now - price_trail.SPAN)
     lines = {line.lease_id: line for line in await reader.lines(of.now.date())} if shown else {}
     recorded = {made.slot: made for made in await reader.decisions()}
@@ -165,12 +160,12 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
     works = {work.name: work for work in of.rules.workloads}
     found = []
     for place in places:
-        mine, last = by_slot.get(place, []), recorded.get(place)
+        mine, last = having.by_slot.get(place, ()), recorded.get(place)
         said = views.slot(place, of.known, [last] if last else [], of.now, mine)
         decision = planned.get(str(place)) or (_recorded(last) if last else None)
         row = _row(str(place), mine, trails, _useful_share(mine, lines, works.get(place.workload), of.now), decision)
         found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True))
-    return found + [_row(str(each.slot), [each], trails, None, None) for each in loose]
+    return found + [_row(str(each.slot), [each], trails, None, None) for each in having.loose]
 
 
 def _row(
@@ -180,7 +175,7 @@ def _row(
     share: float | None,
     decision: read_model.Decision | None,
 ) -> read_model.Slot:
-    lease = mine[-1] if mine else None
+    lease = slot_leases.lead(mine)
     prices = trails.get(lease.lease_id, []) if lease else []
     last = prices[-1] if prices else None
     floor = last.floor if last else None

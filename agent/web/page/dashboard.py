@@ -3,8 +3,7 @@
 Only the rows of one screen are worked out: a fleet of a thousand leases costs no more than its first page.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +16,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Slot
 from agent.ledger.reader import Reader
@@ -25,7 +24,8 @@ from agent.web.feed import fleet_document, price_trail
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.read_model import Price
 from agent.web.page import chart
-from agent.web.reading import shadow_json, views
+from agent.web.reading import shadow_json, slot_leases, views
+from agent.web.reading.slot_leases import Filled
 
 ROWS = 50
 """Slots and cooldowns on one screen."""
@@ -45,16 +45,16 @@ TIMELINE = (
 
 
 async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
-    """Return the first screen, or a later one: money, markets, slots with charts, timeline, plan, cooldowns."""
-    rules, known, seen, now = sight.rules, sight.known, sight.seen, sight.now
-    places = [place for work in rules.workloads for place in work.places]
-    pages = max(-(-len(places) // ROWS), 1)
+    """Return the first screen, or a later one: money, markets, slots with charts, timeline, plan, cooldowns.
+
+    Leases that fill no slot come after the slots.
+    """
+    known, seen, now = sight.known, sight.seen, sight.now
+    places = [place for work in sight.rules.workloads for place in work.places]
+    having = slot_leases.filled(places, known.leases)
+    rows: list[Slot | Lease] = [*places, *having.loose]
+    pages = max(-(-len(rows) // ROWS), 1)
     page = min(max(page, 1), pages)
-    shown = places[(page - 1) * ROWS : page * ROWS]
-    by_slot = _by_slot(known.leases)
-    held = [lease for place in shown for lease in by_slot.get(place, ())]
-    charts = await _charts(held, reader, now)
-    decided = await reader.decisions(shown)
     first = fleet_document.summary(sight)
     return {
         "now": now,
@@ -66,19 +66,33 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "is_stale": first.is_stale,
         "last_cycle_at": first.last_cycle_at,
         "money": first.money,
-        "running": _running(places, by_slot),
+        "running": having.running,
         "wanted": len(places),
         "markets": _markets(seen),
-        "slots": [
-            views.slot(place, known, decided, now, by_slot.get(place, ()))
-            | {"leases": [_lease(each, charts) for each in by_slot.get(place, ())]}
-            for place in shown
-        ],
+        "slots": await _slots(rows[(page - 1) * ROWS : page * ROWS], having, sight, reader),
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
         "resting": [_rest(rest) for rest in known.rests if not rest.is_over(now)][:ROWS],
     }
+
+
+async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, reader: Reader) -> list[dict[str, Any]]:
+    """Return the rows of one screen: slots with their leases, and leases that fill none."""
+    places = [row for row in rows if isinstance(row, Slot)]
+    loose = [row for row in rows if isinstance(row, Lease)]
+    held = [lease for place in places for lease in having.by_slot.get(place, ())]
+    charts = await _charts([*held, *loose], reader, sight.now)
+    decided = await reader.decisions(places)
+    found = []
+    for place in places:
+        mine = having.by_slot.get(place, ())
+        row = views.slot(place, sight.known, decided, sight.now, mine) | {"is_loose": False}
+        found.append(row | {"leases": [_lease(each, charts) for each in mine]})
+    for each in loose:
+        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}
+        found.append(row | {"leases": [_lease(each, charts)]})
+    return found
 
 
 async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
@@ -126,18 +140,6 @@ def _order(intent: Intent) -> dict[str, Any]:
         "why": intent.reason,
         "outcome": intent.outcome,
     }
-
-
-def _by_slot(leases: Iterable[Lease]) -> Mapping[Slot, Sequence[Lease]]:
-    found: dict[Slot, list[Lease]] = defaultdict(list)
-    for lease in leases:
-        if lease.is_open:
-            found[lease.slot].append(lease)
-    return found
-
-
-def _running(places: Iterable[Slot], by_slot: Mapping[Slot, Sequence[Lease]]) -> int:
-    return sum(any(lease.state is LeaseState.RUNNING for lease in by_slot.get(place, ())) for place in places)
 
 
 def _markets(seen: Pass | None) -> list[dict[str, Any]]:

@@ -18,14 +18,14 @@ from agent.domain.market.price import PriceSample
 from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.hold import Word
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as told
-from agent.web.reading import lease_address, shadow_json
+from agent.web.reading import lease_address, shadow_json, slot_leases
 
 
 def fleet(
@@ -94,13 +94,12 @@ def slot(
     `leases` are those of the slot, where the caller has them at hand: a page asks for many slots of a large fleet.
     """
     mine = [held for held in (known.leases if leases is None else leases) if held.slot == place and not held.is_held]
-    held = mine[-1] if mine else None
-    runs = any(each.state is LeaseState.RUNNING for each in mine)
+    held = slot_leases.lead(mine)
     return {
         "slot": str(place),
         "lease": held.lease_id if held else None,
         "state": held.state.value if held else "empty",
-        "why": "" if runs else _why(place, mine, known, decided, now),
+        "why": "" if slot_leases.is_running(mine) else _why(place, mine, known, decided, now),
     }
 
 
