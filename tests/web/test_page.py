@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 from agent.domain.market.price import PriceSample
+from agent.domain.record.budget import EVERYTHING, Window
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.rest import Rest
 from agent.domain.record.shadow_account import ShadowDecision
+from agent.domain.record.tally import Counted, Tally
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.workload import Slot
 from agent.web.page import dashboard
 from tests.support import spending
-from tests.support.builders import per_hour
+from tests.support.builders import per_hour, usd
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
 
@@ -283,3 +288,20 @@ async def test_a_chart_shows_the_floor_of_the_leases_own_slice_of_its_host(tmp_p
         (label,) = re.findall(r'<svg[^>]*aria-label="([^"]+)"', text)
         assert re.search(r"floor \S+ to 0\.333 \$/h", label), label
         assert "8.000" not in label
+
+
+async def test_the_page_lists_as_resting_only_what_holds_something_back(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        now = page.world.clock.now()
+        later, slot, lease = now + timedelta(hours=1), str(page.world.lease().slot), page.world.lease()
+        told = ToldCrossing(EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, usd("1"), now, "spent", later)
+        marks = (Tally(kind, slot, now, later, "counted", lease.lease_id) for kind in (Counted.RAN, Counted.STARTED))
+        hidden: list[Rest] = [told, *marks]
+        async with page.world.app.ledger.transaction() as tx:
+            for rest in (*hidden, Cooldown(CooldownKind.SLOT, slot, later, "has just rented")):
+                tx.add_rest(rest)
+        _, text = await page.get("/")
+    shown = text[text.index("Resting, locked, held") :]
+    assert "has just rented" in shown
+    for rest in hidden:
+        assert str(rest) not in shown

@@ -21,6 +21,7 @@ from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
+from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import VERBS, Order
@@ -34,6 +35,11 @@ ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
 EVERYTHING_LEARNED = "all"
 _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
+
+
+def holds_back(rest: Rest) -> bool:
+    """Return whether a rest holds something back, and is not only a mark or a threshold that was told."""
+    return not isinstance(rest, ToldCrossing) and rest.place[0] not in MARKS
 
 
 class OrderError(Exception):
@@ -315,7 +321,7 @@ def _open(grounds: Grounds) -> str:
 
 
 def _resting(grounds: Grounds) -> str:
-    shown = sorted(str(rest) for rest in grounds.known.rests if rest.place[0] not in MARKS)
+    shown = sorted(str(rest) for rest in grounds.known.rests if holds_back(rest))
     return f"resting are: {', '.join(shown) or 'none'}"
 
 

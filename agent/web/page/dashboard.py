@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent import __version__
+from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
 from agent.domain.market.tenure import Tenure
@@ -73,7 +74,9 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
-        "resting": [_rest(rest) for rest in known.rests if not rest.is_over(now)][:ROWS],
+        "resting": [_rest(rest) for rest in known.rests if operator_orders.holds_back(rest) and not rest.is_over(now)][
+            :ROWS
+        ],
     }
 
 
