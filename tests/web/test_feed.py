@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import AsyncIterator
@@ -14,10 +15,12 @@ import pytest
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
+from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.order import Order
 from agent.web.feed import live_feed, openapi
+from tests.support.builders import per_hour
 from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
 
@@ -172,7 +175,7 @@ async def test_a_foreign_name_and_a_write_are_refused(tmp_path: Path, path: str)
     assert (foreign, written) == (421, 405)
 
 
-async def test_a_stream_tells_each_cycle_and_beats_where_nothing_changed(
+async def test_a_stream_tells_each_change_and_beats_where_only_time_and_money_went_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
@@ -183,11 +186,57 @@ async def test_a_stream_tells_each_cycle_and_beats_where_nothing_changed(
         must_fit(beat, "Beat")
         await page.world.cycle()
         page.feed.changed()
-        while (message := await next_of(told))[0] == "beat":
+        while (message := await next_of(told))[1]["as_of"] <= document["as_of"]:
+            """The beat after the cycle comes."""
+        page.world.app.stop_writing("another daemon")
+        page.world.clock.advance(1)
+        page.feed.changed()
+        while (change := await next_of(told))[0] == "beat":
             """The next change comes."""
-    assert (first, second) == ("fleet", "beat")
-    assert message[1]["as_of"] > document["as_of"]
-    assert message[1]["money"]["today_dollars"] > document["money"]["today_dollars"]
+    assert (first, second, message[0], change[0]) == ("fleet", "beat", "beat", "fleet")
+    for later in (message[1], change[1]):
+        assert later["as_of"] > document["as_of"]
+        assert later["money"]["today_dollars"] > document["money"]["today_dollars"]
+
+
+async def test_a_minute_without_a_change_sends_the_document_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
+    async with served(tmp_path) as page, stream(page) as told:
+        _, document = await next_of(told)
+        page.world.clock.advance(live_feed.DOCUMENT_SECONDS / 2)
+        while (half := await next_of(told))[1]["as_of"] <= document["as_of"]:
+            """The beat of half a minute comes."""
+        page.world.clock.advance(live_feed.DOCUMENT_SECONDS / 2)
+        while (whole := await next_of(told))[1]["as_of"] <= half[1]["as_of"]:
+            """What is sent after a minute comes."""
+    assert (half[0], whole[0]) == ("beat", "fleet")
+
+
+async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path) -> None:
+    """The first point of a day's trail is cut to its beginning, and useful time and money grow."""
+    async with served(tmp_path, limits=CAPS) as page:
+        lease, now = page.world.lease(), page.world.clock.now()
+
+        def floor(at: dt.datetime, dollars: float) -> PriceSample:
+            return PriceSample(at, lease.market, lease.host_id, lease.gpu, lease.gpus, None, per_hour(dollars))
+
+        async with page.world.app.ledger.transaction() as tx:
+            tx.update_lease(dataclasses.replace(lease, bid_since=now - dt.timedelta(hours=25)))
+        made = [await page.feed.newest()]
+        page.world.clock.advance(30)
+        made.append(await page.feed.newest())
+        async with page.world.app.ledger.transaction() as tx:
+            tx.observe_prices([floor(page.world.clock.now(), 0.061)])
+        page.feed.changed()
+        made.append(await page.feed.newest())
+    firsts = [each.fleet.slots[0].prices[0].at for each in made]
+    assert firsts[0] < firsts[1]
+    assert made[0].fleet.money.today_dollars < made[1].fleet.money.today_dollars
+    assert made[0].fleet.money.caps[0].used_dollars < made[1].fleet.money.caps[0].used_dollars
+    assert made[0].mark == made[1].mark
+    assert made[1].mark != made[2].mark
 
 
 async def test_one_stream_too_many_ends_the_oldest(tmp_path: Path) -> None:

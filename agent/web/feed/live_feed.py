@@ -3,39 +3,44 @@
 1. A document is made when it is asked for, at most once a second; nothing is made for nobody.
 2. A stream never queues: a slow client gets the newest document when it is ready to read, and skips those between.
 3. A stream says something every ten seconds, so that a client knows within thirty that the daemon is gone.
+4. A document is sent after a change (agent/web/feed/change_mark.py) and once a minute; between them a beat has the money.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import msgspec
 
 from agent.web.daemon_port import Orders, Process
-from agent.web.feed import fleet_document, read_model
+from agent.web.feed import change_mark, fleet_document, read_model
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FRESH_SECONDS = 1.0
 LOOK_SECONDS = 1.0
 LOOKS_A_BEAT = 10
+DOCUMENT_SECONDS = 60.0
+"""The figures that only time changes are at most this old at a client, but for money, which every beat has."""
 MOST_STREAMS = 16
 """Open streams at a time; one more ends the oldest, as connections do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One document: its bytes as JSON, when it was made in monotonic seconds, and its content without instants."""
+    """One document: its bytes as JSON, when it was made in monotonic seconds, and the mark of its content."""
 
     body: bytes
     made_at: float
     fleet: read_model.Fleet
-    content: bytes
+    mark: bytes
+
+    def is_news_after(self, sent: "Made | None") -> bool:
+        """Return whether a client that was sent that document is to be sent this one."""
+        return sent is None or self.mark != sent.mark or self.made_at - sent.made_at >= DOCUMENT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a stream: event `fleet` with a document, or event `beat` with its instants."""
+    """One message of a stream: event `fleet` with a document, or event `beat` with its instants and money."""
 
     event: str
     body: bytes
@@ -78,7 +83,7 @@ class LiveFeed:
             return made
 
     async def messages(self) -> AsyncGenerator[Message | None, None]:
-        """Yield the document at once, then after each change, or a beat where only the time has changed.
+        """Yield the document at once, then after each change, or a beat where only time has passed.
 
         None is yielded each second between: whoever writes the messages looks then whether the client is still there.
         """
@@ -86,13 +91,16 @@ class LiveFeed:
         self._streams.append(waiting)
         if len(self._streams) > MOST_STREAMS:
             self._end(self._streams[0])
-        last = b""
+        sent: Made | None = None
         try:
             while waiting in self._streams and not self._is_closed:
                 waiting.clear()
                 made = await self.newest()
-                is_news, last = made.content != last, made.content
-                yield Message("fleet", made.body) if is_news else Message("beat", _beat(made.fleet))
+                if made.is_news_after(sent):
+                    sent = made
+                    yield Message("fleet", made.body)
+                else:
+                    yield Message("beat", _beat(made.fleet))
                 for _ in range(LOOKS_A_BEAT):
                     if await _is_woken(waiting):
                         break
@@ -116,22 +124,11 @@ class LiveFeed:
 
     async def _make(self, monotonic: float) -> Made:
         fleet = await fleet_document.document(self.sources(), await self._app.ledger.reader())
-        return Made(msgspec.json.encode(fleet), monotonic, fleet, _content(fleet))
-
-
-def _content(fleet: read_model.Fleet) -> bytes:
-    """Return a document without the instants that change in every cycle."""
-    replace = msgspec.structs.replace
-    slots = [
-        replace(slot, decision=replace(slot.decision, at=EPOCH)) if slot.decision is not None else slot
-        for slot in fleet.slots
-    ]
-    markets = [replace(market, listed_at=None) for market in fleet.markets]
-    return msgspec.json.encode(replace(fleet, as_of=EPOCH, last_cycle_at=None, slots=slots, markets=markets))
+        return Made(msgspec.json.encode(fleet), monotonic, fleet, change_mark.mark(fleet))
 
 
 def _beat(fleet: read_model.Fleet) -> bytes:
-    return msgspec.json.encode(read_model.Beat(fleet.as_of, fleet.last_cycle_at, fleet.is_stale))
+    return msgspec.json.encode(read_model.Beat(fleet.as_of, fleet.last_cycle_at, fleet.is_stale, fleet.money))
 
 
 async def _is_woken(waiting: asyncio.Event) -> bool:

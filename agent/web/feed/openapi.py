@@ -29,8 +29,8 @@ def document() -> dict[str, Any]:
             EVENTS_PATH: {
                 "get": _get(
                     "events",
-                    "The fleet after each change, as server-sent events: `fleet` has a Fleet as its data; `beat` has a "
-                    "Beat, at least every ten seconds. The first message is a Fleet.",
+                    "The fleet after each change, and once a minute, as server-sent events: `fleet` has a Fleet as its "
+                    "data; `beat` has a Beat. Something comes at least every ten seconds, first a Fleet.",
                     {"text/event-stream": {"schema": {"type": "string"}}},
                 )
             },

@@ -159,11 +159,12 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Nothing but the time has changed: the instants of the newest document."""
+    """Only time has passed: the instants and the money of the newest document; the rest of the last one holds."""
 
     as_of: Instant
     last_cycle_at: Instant | None
     is_stale: bool
+    money: Money
 
 
 class Refusal(msgspec.Struct, frozen=True):
