@@ -33,8 +33,8 @@ curl --no-buffer http://127.0.0.1:9477/api/v1/events
 
 The second command prints the fleet after each change, and once a minute. Between them it prints beats, with the money
 of that instant and when the last cycle ended. A stream sends something every ten seconds: a client that
-receives nothing for 25 seconds knows that the daemon is gone. At most 16 streams are open; one more ends the oldest.
-The operators' socket beside the ledger serves the same paths.
+receives nothing for 25 seconds knows that the daemon is gone. At most 16 streams are open; one more ends the oldest,
+which says so in its last message, `refused`. The operators' socket beside the ledger serves the same paths.
 """
 
 

@@ -13,18 +13,21 @@ import aiohttp
 import jsonschema
 import pytest
 
+from agent.cli.watch.feed_client import FeedClient, Refused
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.order import Order
-from agent.web.feed import live_feed, openapi
+from agent.web.feed import feed_routes, live_feed, openapi
 from tests.support.builders import per_hour
 from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
 
 HOSTILE = "<script>\x1b[2J\u202e" + "x" * 5_000
+LARGE = 40_000_000
+"""Bytes that no buffer between two programs holds."""
 CAPS = Limits(per_day=money.usd("10"), per_month=money.usd("100"))
 
 
@@ -65,6 +68,15 @@ async def messages(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, A
 
 async def next_of(told: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any]:
     return await asyncio.wait_for(anext(told), PATIENCE_SECONDS)
+
+
+async def last_of(told: AsyncIterator[Any]) -> Any:
+    """Return the last message of a stream that ends, nothing where none came."""
+    last: Any = ("", None)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async for message in told:
+            last = message
+    return last
 
 
 async def test_one_document_says_what_runs_where_for_how_much_and_why(tmp_path: Path) -> None:
@@ -239,17 +251,51 @@ async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path)
     assert made[1].mark != made[2].mark
 
 
-async def test_one_stream_too_many_ends_the_oldest(tmp_path: Path) -> None:
+async def test_one_stream_too_many_ends_the_oldest_and_tells_it_so(tmp_path: Path) -> None:
     async with served(tmp_path) as page, contextlib.AsyncExitStack() as streams:
         told = []
         for _ in range(live_feed.MOST_STREAMS + 1):
             told.append(await streams.enter_async_context(stream(page)))
             await next_of(told[-1])
-        with pytest.raises(StopAsyncIteration):
-            await next_of(told[0])
+        event, said = await last_of(told[0])
         page.feed.close()
-        with pytest.raises(StopAsyncIteration):
-            await next_of(told[-1])
+        ended = await last_of(told[-1])
+    must_fit(said, "Refusal")
+    assert (event, said["error"]) == ("refused", "too_many_streams")
+    assert "16" in said["sentence"]
+    assert ended[0] in {"", "beat"}
+
+
+async def test_a_terminal_that_gives_way_does_not_say_that_the_daemon_is_gone(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, contextlib.AsyncExitStack() as streams:
+        told = await streams.enter_async_context(contextlib.aclosing(FeedClient(page.socket).messages()))
+        assert (await anext(told)).event == "fleet"
+        for _ in range(live_feed.MOST_STREAMS):
+            await next_of(await streams.enter_async_context(stream(page)))
+        with pytest.raises(Refused, match="readers of the feed"):
+            await last_of(told)
+
+
+async def test_a_client_that_reads_nothing_is_cut_and_its_place_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full pipe to a client that went to sleep: closing it politely would wait for the client for ever."""
+    monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(feed_routes, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(feed_routes, "_written", lambda _: b"x" * LARGE)
+    async with served(tmp_path) as page:
+        reader, writer = await asyncio.open_connection(*page.place, limit=1)
+        received = 0
+        writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for wanted in (1, 0):
+                while len(page.feed._streams) != wanted:  # noqa: ASYNC110 - the daemon tells nobody
+                    await asyncio.sleep(0.01)
+            with contextlib.suppress(ConnectionError):
+                while read := await reader.read(1_000_000):
+                    received += len(read)
+        writer.close()
+    assert received < LARGE
 
 
 async def test_feed_fleet_and_status_show_the_same_money_at_one_instant(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class FeedClient:
         """Yield the fleet now and after each change, without end; `gone` once for each time that the daemon ends.
 
         Raises:
-            Refused: the socket may not be opened.
+            Refused: the socket may not be opened, or the daemon ended the stream for another one.
         """
         import aiohttp
 
@@ -53,6 +53,8 @@ class FeedClient:
             try:
                 async for message in self._stream():
                     is_gone = False
+                    if message.event == "refused":
+                        raise Refused(str(message.body["sentence"]))
                     yield message
             except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
                 # Refused, ended or silent: it is gone until it answers again.

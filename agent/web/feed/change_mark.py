@@ -49,7 +49,7 @@ def _money(money: Money) -> Money:
 
 
 def _slot(slot: Slot) -> Slot:
-    """Return a slot without instants and sentences; its last price stands for its trail, whose points leave with time."""
+    """Return a slot without instants and sentences; the points of its trail leave with time, but for the last."""
     decision = slot.decision and msgspec.structs.replace(slot.decision, at=EPOCH, sentence="")
     prices = [msgspec.structs.replace(each, at=EPOCH) for each in slot.prices[-1:]]
     return msgspec.structs.replace(slot, prices=prices, useful_share=None, decision=decision, why="")

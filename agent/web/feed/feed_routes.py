@@ -52,8 +52,18 @@ async def _push(feed: LiveFeed, request: web.Request, answer: web.StreamResponse
             if _is_gone(request):
                 return
             if message is not None:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    await answer.write(_written(message))
+                await _write(request, answer, message)
+
+
+async def _write(request: web.Request, answer: web.StreamResponse, message: Message) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await answer.write(_written(message))
+    except TimeoutError:
+        # A polite end would wait for the client too, with all that is not sent yet in memory.
+        if request.transport is not None:
+            request.transport.abort()
+        raise
 
 
 def _written(message: Message) -> bytes:

@@ -3,7 +3,7 @@
 1. A document is made when it is asked for, at most once a second; nothing is made for nobody.
 2. A stream never queues: a slow client gets the newest document when it is ready to read, and skips those between.
 3. A stream says something every ten seconds, so that a client knows within thirty that the daemon is gone.
-4. A document is sent after a change (agent/web/feed/change_mark.py) and once a minute; between them a beat has the money.
+4. A document is sent after a change (agent/web/feed/change_mark.py) and once a minute; a beat between has the money.
 """
 
 import asyncio
@@ -22,6 +22,10 @@ DOCUMENT_SECONDS = 60.0
 """The figures that only time changes are at most this old at a client, but for money, which every beat has."""
 MOST_STREAMS = 16
 """Open streams at a time; one more ends the oldest, as connections do."""
+GIVES_WAY = read_model.Refusal(
+    "too_many_streams",
+    f"{MOST_STREAMS} readers of the feed are open and one more came, so this one ended: close one and open this again",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a stream: event `fleet` with a document, or event `beat` with its instants and money."""
+    """One message of a stream: `fleet` with a document, `beat` with its instants and money, or at last `refused`."""
 
     event: str
     body: bytes
@@ -86,6 +90,7 @@ class LiveFeed:
         """Yield the document at once, then after each change, or a beat where only time has passed.
 
         None is yielded each second between: whoever writes the messages looks then whether the client is still there.
+        A stream that gives way to another says so last, or its client would think that the daemon is gone.
         """
         waiting = asyncio.Event()
         self._streams.append(waiting)
@@ -105,6 +110,8 @@ class LiveFeed:
                     if await _is_woken(waiting):
                         break
                     yield None
+            if not self._is_closed:
+                yield Message("refused", msgspec.json.encode(GIVES_WAY))
         finally:
             self._end(waiting)
 

@@ -30,7 +30,8 @@ def document() -> dict[str, Any]:
                 "get": _get(
                     "events",
                     "The fleet after each change, and once a minute, as server-sent events: `fleet` has a Fleet as its "
-                    "data; `beat` has a Beat. Something comes at least every ten seconds, first a Fleet.",
+                    "data; `beat` has a Beat. Something comes at least every ten seconds, first a Fleet. Before a "
+                    "stream ends for another one, `refused` has a Refusal.",
                     {"text/event-stream": {"schema": {"type": "string"}}},
                 )
             },

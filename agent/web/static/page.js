@@ -10,6 +10,7 @@ if (location.pathname === "/") {
   let heardAt = Date.now();
   let drawnAt = Date.now();
   let isDue = false;
+  let refusal = "";
 
   const asOf = () => document.querySelector("#main h1 time")?.getAttribute("datetime").slice(0, 19).replace("T", " ");
   const heard = () => { heardAt = Date.now(); };
@@ -17,6 +18,11 @@ if (location.pathname === "/") {
     stream = new EventSource("/api/v1/events");
     stream.addEventListener("fleet", () => { heard(); isDue = true; });
     stream.addEventListener("beat", heard);
+    // The daemon ended it for another reader: coming back by itself would end the next one's.
+    stream.addEventListener("refused", (told) => {
+      stream.close();
+      refusal = JSON.parse(told.data).sentence;
+    });
   };
   const redraw = async () => {
     isDue = false;
@@ -35,21 +41,22 @@ if (location.pathname === "/") {
   const look = () => {
     if (document.hidden) return;
     const silent = Date.now() - heardAt;
-    const isStale = silent > SILENCE_MS;
+    const isStale = refusal !== "" || silent > SILENCE_MS;
     if (isStale) {
-      stale.textContent = `Stale: the daemon has not answered for ${Math.round(silent / 1000)} s. `
-        + `These figures are of ${asOf()} UTC.`;
+      const why = refusal || `the daemon has not answered for ${Math.round(silent / 1000)} s`;
+      stale.textContent = `Stale: ${why}. These figures are of ${asOf()} UTC.`;
     }
     stale.hidden = !isStale;
     document.title = isStale ? `STALE - ${title}` : title;
     // A browser gives a stream up for good after some errors.
-    if (stream.readyState === EventSource.CLOSED) listen();
+    if (stream.readyState === EventSource.CLOSED && !refusal) listen();
     if (isDue && Date.now() - drawnAt > REDRAW_MS && !getSelection().toString()) redraw();
   };
   // A hidden tab holds no stream: browsers allow six connections to an address, the daemon sixteen streams.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) { stream.close(); return; }
     isDue = true;
+    refusal = "";
     // The stream has a few seconds to begin again before its silence is told.
     heardAt = Math.max(heardAt, Date.now() - SILENCE_MS + 3000);
     listen();
