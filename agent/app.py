@@ -16,7 +16,7 @@ from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
-from agent.act.orders import halting, operator_orders
+from agent.act.orders import halting, operator_orders, order_preview
 from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
@@ -193,6 +193,7 @@ class App:
             known = self.ledger.recollection(now)
             grounds = operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
             meant = operator_orders.read(order, who, grounds)
+            order_preview.refuse_changed(order, grounds)
             try:
                 async with self.ledger.transaction() as tx:
                     meant.write(tx, order, who, now)

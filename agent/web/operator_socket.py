@@ -2,7 +2,7 @@
 
 | call | what | who |
 |---|---|---|
-| POST /say: {"verb", "target", "seconds", "into", "hours", "keep_disks"}, read as an `Order` | who may order |
+| POST /say: {"verb", "target", "seconds", "into", "hours", "keep_disks", "leases"}, an `Order` | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: whether it is well, what runs, what it costs against the caps | who connects |
 | GET /preview?verb&target&keep_disks: the leases that an order would concern, and what they bill | who connects |
@@ -66,6 +66,7 @@ class _Said(msgspec.Struct):
     into: str | None = None
     hours: float | None = None
     keep_disks: bool = False
+    leases: list[str] | None = None
 
     def order(self) -> Order:
         """Return the order.
@@ -76,7 +77,8 @@ class _Said(msgspec.Struct):
         if self.seconds is not None and not 0 < self.seconds <= MOST_SECONDS:
             raise ValueError("seconds")
         span = timedelta(seconds=self.seconds) if self.seconds is not None else None
-        return Order(self.verb, self.target, span, self.into or "", self.hours, self.keep_disks)
+        leases = tuple(self.leases) if self.leases is not None else None
+        return Order(self.verb, self.target, span, self.into or "", self.hours, self.keep_disks, leases)
 
 
 class OperatorSocket:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.act.orders import order_preview
-from agent.act.orders.operator_orders import Grounds
+from agent.act.orders.operator_orders import Grounds, OrderError
 from agent.clock import SteppedClock
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
@@ -77,3 +77,26 @@ async def test_only_doubts_about_the_target_are_counted(tmp_path: Path, target: 
     known = dataclasses.replace(known, workloads=(*known.workloads, builders.workload("serve")))
     assert order_preview.shown(Order("lock", target), known)["in_doubt"] == count
     assert order_preview.shown(Order("kill", "fleet:all"), known)["in_doubt"] == 2
+
+
+@pytest.mark.parametrize("verb", ["drain", "pause", "release", "kill"])
+async def test_an_order_for_other_leases_than_were_shown_is_refused(tmp_path: Path, verb: str) -> None:
+    known = await grounds(tmp_path, RUNS, STOPPED)
+    order_preview.refuse_changed(Order(verb, "train", leases=("vast-2", "vast-1")), known)
+    order_preview.refuse_changed(Order(verb, "train"), known)
+    with pytest.raises(OrderError) as new:
+        order_preview.refuse_changed(Order(verb, "train", leases=("vast-1",)), known)
+    assert new.value.code == "leases_changed"
+    said = "the leases changed since they were shown: train/1 has vast-2 now; nothing was done"
+    assert new.value.sentence == said
+    with pytest.raises(OrderError, match="vast-3 is gone or being released"):
+        order_preview.refuse_changed(Order(verb, "train", leases=("vast-1", "vast-2", "vast-3")), known)
+
+
+async def test_a_lease_whose_release_is_under_way_changes_nothing(tmp_path: Path) -> None:
+    known = await grounds(tmp_path, GOING, STOPPED)
+    order_preview.refuse_changed(Order("pause", "train", leases=("vast-2",)), known)
+
+
+async def test_a_kill_of_everything_acts_whatever_was_shown(tmp_path: Path) -> None:
+    order_preview.refuse_changed(Order("kill", "fleet:all", leases=()), await grounds(tmp_path, RUNS, STOPPED))

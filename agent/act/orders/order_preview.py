@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning
+from agent.act.orders.operator_orders import Grounds, Meaning, OrderError
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.record import hold
@@ -15,6 +15,8 @@ from agent.domain.work.order import Order
 
 GOES_ON = "goes on"
 BEING_RELEASED = "is being released"
+CHANGED = "leases_changed"
+"""The code of an order that a person agreed to for other leases."""
 
 
 def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
@@ -31,6 +33,22 @@ def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
         sentence, rows = meaning.sentence, _of_target(meaning, grounds)
         doubts = [intent for intent in doubts if _is_concerned(intent, meaning, rows)]
     return {"sentence": sentence, "leases": [_row(lease, action) for lease, action in rows], "in_doubt": len(doubts)}
+
+
+def refuse_changed(order: Order, grounds: Grounds) -> None:
+    """Refuse an order that now concerns other leases than a person was shown; a kill of everything always acts.
+
+    Raises:
+        OrderError: `leases_changed`, with the leases that came and went; nothing was done.
+    """
+    if order.leases is None or order.is_of_everything:
+        return
+    rows = {row["lease"]: row for row in shown(order, grounds)["leases"] if row["action"] != BEING_RELEASED}
+    before = set(order.leases)
+    changes = [f"{row['slot']} has {lease} now" for lease, row in rows.items() if lease not in before]
+    changes += [f"{lease} is gone or being released" for lease in order.leases if lease not in rows]
+    if changes:
+        raise OrderError(CHANGED, f"the leases changed since they were shown: {', '.join(changes)}; nothing was done")
 
 
 def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:

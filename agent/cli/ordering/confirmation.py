@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,13 +28,23 @@ DECLINED = "nothing was ordered"
 UNLISTED = "the leases that this ends cannot be listed"
 
 
-def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> None:
-    """Show what these orders would do, and end unless a person agrees."""
+def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
+    """Show what these orders would do, and end unless a person agrees; return them with the leases that were shown."""
     if yes or not is_person():
-        return
+        return list(orders)
     shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
     _confirm([each["sentence"] for each in shown], list(leases.values()), max(each["in_doubt"] for each in shown))
+    return list(_agreed(orders, shown))
+
+
+def _agreed(orders: Sequence[Order], shown: Sequence[Preview]) -> Iterator[Order]:
+    """Yield the orders with their leases, without those that an order before them ends."""
+    ended: set[str] = set()
+    for order, preview in zip(orders, shown, strict=True):
+        leases = order_text.named(preview)
+        yield replace(order, leases=tuple(lease for lease in leases if lease not in ended))
+        ended |= {row["lease"] for row in preview["leases"] if row["action"] == "release"}
 
 
 def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", *, yes: bool) -> None:
@@ -65,21 +76,17 @@ def _preview(order: Order, file: Path) -> Preview:
     read = last_good.read(file)
     if not isinstance(read, last_good.Broken) and _has_nothing(read[0]):
         return {"sentence": f"{order.verb} {order.target}", "leases": [], "in_doubt": 0}
-    return dict(questions.ask(file, "/preview", found, _query(order), first=True))
+    return dict(questions.ask(file, "/preview", found, daemon_socket.query(order), first=True))
 
 
 def _of_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:
     place = read.place if isinstance(read, last_good.Broken) else read[0]
-    asked = daemon_socket.get(place, "/preview", _query(order))
+    asked = daemon_socket.get(place, "/preview", daemon_socket.query(order))
     told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
     if told is not None or isinstance(read, last_good.Broken) or _has_nothing(read[0]):
         return told
     config = read[0]
     return questions.ledger(config, lambda reader: _read(config, reader, order))
-
-
-def _query(order: Order) -> Mapping[str, str]:
-    return {"verb": order.verb, "target": order.target, "keep_disks": str(order.keep_disks).lower()}
 
 
 def _has_nothing(config: "Config") -> bool:

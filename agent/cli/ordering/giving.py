@@ -7,11 +7,13 @@ reached, the next cycle of the daemon does it. Without a daemon nobody does, and
 import asyncio
 import getpass
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agent.cli.ordering import confirmation
 from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
 from agent.domain.work.order import Order
 
@@ -25,24 +27,52 @@ if TYPE_CHECKING:
 BY_DAEMON = "the daemon's next cycle tries again"
 
 
-def give(orders: Sequence[Order], file: Path, *, as_json: bool) -> None:
-    """Give orders, one after the other, and print what they came to."""
+@dataclass(slots=True)
+class Given:
+    """The answers to the orders that were taken, and whether this process carried them out, without a daemon."""
+
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    is_here: bool = False
+
+
+def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True) -> None:
+    """Give orders, one after the other, and print what they came to. Without `yes` a person is asked before.
+
+    Where other leases are concerned by then, the person is asked again.
+    """
+    session.log_quietly()
+    given = Given()
+    while left := orders[len(given.answers) :]:
+        agreed = confirmation.ask(left, file, yes=yes)
+        _try(agreed, file, given)
+    said = _merged(given.answers)
+    _print(said, _again(orders) if given.is_here else BY_DAEMON, order_text.doubts(orders, said), as_json=as_json)
+
+
+def _try(orders: Sequence[Order], file: Path, given: Given) -> None:
+    """Give orders until one concerns other leases than were shown; end where one is refused for another reason."""
+    from agent.act.orders import order_preview
     from agent.act.orders.operator_orders import OrderError
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
-    read = last_good.read(file)
-    session.log_quietly()
     try:
+        read = last_good.read(file)
         with session.waiting("giving the order"):
-            said = asyncio.run(_given(orders, read))
-    except OrderError as error:
-        exits.stop(exits.BAD_INPUT, [error.sentence])
+            asyncio.run(_given(orders, read, given))
+    except (OrderError, daemon_socket.Refused) as error:
+        if error.code != order_preview.CHANGED:
+            exits.stop(getattr(error, "exit_code", exits.BAD_INPUT), [str(error)])
+        session.warn(str(error))
     except LedgerError as error:
         exits.refused(error)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
-    _print(said, _again(orders) if said.pop("is_here") else BY_DAEMON, order_text.doubts(orders, said), as_json=as_json)
+
+
+def _merged(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    done = [row for answer in answers for row in answer["done"]]
+    return {"said": [answer["said"] for answer in answers], "done": done, "in_doubt": answers[-1]["in_doubt"]}
 
 
 def who() -> str:
@@ -51,18 +81,15 @@ def who() -> str:
 
 
 async def _given(
-    orders: Sequence[Order], read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken"
-) -> dict[str, Any]:
+    orders: Sequence[Order], read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", given: Given
+) -> None:
     place = read.place if isinstance(read, last_good.Broken) else read[0]
-    answers: list[dict[str, Any]] = []
-    for order in orders:
-        answer = await told(order, place)
-        if answer is None:
-            break
-        answers.append(answer)
-    left = orders[len(answers) :]
+    left = list(orders)
+    while left and (answer := await daemon_socket.order(place, left[0])) is not None:
+        given.answers.append(answer)
+        left.pop(0)
     if isinstance(read, last_good.Broken):
-        read.told(answers or None)
+        read.told(given.answers or None)
         if left:
             words = ", ".join(f"{order.verb} {order.target}" for order in left)
             exits.stop(
@@ -70,44 +97,32 @@ async def _given(
                 [f"the daemon ended before it took the order: {words}; correct the file and give the order again"],
             )
     elif left:
-        answers += await _here(left, *read)
-    merged: dict[str, Any] = {"said": [], "done": [], "in_doubt": answers[-1]["in_doubt"], "is_here": bool(left)}
-    for answer in answers:
-        merged["said"].append(answer["said"])
-        merged["done"] += answer["done"]
-    return merged
+        await _here(left, *read, given)
 
 
 async def told(order: Order, place: "Config | Place") -> dict[str, Any] | None:
-    """Return what the daemon answers to an order, or None where none runs."""
-    seconds = order.span.total_seconds() if order.span is not None else None
-    body = {
-        "verb": order.verb,
-        "target": order.target,
-        "seconds": seconds,
-        "into": order.into,
-        "hours": order.hours,
-        "keep_disks": order.keep_disks,
-    }
-    return await daemon_socket.post(place, "/say", body)
+    """Return what the daemon answers to an order, or None where none runs; end with its sentence if it refuses."""
+    try:
+        return await daemon_socket.order(place, order)
+    except daemon_socket.Refused as error:
+        exits.stop(error.exit_code, [str(error)])
 
 
-async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, Tuned]") -> list[dict[str, Any]]:
+async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, Tuned]", given: Given) -> None:
     """Take the ledger and carry the orders out. They rent nothing, so they need no credentials of a workload."""
     from agent.app import App
     from agent.web import operator_socket
 
-    answers = []
+    given.is_here = True
     session.must_own(config.ledger)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
             for order in orders:
                 said, carried = await app.say(order, who())
-                answers.append({"said": said, **operator_socket.answer(carried, app.doubts())})
+                given.answers.append({"said": said, **operator_socket.answer(carried, app.doubts())})
         finally:
             await app.close()
-    return answers
 
 
 def _again(orders: Sequence[Order]) -> str:

@@ -66,9 +66,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     if target not in {None, str(EVERYTHING)}:
         _refuse_missing(config, target, lift=lift)
         order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
-        if not lift:
-            confirmation.ask([order], config, yes=yes)
-        giving.give([order], config, as_json=as_json)
+        giving.give([order], config, as_json=as_json, yes=yes or lift)
         return
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)

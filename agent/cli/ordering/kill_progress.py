@@ -56,8 +56,7 @@ class Progress:
 
     def warn(self, line: str) -> None:
         """Print a line to standard error."""
-        sys.stderr.write(f"gpubid: {session.plain(line)}\n")
-        sys.stderr.flush()
+        session.warn(line)
 
     def say(self, line: str) -> None:
         """Print one line at once, as plain text."""

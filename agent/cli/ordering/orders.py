@@ -27,8 +27,7 @@ def drain(
 ) -> None:
     """Rent nothing more for the target; its leases go on until they end. `resume` ends the drain."""
     orders = [Order("drain", target)]
-    confirmation.ask(orders, config, yes=yes)
-    giving.give(orders, config, as_json=as_json)
+    giving.give(orders, config, as_json=as_json, yes=yes)
 
 
 def pause(
@@ -39,8 +38,7 @@ def pause(
 ) -> None:
     """Stop the target's instances and keep their disks until `resume`; disks go on billing."""
     orders = [Order("pause", target)]
-    confirmation.ask(orders, config, yes=yes)
-    giving.give(orders, config, as_json=as_json)
+    giving.give(orders, config, as_json=as_json, yes=yes)
 
 
 def resume(
@@ -74,8 +72,7 @@ def release(
 ) -> None:
     """End leases for good, with their disks; the daemon fills a slot again if the configuration still asks for it."""
     orders = [Order("release", target) for target in targets]
-    confirmation.ask(orders, config, yes=yes)
-    giving.give(orders, config, as_json=as_json)
+    giving.give(orders, config, as_json=as_json, yes=yes)
 
 
 def adopt(

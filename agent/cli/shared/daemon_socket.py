@@ -1,9 +1,11 @@
 """The client of the daemon's socket: ask it, or find that no daemon runs."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.cli.shared import exits
+from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -13,6 +15,21 @@ ANSWER_SECONDS = 120.0
 Query = Mapping[str, str] | list[tuple[str, str]]
 UNUSABLE = 422
 """The status of an order that matches nothing."""
+NO_ANSWER = "the daemon did not answer; look at its log"
+UNKNOWN = (
+    "the daemon did not answer, and it may have taken the order: `gpubid ledger events --since 10m` shows whether it "
+    "did; if not, stop the daemon and give the order again: this command then carries it out"
+)
+
+
+class Refused(Exception):
+    """The daemon did not do what was asked, or gave no answer; the text is a sentence for the operator."""
+
+    def __init__(self, sentence: str, code: str = "", exit_code: int = exits.FAILED) -> None:
+        """Take the sentence, the daemon's code, and with what a verb ends."""
+        super().__init__(sentence)
+        self.code = code
+        self.exit_code = exit_code
 
 
 def may_ask(config: "Config") -> bool:
@@ -26,26 +43,54 @@ def may_ask(config: "Config") -> bool:
 
 async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None when no daemon listens; end with its sentence if it refuses."""
-    said: dict[str, Any] | None = await _asked(config, "POST", route, json=body)
+    said: dict[str, Any] | None = await _or_end(_path(config), "POST", route, json=body)
     return said
 
 
-async def get(
-    config: "Config | Place", route: str, query: Mapping[str, str] | list[tuple[str, str]] | None = None
-) -> Any:  # noqa: ANN401 - JSON
+async def get(config: "Config | Place", route: str, query: Query | None = None) -> Any:  # noqa: ANN401 - JSON
     """Return what the daemon shows, or None when no daemon listens; end with its sentence if it refuses."""
-    return await _asked(config, "GET", route, params=query)
+    return await _or_end(_path(config), "GET", route, params=query)
 
 
-async def _asked(config: "Config | Place", method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
+async def order(config: "Config | Place", given: Order) -> dict[str, Any] | None:
+    """Return the daemon's answer to an order, or None when no daemon listens.
+
+    Raises:
+        Refused: it was not done, or whether it was done is not known.
+    """
+    said: dict[str, Any] | None = await asked(_path(config), "POST", "/say", json=body(given))
+    return said
+
+
+def body(given: Order) -> dict[str, Any]:
+    """Return an order as JSON."""
+    return {
+        "verb": given.verb,
+        "target": given.target,
+        "seconds": given.span.total_seconds() if given.span is not None else None,
+        "into": given.into,
+        "hours": given.hours,
+        "keep_disks": given.keep_disks,
+        "leases": given.leases,
+    }
+
+
+def query(given: Order) -> Mapping[str, str]:
+    """Return an order as a question to /preview."""
+    return {"verb": given.verb, "target": given.target, "keep_disks": str(given.keep_disks).lower()}
+
+
+async def asked(path: Path, method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return what the daemon at a socket answers, or None when no daemon listens.
+
+    Raises:
+        Refused: it refuses, the socket may not be opened, or no answer comes.
+    """
     import aiohttp
 
-    from agent.web import operator_socket
-
-    path = operator_socket.path_of(config.ledger, config.runtime)
     timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
     try:
-        if not path.exists():
+        if not _is_there(path):
             return None
         async with (
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path)), timeout=timeout) as link,
@@ -54,18 +99,36 @@ async def _asked(config: "Config | Place", method: str, route: str, **more: Any)
             said = await reply.json()
             status = reply.status
     except PermissionError:
-        exits.stop(
-            exits.FAILED, [f"{path}: you may not open it; run this as the daemon's user or a member of its group"]
-        )
+        raise Refused(forbidden(path)) from None
     except aiohttp.ClientConnectorError as error:
         if isinstance(error.__cause__ or error.os_error, PermissionError):
-            sentence = f"{path}: you may not open it; run this as the daemon's user or a member of its group"
-            exits.stop(exits.FAILED, [sentence])
+            raise Refused(forbidden(path)) from None
         return None
-    except (aiohttp.ClientError, TimeoutError):
-        way = "stop the daemon and give the order again: this command then carries it out"
-        exits.stop(exits.FAILED, [f"the daemon did not answer; {way if method == 'POST' else 'look at its log'}"])
+    except (aiohttp.ClientError, TimeoutError, ValueError):
+        raise Refused(NO_ANSWER if method == "GET" else UNKNOWN) from None
     if isinstance(said, dict) and "error" in said:
-        code = exits.BAD_INPUT if status == UNUSABLE else exits.FAILED
-        exits.stop(code, [str(said.get("sentence") or said["error"])])
+        exit_code = exits.BAD_INPUT if status == UNUSABLE else exits.FAILED
+        raise Refused(str(said.get("sentence") or said["error"]), str(said["error"]), exit_code)
     return said
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists()
+
+
+def forbidden(path: Path) -> str:
+    """Return the sentence about a socket that may not be opened."""
+    return f"{path}: you may not open it; run this as the daemon's user or a member of its group"
+
+
+async def _or_end(path: Path, method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return await asked(path, method, route, **more)
+    except Refused as error:
+        exits.stop(error.exit_code, [str(error)])
+
+
+def _path(config: "Config | Place") -> Path:
+    from agent.web import operator_socket
+
+    return operator_socket.path_of(config.ledger, config.runtime)

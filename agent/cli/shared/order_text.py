@@ -26,6 +26,13 @@ def total(rows: Sequence[Row]) -> str:
     return f"{len(rows)} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it"
 
 
+def named(preview: Row) -> tuple[str, ...]:
+    """Return the leases to which a person agrees, but for those whose release is under way."""
+    from agent.act.orders import order_preview
+
+    return tuple(row["lease"] for row in preview["leases"] if row["action"] != order_preview.BEING_RELEASED)
+
+
 def doubt(row: Row) -> str:
     """Return a sentence about an order whose outcome is not known."""
     return plain(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it")

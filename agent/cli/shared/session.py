@@ -261,6 +261,12 @@ def say(line: str) -> None:
     sys.stdout.write(plain(line) + "\n")
 
 
+def warn(line: str) -> None:
+    """Print one line to standard error as plain text."""
+    sys.stderr.write(f"gpubid: {plain(line)}\n")
+    sys.stderr.flush()
+
+
 def table(*names: str, folded: str = "") -> "Table":
     """Return an empty table with these columns; only `folded` may break lines."""
     from rich.table import Table

@@ -24,6 +24,8 @@ class Order:
     """The hours of work that are done, for `progress`."""
     keep_disks: bool = False
     """Whether a kill of everything pauses instead of releasing."""
+    leases: tuple[str, ...] | None = None
+    """The leases that were shown to the person who agreed; with others nothing is done. None: nobody was asked."""
 
     @property
     def is_of_everything(self) -> bool:
