@@ -4,17 +4,21 @@ import asyncio
 import os
 import pty
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from agent.cli.shared import daemon_socket
 from agent.cli.watch import feed_client
 from agent.cli.watch.feed_client import FeedClient
 from agent.cli.watch.top_screen import Top
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from tests.support import programs
 from tests.support.programs import gpubid
 from tests.web.page import Served, served
@@ -87,6 +91,63 @@ async def test_an_order_names_lease_and_dollars_and_waits_for_a_yes(tmp_path: Pa
     assert "release confirmed" not in declined
     assert kept is LeaseState.RUNNING
     assert [each.state for each in known if each.lease_id == lease.lease_id] in ([], [LeaseState.RELEASING])
+
+
+async def test_leases_that_changed_since_they_were_shown_are_shown_and_asked_again(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
+        before = page.world.lease()
+        await seen(pilot, "train/0")
+        await pilot.press("x")
+        await seen(pilot, "Give this order?", before.lease_id)
+        await page.world.app.say(Order("release", before.lease_id), "a test")
+        await page.world.until(lambda: [each for each in page.world.leases() if each.lease_id != before.lease_id] != [])
+        after = await page.world.until_running()
+        await pilot.press("y")
+        why = f"train/0 has {after.lease_id} now"
+        await seen(pilot, "the leases changed since they were shown", why, f"{after.lease_id} running")
+        kept = page.world.lease().state
+        await pilot.press("y")
+        await seen(pilot, "train/0 release confirmed")
+    assert kept is LeaseState.RUNNING
+
+
+class Waiting(FeedClient):
+    """Gives no order before `may_answer`, and finds one of its slot in doubt."""
+
+    may_answer: asyncio.Event
+
+    async def give(self, order: Order) -> Mapping[str, Any]:
+        await self.may_answer.wait()
+        doubt = {"intent": "i7", "kind": "rent", "lease": "", "slot": "train/0", "market": "vast", "host": "h9"}
+        return {"said": f"{order.verb} was taken", "done": [], "in_doubt": [doubt]}
+
+
+async def test_another_question_does_not_end_the_wait_for_an_answer(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        feed = Waiting(page.socket)
+        feed.may_answer = asyncio.Event()
+        async with Top(feed).run_test(size=SIZE) as pilot:
+            await seen(pilot, "train/0")
+            for key in ("y", "n"):
+                await pilot.press("x")
+                await seen(pilot, "Give this order?")
+                await pilot.press(key)
+            await seen(pilot, "not given: release train/0")
+            feed.may_answer.set()
+            await seen(pilot, "release was taken", "rent i7 is in doubt and may bill")
+
+
+async def test_an_order_without_an_answer_is_a_doubt_and_no_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=(120, 24)) as pilot:
+        await seen(pilot, "train/0")
+        await pilot.press("x")
+        await seen(pilot, "Give this order?")
+        monkeypatch.setattr(daemon_socket, "ANSWER_SECONDS", 0.2)
+        async with page.world.app._turn:
+            await pilot.press("y")
+            await seen(pilot, "it may have taken the order", "gpubid ledger events --since 10m")
 
 
 @pytest.mark.parametrize(("key", "word"), [("d", "drain"), ("p", "pause")])

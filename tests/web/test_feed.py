@@ -13,7 +13,8 @@ import aiohttp
 import jsonschema
 import pytest
 
-from agent.cli.watch.feed_client import FeedClient, Refused
+from agent.cli.shared.daemon_socket import Refused
+from agent.cli.watch.feed_client import FeedClient
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market.price import PriceSample

@@ -104,7 +104,7 @@ async def asked(path: Path, method: str, route: str, **more: Any) -> Any:  # noq
         if isinstance(error.__cause__ or error.os_error, PermissionError):
             raise Refused(forbidden(path)) from None
         return None
-    except (aiohttp.ClientError, TimeoutError, ValueError):
+    except (aiohttp.ClientError, OSError, ValueError):
         raise Refused(NO_ANSWER if method == "GET" else UNKNOWN) from None
     if isinstance(said, dict) and "error" in said:
         exit_code = exits.BAD_INPUT if status == UNUSABLE else exits.FAILED

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.cli.shared import daemon_socket
+from agent.cli.shared.daemon_socket import Refused
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -19,10 +21,6 @@ SILENCE_SECONDS = 25.0
 """A stream says something every ten seconds: after this silence the daemon is gone."""
 RETRY_SECONDS = 2.0
 GONE = "the daemon does not answer: `gpubid run` starts it"
-
-
-class Refused(Exception):
-    """The daemon did not do what was asked; the text is its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +68,15 @@ class FeedClient:
         Raises:
             Refused: it fits nothing, or no daemon answers.
         """
-        query = {"verb": order.verb, "target": order.target, "keep_disks": str(order.keep_disks).lower()}
-        return await self._asked("GET", "/preview", params=query)
+        return await self._asked("GET", "/preview", params=daemon_socket.query(order))
 
     async def give(self, order: Order) -> Mapping[str, Any]:
         """Give an order; return what was done.
 
         Raises:
-            Refused: it fits nothing, may not be given, or no daemon answers.
+            Refused: it fits nothing, may not be given, or no daemon answers; then it may have been taken.
         """
-        body = {"verb": order.verb, "target": order.target, "keep_disks": order.keep_disks}
-        return await self._asked("POST", "/say", json=body)
+        return await self._asked("POST", "/say", json=daemon_socket.body(order))
 
     async def _stream(self) -> AsyncGenerator[Message, None]:
         import aiohttp
@@ -102,25 +98,14 @@ class FeedClient:
                         yield Message(event, json.loads(said))
 
     async def _asked(self, method: str, route: str, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - aiohttp's own
-        import aiohttp
-
-        try:
-            async with (
-                self._link(aiohttp.ClientTimeout(total=120.0)) as link,
-                link.request(method, f"http://gpubid{route}", **more) as answer,
-            ):
-                said: dict[str, Any] = await answer.json()
-        except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
-            self._must_be_allowed(error)
-            raise Refused(GONE) from None
-        if "error" in said:
-            raise Refused(str(said.get("sentence") or said["error"]))
+        said: Mapping[str, Any] | None = await daemon_socket.asked(self._socket, method, route, **more)
+        if said is None:
+            raise Refused(GONE)
         return said
 
     def _must_be_allowed(self, error: Exception) -> None:
         if isinstance(getattr(error, "os_error", error), PermissionError):
-            said = f"{self._socket}: you may not open it; run this as the daemon's user or a member of its group"
-            raise Refused(said) from None
+            raise Refused(daemon_socket.forbidden(self._socket)) from None
 
     def _link(self, timeout: "aiohttp.ClientTimeout") -> "aiohttp.ClientSession":
         import aiohttp

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli.shared import exits, last_good, session
+from agent.cli.shared.daemon_socket import Refused
 from agent.cli.watch import feed_client
 
 
@@ -20,7 +21,7 @@ def watch(file: Path, *, as_json: bool) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         try:
             asyncio.run(_watch(feed_client.of(place), as_json=as_json))
-        except feed_client.Refused as error:
+        except Refused as error:
             exits.stop(exits.FAILED, [str(error)])
 
 
@@ -33,7 +34,7 @@ async def _watch(feed: feed_client.FeedClient, *, as_json: bool) -> None:
                 _print(message.body, as_json=as_json)
             elif message.event == "gone":
                 if not has_begun:
-                    raise feed_client.Refused(f"{feed_client.GONE}; without --watch its last state is shown")
+                    raise Refused(f"{feed_client.GONE}; without --watch its last state is shown")
                 sys.stderr.write("gpubid: the daemon ended; waiting until it answers again\n")
 
 

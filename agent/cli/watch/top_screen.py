@@ -7,7 +7,9 @@
 import asyncio
 import contextlib
 import signal
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -17,9 +19,12 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static
 
+from agent.act.orders import order_preview
+from agent.cli.shared import order_text
+from agent.cli.shared.daemon_socket import Refused
 from agent.cli.shared.session import plain
 from agent.cli.watch import top_text
-from agent.cli.watch.feed_client import GONE, SILENCE_SECONDS, FeedClient, Refused
+from agent.cli.watch.feed_client import GONE, SILENCE_SECONDS, FeedClient
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -66,7 +71,7 @@ class Top(App[None]):
     #slots { height: 1fr; min-height: 4; border-top: solid $foreground; }
     #detail { max-height: 5; border-top: solid $foreground; }
     #events { height: 5; border-top: solid $foreground; text-wrap: nowrap; text-overflow: ellipsis; }
-    #said { max-height: 2; text-style: bold; }
+    #said { max-height: 3; text-style: bold; }
     Confirm { align: center middle; }
     Confirm > Vertical { width: 90%; height: auto; max-height: 80%; border: heavy $foreground; padding: 0 1; }
     Confirm VerticalScroll { height: auto; max-height: 14; }
@@ -90,6 +95,7 @@ class Top(App[None]):
         self._fleet: Mapping[str, Any] = {}
         self._heard_at = 0.0
         self._is_gone = False
+        self._lines: deque[str] = deque(maxlen=2)
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -194,26 +200,45 @@ class Top(App[None]):
         """Ask about the end of a kill."""
         self._ask(Order("resume", str(EVERYTHING)))
 
-    def _ask(self, order: Order) -> None:
-        self.run_worker(self._order(order), exclusive=True, group="order", exit_on_error=False)
+    def _ask(self, order: Order, why: str = "") -> None:
+        """Ask about an order; a question that is not on the screen yet gives way to the newer one."""
+        self.run_worker(self._order(order, why), exclusive=True, group="question", exit_on_error=False)
 
-    async def _order(self, order: Order) -> None:
-        """Show what an order would do, ask, give it, and show what was done."""
+    async def _order(self, order: Order, why: str) -> None:
+        """Show what an order would do, and give it if a person agrees. `why` it is asked again comes first."""
         try:
             preview = await self._feed.preview(order)
-            question = top_text.question(order.verb, order.target, preview)
-            if not await self.push_screen_wait(Confirm(question)):
-                self._put("said", f"not given: {order.verb} {order.target}")
-                return
-            self._put("said", f"{order.verb} {order.target} ...")
+        except Refused as error:
+            self._say(str(error))
+            return
+        question = top_text.question(order.verb, order.target, preview)
+        if not await self.push_screen_wait(Confirm(f"{why}\n{question}" if why else question)):
+            self._say(f"not given: {order.verb} {order.target}")
+            return
+        self._say(f"{order.verb} {order.target} ...")
+        agreed = replace(order, leases=order_text.named(preview))
+        # Another question must not end the wait for this answer.
+        self.run_worker(self._give(agreed), group="answer", exit_on_error=False)
+
+    async def _give(self, order: Order) -> None:
+        """Give an order and show what was done; ask again where other leases are concerned by now."""
+        try:
             said = await self._feed.give(order)
         except Refused as error:
-            self._put("said", str(error))
+            self._say(str(error))
+            if error.code == order_preview.CHANGED and not isinstance(self.screen, Confirm):
+                self._ask(order, str(error))
             return
-        self._put("said", _done(said))
+        self._say(_done(said, order))
+
+    def _say(self, line: str) -> None:
+        """Show a line, with the one before it below: the answer to another order may have come a moment ago."""
+        self._lines.appendleft(plain(line))
+        self._put("said", "\n".join(self._lines))
 
 
-def _done(said: Mapping[str, Any]) -> str:
-    """Return what an order came to."""
+def _done(said: Mapping[str, Any], order: Order) -> str:
+    """Return what an order came to, and what it leaves in doubt."""
     states = ", ".join(f"{row['slot']} {row['kind']} {row['state']}" for row in said["done"])
-    return plain(f"{said['said']}{': ' if states else ''}{states}")
+    doubts = "; ".join(order_text.doubts([order], said))
+    return ": ".join(part for part in (said["said"], states, doubts) if part)
