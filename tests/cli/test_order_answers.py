@@ -1,0 +1,120 @@
+"""What a verb does with a daemon's answer to an order: doubts, refusals, leases that changed, and no answer at all."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner
+
+from agent.cli import main
+from agent.cli.ordering import confirmation
+from agent.cli.shared import daemon_socket
+from tests.support import programs
+
+IN_DOUBT = {
+    "intent": "i7", "kind": "rent", "lease": "", "slot": "train/1", "market": "vast", "host": "h9",
+    "state": "in_doubt", "outcome": "no answer",
+}  # fmt: skip
+RELEASED = IN_DOUBT | {"kind": "release", "lease": "vast-1", "slot": "train/0", "state": "rejected", "outcome": "busy"}
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("train", 1), ("train/1", 1), ("market:vast", 1), ("host:h9", 1), ("serve", 0), ("train/0", 0), ("host:h8", 0)],
+)
+async def test_an_end_that_leaves_its_target_in_doubt_says_so_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, code: int
+) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, {"said": "released", "done": [], "in_doubt": [IN_DOUBT]}):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", target])
+    assert ran.exit_code == code, ran.output
+    assert ("train/1: rent i7 is in doubt and may bill: `gpubid fleet` shows it" in ran.stdout) is bool(code)
+
+
+async def test_a_daemon_tries_again_what_is_not_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, {"said": "released", "done": [RELEASED], "in_doubt": []}):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "vast-1"])
+    assert ran.exit_code == 1, ran.output
+    assert "the daemon's next cycle tries again" in ran.stdout
+
+
+LEASE = {
+    "lease": "vast-1", "slot": "train/0", "state": "running", "market": "vast", "host": "h1", "gpu": "RTX 4090",
+    "gpus": 1, "action": "release", "dollars_per_hour": 0.25, "after_dollars_per_hour": 0.0,
+}  # fmt: skip
+SHOWN = {"sentence": "release workload:train", "leases": [LEASE], "in_doubt": 0}
+CHANGED = {"error": "leases_changed", "sentence": "the leases changed since they were shown: train/0 has vast-2 now"}
+DONE = {"said": "release workload:train", "done": [], "in_doubt": []}
+
+
+@pytest.mark.parametrize(("answers", "code"), [("y\ny\n", 0), ("y\nn\n", 1)])
+async def test_what_changed_since_it_was_shown_is_shown_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: str, code: int
+) -> None:
+    monkeypatch.setattr(confirmation, "is_person", lambda: True)
+    later = {**SHOWN, "leases": [{**LEASE, "lease": "vast-2"}]}
+    async with daemon_that_says(tmp_path, monkeypatch, CHANGED, DONE, previews=(SHOWN, later)) as taken:
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "train"], answers)
+    assert ran.exit_code == code, ran.output
+    assert CHANGED["sentence"] in ran.stderr
+    assert ran.stderr.index(CHANGED["sentence"]) < ran.stderr.index("train/0 vast-2 running")
+    assert [body["leases"] for body in taken] == [["vast-1"], ["vast-2"]][: len(taken)]
+    assert len(taken) == (2 if code == 0 else 1)
+
+
+async def test_a_script_names_no_leases_and_is_never_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, DONE) as taken:
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "train"])
+    assert ran.exit_code == 0, ran.output
+    assert [body["leases"] for body in taken] == [None]
+
+
+@pytest.mark.parametrize("verb", [["release", "train"], ["kill"], ["kill", "--lift"]])
+async def test_an_order_without_an_answer_may_have_been_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    monkeypatch.setattr(daemon_socket, "ANSWER_SECONDS", 0.2)
+    async with daemon_that_says(tmp_path, monkeypatch, DONE, after_seconds=60.0):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, verb)
+    assert ran.exit_code == 1, ran.output
+    assert "it may have taken the order: `gpubid ledger events --since 10m` shows whether it did" in ran.stderr
+
+
+@contextlib.asynccontextmanager
+async def daemon_that_says(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *said: dict[str, Any],
+    previews: tuple[dict[str, Any], ...] = (),
+    after_seconds: float = 0.0,
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """Answer the orders and the questions before them in `place` as told, one by one; yield the orders that came."""
+    (place / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
+    monkeypatch.setenv("VAST_API_KEY", "some-key")
+    monkeypatch.chdir(place)
+    taken: list[dict[str, Any]] = []
+    answers, shown = iter(said), iter(previews)
+
+    async def take(request: web.Request) -> web.Response:
+        taken.append(await request.json())
+        await asyncio.sleep(after_seconds)
+        answer = next(answers)
+        return web.json_response(answer, status=422 if "error" in answer else 200)
+
+    async def show(_: web.Request) -> web.Response:
+        return web.json_response(next(shown))
+
+    app = web.Application()
+    app.router.add_post("/say", take)
+    app.router.add_get("/preview", show)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.UnixSite(runner, place / "ledger.sqlite.sock").start()
+    try:
+        yield taken
+    finally:
+        await runner.cleanup()
