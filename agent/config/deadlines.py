@@ -82,7 +82,7 @@ def refuse_misfit(table: DeadlineTable | None, kind: str, slots: int, ports: tup
         return
     if kind != "batch":
         raise refused("conflict", 'a deadline is for work that ends; write kind = "batch", or remove the table')
-    if slots != 1:
+    if slots > 1:
         raise refused(
             "conflict", "a deadline counts the work of one slot; write slots = 1, with one workload for each part"
         )

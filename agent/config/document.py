@@ -256,8 +256,8 @@ class WorkloadTable(Table):
     """Gigabytes of disk."""
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
     """Gigabytes of the image as pulled."""
-    slots: Annotated[Whole, Field(ge=1, le=1_000)] = 1
-    """How many slots must run."""
+    slots: Annotated[Whole, Field(ge=0, le=1_000)] = 1
+    """How many slots must run; 0 parks the workload."""
     gpu: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
         Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),

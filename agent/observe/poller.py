@@ -176,7 +176,7 @@ class Poller:
         asked = {need.workload.name for need in needs}
         self._asked = {name: kept for name, kept in self._asked.items() if name in asked}
         for work in workloads:
-            is_mine = work.may_use(self.market.name) and work.name not in asked
+            is_mine = work.slots > 0 and work.may_use(self.market.name) and work.name not in asked
             if is_mine and self._is_survey_due(work, now, work.name in dear):
                 fresh += await self._search(work, (), ROWS_OF_SURVEY)
         self.seen_offers = tuple(fresh)

@@ -83,13 +83,13 @@ KILL_WITHOUT_IT = (
 
 @pytest.mark.parametrize("verb", READERS)
 async def test_every_verb_names_each_mistake_in_a_broken_file_and_ends_with_2(tmp_path: Path, verb: str) -> None:
-    (tmp_path / "agent.toml").write_text(added("slots = 0", "max_prise = 1"))
+    (tmp_path / "agent.toml").write_text(added("slots = -1", "max_prise = 1"))
     ran = await gpubid(tmp_path, *verb.split())
     assert ran.code == 2
     assert ran.out == ""
     way_on = [KILL_WITHOUT_IT] if verb == "kill" else []
     assert ran.err.splitlines() == [
-        "gpubid: agent.toml:15: workloads.train.slots: must be at least 1, not 0; write for example slots = 1",
+        "gpubid: agent.toml:15: workloads.train.slots: must be at least 0, not -1; write for example slots = 1",
         "gpubid: agent.toml:16: workloads.train.max_prise: is not a key here; did you mean max_price?",
         *way_on,
     ]

@@ -251,7 +251,7 @@ async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None
     async with programs.running(tmp_path) as (_, daemon):
         await lease_of(tmp_path)
         file = tmp_path / "agent.toml"
-        file.write_text(file.read_text().replace("slots = 1", "slots = 0") + "[oops\n")
+        file.write_text(file.read_text().replace("slots = 1", "slots = -1") + "[oops\n")
         for verb in (
             "fleet", "plan", "explain", "spend", "savings", "ledger events", "ledger prices", "strategy learned",
             "shadow", "drain train", "lock host:1", "pause train", "kill", "kill --lift",

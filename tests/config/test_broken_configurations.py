@@ -59,7 +59,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("missing market", changed('[markets.vast]\nsimulated = "calm"\n', ""), 1, "markets", "missing_key", "vast]"),
     ("no workload", GOOD.split("[workloads")[0], 1, "workloads", "missing_key", "[workloads.NAME]"),
     ("empty workloads", GOOD.split("[workloads")[0] + "[workloads]\n", 11, "workloads", "empty", "at least 1"),
-    ("zero slots", added("slots = 0"), 15, ".slots", "out_of_range", "at least 1, not 0"),
+    ("slots below none", added("slots = -1"), 15, ".slots", "out_of_range", "at least 0, not -1"),
     ("empty gpu", added("gpu = []"), 15, ".gpu", "empty", 'write for example gpu = ["RTX 4090"]'),
     ("gpu without a name", added("gpu = ['NVIDIA']"), 15, ".gpu", "empty", "names no model"),
     ("gpu named twice", added("gpu = ['RTX 4090', 'rtx_4090']"), 15, ".gpu", "duplicate", "RTX 4090"),
@@ -196,7 +196,9 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_text(tmp_path: Path) -> None:
     path = tmp_path / "agent.toml"
     text = (
-        added("slots = 0", "gpu = []", "query = 'gpu_nam = x'").replace('"patient"', '"pateint"').replace("12.00", "-1")
+        added("slots = -1", "gpu = []", "query = 'gpu_nam = x'")
+        .replace('"patient"', '"pateint"')
+        .replace("12.00", "-1")
     )
     path.write_text(text)
     assert [(problem.line, problem.code) for problem in problems_in(path)] == [

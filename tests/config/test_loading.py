@@ -170,7 +170,7 @@ def test_an_ipv6_address_to_listen_on(tmp_path: Path) -> None:
 
 def test_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:
     path = tmp_path / "agent.toml"
-    path.write_bytes(added("slots = 0").replace("\n", "\r\n").encode())
+    path.write_bytes(added("slots = -1").replace("\n", "\r\n").encode())
     with pytest.raises(config.ConfigError) as caught:
         config.load(path, strategies=STRATEGIES)
     assert [problem.line for problem in caught.value.problems] == [15]

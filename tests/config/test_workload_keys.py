@@ -48,6 +48,12 @@ def test_a_deadline_becomes_what_it_says(tmp_path: Path) -> None:
     assert work.is_probed
 
 
+@pytest.mark.parametrize("lines", [(), ('kind = "batch"', "deadline = { hours = 4, by = 2027-01-31T18:00:00Z }")])
+def test_a_workload_may_have_no_slots(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    work = loaded(tmp_path, "slots = 0", *lines)
+    assert (work.slots, work.places) == (0, ())
+
+
 def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
     work = loaded(
         tmp_path,

@@ -116,6 +116,24 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         await daemon.reload()
         assert len(daemon.logs("config.reloaded")) == 1
 
+        none = fewer.replace("slots = 1", "slots = 0")
+        (tmp_path / "agent.toml").write_text(none)
+        refusals = len(daemon.logs("config.refused"))
+        await daemon.reload()
+        refused = await daemon.until_logged("config.refused", times=refusals + 1)
+        assert "`gpubid release train/0` first" in refused[-1]["problem"]
+        (tmp_path / "agent.toml").write_text(fewer)
+        for verb in (("drain", "train"), ("release", "train/0"), ("resume", "train")):
+            if verb[0] == "resume":
+                (tmp_path / "agent.toml").write_text(none)
+                await until(lambda: _count(market, 0), "the release of the last")
+                await daemon.reload()
+                assert len(await daemon.until_logged("config.reloaded", times=2)) == 2
+            assert (await programs.gpubid(tmp_path, *verb)).code == 0
+        seen = len((await market.truth())["calls"])
+        await until(lambda: _has_calls(market, seen + 3), "three more looks")
+        assert not await market.billing(), "a workload without slots rents nothing"
+
 
 async def _count(market: programs.Market, count: int) -> bool:
     return len(await market.billing()) == count

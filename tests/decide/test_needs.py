@@ -20,6 +20,10 @@ def test_an_empty_slot_needs_offers() -> None:
     assert needed() == ["train"]
 
 
+def test_a_workload_without_slots_needs_none() -> None:
+    assert needed(workloads=(builders.workload(slots=0),)) == []
+
+
 @pytest.mark.parametrize("state", LIVE, ids=lambda state: state.value)
 def test_a_slot_that_is_served_needs_none(state: LeaseState) -> None:
     assert needed(leases=(builders.lease(state=state),)) == []

@@ -37,7 +37,7 @@ def test_a_shipped_file_satisfies_the_schema_it_names(path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        added("slots = 0"),
+        added("slots = -1"),
         added("gpu = 'RTX 4090'"),
         added("zzz = 1"),
         added("checkpoint = { interval = 15 }"),

@@ -20,7 +20,7 @@ edits = st.fixed_dictionaries(
     optional={
         "name": st.sampled_from(["train", "other"]),
         "was": st.sampled_from(["", "train", "nothing"]),
-        "slots": st.integers(1, 3),
+        "slots": st.integers(0, 3),
         "image": st.sampled_from(["pytorch/pytorch:latest", "pytorch/pytorch:nightly"]),
         "disk_gb": st.sampled_from([40, 60]),
         "max_price": st.sampled_from([money.per_hour("0.6"), money.per_hour("0.9")]),

@@ -20,7 +20,7 @@ from agent.domain.market.label import Label
 from agent.domain.money import FREE, UsdPerHour
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.work.workload import Slot, Workload
 
 UNSEEN = Label("", Slot("", 0), "")
 """For an instance that no request by its id has shown in this cycle."""
@@ -118,9 +118,15 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     work = fleet.workload(slot.workload)
     if work is not None and slot in work.places and not is_filled:
         return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")
-    why = f"slot {slot} is filled" if work is not None else f"no workload is named {slot.workload}"
+    why = _why_held(work, slot)
     sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
     return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+
+
+def _why_held(work: Workload | None, slot: Slot) -> str:
+    if work is None:
+        return f"no workload is named {slot.workload}"
+    return f"slot {slot} is filled" if slot in work.places else f"{work.name} has no slot {slot.index}"
 
 
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:

@@ -64,6 +64,14 @@ def test_fewer_slots_are_refused_while_one_of_them_is_held() -> None:
     assert codes(after(workload(slots=1)), HELD) == []
 
 
+def test_no_slots_are_refused_while_a_slot_is_held_as_fewer_are() -> None:
+    (found,) = reload.findings(after(workload(slots=0)), (HELD,), reload.present((HELD,), (), Spend(), NOW), None)
+    assert found.is_refusal
+    assert found.sentence.startswith("has no slot 0 any more, but ")
+    assert "`gpubid release train/0` first" in found.sentence
+    assert codes(after(workload(slots=0)), lease(state=LeaseState.RELEASING)) == []
+
+
 @pytest.mark.parametrize("change", [{"is_held": True}, {"state": LeaseState.RELEASING}])
 def test_what_is_held_or_leaving_refuses_nothing(change: dict[str, Any]) -> None:
     assert codes(after(workload("other")), lease(**change)) == []

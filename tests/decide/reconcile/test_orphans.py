@@ -84,6 +84,8 @@ def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> 
 
 def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() -> None:
     filled, unknown = found(world(leases=(builders.lease(1),))), found(world(workloads=()))
+    parked = found(world(workloads=(builders.workload(slots=0),)))
+    assert "carries our label but train has no slot 0: held" in parked.sentence
     assert filled.sentence.startswith("instance 7 on host h7 carries our label but slot train/0 is filled: held")
     assert unknown.sentence.startswith("instance 7 on host h7 carries our label but no workload is named train: held")
 
