@@ -157,9 +157,9 @@ class Deadline:
 
 def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParams) -> _Grounds:
     work = view.workload
-    bids = offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
+    bids = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
     bid = next(iter(view.ranking(bids)), None)
-    asks = islice(view.ranking(offer_terms.Asks(work.max_price, work.disk_gb)), LOOK_AT)
+    asks = islice(view.ranking(offer_terms.Asks(work.prices, work.disk_gb)), LOOK_AT)
     numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
     outlook, ask = on_demand_fallback.below(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)
@@ -255,13 +255,13 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
     """Wait, raise, start again or move, by cost; the cost in slack was checked before."""
     view, params = grounds.view, grounds.params
     numbers = recovery.Numbers(
-        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
         rivals=view.rivals,
-        worth=view.workload.max_price,
+        worth=view.workload.price_of(held.gpu),
     )
     here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
     elsewhere = [] if bid is None else [bid]

@@ -12,10 +12,10 @@ from agent.decide.pricing import useful_hour
 from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Option, Reason
+from agent.domain.work.workload import MaxPrice
 
 
 class OnDemandParams(Params):
@@ -35,7 +35,7 @@ class OnDemand:
         if not isinstance(params, OnDemandParams):
             raise TypeError("ondemand runs on OnDemandParams")
         work = view.workload
-        shortlist = Shortlist(view.ranking(_Ways(work.max_price.scaled(params.ceiling), work.disk_gb)))
+        shortlist = Shortlist(view.ranking(_Ways(work.prices.scaled(params.ceiling), work.disk_gb)))
         return [shortlist.used(self._fill(slot, view, shortlist)) for slot in view.slots]
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
@@ -66,12 +66,12 @@ def _keep(slot: SlotView, now: datetime) -> Proposal:
 class _Ways:
     """The way to pay for an offer: a value, so that workloads with equal ways share one search."""
 
-    most: UsdPerHour
+    most: MaxPrice
     disk_gb: float
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the ask if GPU and disk are within the price."""
         ask = candidate.ask
-        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.most:
+        if ask is None or ask + candidate.disk_rate(self.disk_gb) > self.most.of(candidate.gpu):
             return ()
         return (useful_hour.Way(Tenure.ON_DEMAND, ask),)

@@ -86,12 +86,12 @@ def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
     work = view.workload
     asks = _asks(view, params) if params.on_demand_if_cheaper else None
     return offer_terms.Ways(
-        offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
+        offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
     )
 
 
 def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
-    return offer_terms.Asks(view.workload.max_price.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
+    return offer_terms.Asks(view.workload.prices.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
@@ -127,14 +127,14 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
 
 
 def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers:
-    most = view.workload.max_price.scaled(offer_terms.speed(held.dlperf, view.fastest))
+    most = view.workload.prices.at_speed(held.gpu, offer_terms.speed(held.dlperf, view.fastest))
     return recovery.Numbers(
         ceiling=bidding.ceiling(most, held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
-        worth=view.workload.max_price.scaled(params.idle_worth),
+        worth=view.workload.price_of(held.gpu).scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

@@ -2,10 +2,12 @@
 
 import ipaddress
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from agent.config import problems
 from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
 from agent.config.deadlines import DeadlineTable, refuse_misfit
 from agent.config.kinds import (
@@ -62,6 +64,11 @@ def _models(value: tuple[str, ...]) -> tuple[str, ...]:
         if model in seen:
             raise refused("duplicate", f"{model} is named twice; keep one")
         seen[model] = name
+    return value
+
+
+def _prices(value: dict[str, Decimal]) -> dict[str, Decimal]:
+    _models(tuple(value))
     return value
 
 
@@ -217,6 +224,12 @@ class WorkloadTable(Table):
     """Container image."""
     max_price: Annotated[Price, Field(examples=[0.45])]
     """The most that one slot may cost per hour in dollars, with disk."""
+    max_price_by_gpu: Annotated[
+        dict[Annotated[str, Field(min_length=1, max_length=64)], Price],
+        Field(max_length=16, examples=[{"RTX 4090": 0.35, "H100 SXM": 2.1}]),
+        AfterValidator(_prices),
+    ] = {}  # noqa: RUF012 - pydantic copies it
+    """The same for single GPU models; a model that is not named here has `max_price`."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
     shadow: Annotated[
@@ -326,6 +339,15 @@ class WorkloadTable(Table):
         if self.command and self.onstart:
             sentence = "command and onstart are both set; keep one: onstart replaces the entry point by a shell"
             raise refused("conflict", sentence)
+        return self
+
+    @model_validator(mode="after")
+    def _prices_what_it_accepts(self) -> Self:
+        accepted = {gpu.model(name) for name in self.gpu}
+        for name in self.max_price_by_gpu:
+            if accepted and gpu.model(name) not in accepted:
+                sentence = f"max_price_by_gpu has a price for {gpu.model(name)}, which gpu does not accept"
+                raise refused("unknown_model", f"{sentence}; {problems.nearest(gpu.model(name), accepted)}")
         return self
 
     @model_validator(mode="after")

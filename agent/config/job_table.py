@@ -80,6 +80,11 @@ class JobTable(Table):
     """Time from an interruption until the job runs again."""
     max_price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
     """The most that all its GPUs may cost per hour."""
+    max_price_by_gpu: Annotated[
+        dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[Dollars, Field(gt=0, le=1000)]],
+        Field(max_length=16),
+    ] = {}  # noqa: RUF012 - pydantic copies it
+    """The same for single GPU models."""
     checkpoint: JobCheckpointTable = JobCheckpointTable()
     """How it keeps checkpoints."""
 

@@ -87,10 +87,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
 
 def _cards(work: Workload, name: str) -> Iterator[Finding]:
     for model in work.requirements.gpu_models:
-        if model not in card_memory.GIGABYTES:
-            near = difflib.get_close_matches(model, card_memory.GIGABYTES, n=1, cutoff=0.6)
-            mend = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
-            yield Finding(f"{name}.gpu", f"gpubid knows no card {problems.shown(model)}", mend)
+        yield from _unknown_card(f"{name}.gpu", model)
     wanted = work.requirements.min_vram_mb
     sizes = [card_memory.GIGABYTES.get(model) for model in work.requirements.gpu_models or card_memory.GIGABYTES]
     if wanted is None or any(size is None or wanted <= size * MB_PER_GB * MB_SLACK for size in sizes):
@@ -98,6 +95,13 @@ def _cards(work: Workload, name: str) -> Iterator[Finding]:
     most = max(size for size in sizes if size is not None)
     sentence = f"no card that is accepted has {wanted / MB_PER_GB:g} GB of memory; the largest has {most}"
     yield Finding(f"{name}.min_vram_gb", sentence, f"write {most} or less, or accept other cards in gpu")
+
+
+def _unknown_card(key: str, model: GpuModel) -> Iterator[Finding]:
+    if model not in card_memory.GIGABYTES:
+        near = difflib.get_close_matches(model, card_memory.GIGABYTES, n=1, cutoff=0.6)
+        mend = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
+        yield Finding(key, f"gpubid knows no card {problems.shown(model)}", mend)
 
 
 def _regions(work: Workload, name: str) -> Iterator[Finding]:
@@ -115,14 +119,27 @@ def _regions(work: Workload, name: str) -> Iterator[Finding]:
 
 
 def _price(work: Workload, name: str, config: Config, known: Known) -> Iterator[Finding]:
+    own = {model for model, _ in work.max_price_by_gpu}
+    others = [model for model in work.requirements.gpu_models if model not in own]
+    if others or not own or not work.requirements.gpu_models:
+        yield from _one_price(f"{name}.max_price", work.max_price, others, work, config, known)
+    for model, price in work.max_price_by_gpu:
+        key = f"{name}.{problems.dotted(('max_price_by_gpu', model))}"
+        yield from _unknown_card(key, model)
+        yield from _one_price(key, price, [model], work, config, known)
+
+
+def _one_price(
+    key: str, price: UsdPerHour, models: Iterable[GpuModel], work: Workload, config: Config, known: Known
+) -> Iterator[Finding]:
     most = config.limits.per_instance_hour
-    if most is not None and work.max_price > most:
-        sentence = f"{work.max_price} is above max_price_per_instance_hour, {most}: no slot ever costs as much"
-        yield Finding(f"{name}.max_price", sentence, "lower it, or raise the cap")
-    lowest = _lowest(work.requirements.gpu_models, known.prices)
-    if lowest is not None and work.max_price > lowest.scaled(DEAR_TIMES * work.requirements.gpus):
-        sentence = f"{work.max_price} is over {DEAR_TIMES} times the lowest price seen for its cards, {lowest} each"
-        yield Finding(f"{name}.max_price", sentence, "check the decimal point")
+    if most is not None and price > most:
+        sentence = f"{price} is above max_price_per_instance_hour, {most}: no slot ever costs as much"
+        yield Finding(key, sentence, "lower it, or raise the cap")
+    lowest = _lowest(models, known.prices)
+    if lowest is not None and price > lowest.scaled(DEAR_TIMES * work.requirements.gpus):
+        sentence = f"{price} is over {DEAR_TIMES} times the lowest price seen for its cards, {lowest} each"
+        yield Finding(key, sentence, "check the decimal point")
 
 
 def _lowest(models: Iterable[GpuModel], prices: Mapping[GpuModel, UsdPerHour]) -> UsdPerHour | None:

@@ -270,6 +270,9 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         name=name,
         image=table.image,
         max_price=money.per_hour(table.max_price),
+        max_price_by_gpu=tuple(
+            (gpu.model(name), money.per_hour(price)) for name, price in table.max_price_by_gpu.items()
+        ),
         strategy=table.strategy,
         shadow=table.shadow,
         requirements=_requirements(table),

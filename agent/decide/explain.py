@@ -89,7 +89,7 @@ def _both_ways(work: Workload) -> Pricing:
     """Return the plain ways to hold an offer, at floor and at ask; the strategy's own bid is in its decision."""
 
     def ways(candidate: Offer) -> list[useful_hour.Way]:
-        most = work.max_price - candidate.disk_rate(work.disk_gb)
+        most = work.price_of(candidate.gpu) - candidate.disk_rate(work.disk_gb)
         found = [(Tenure.INTERRUPTIBLE, candidate.floor), (Tenure.ON_DEMAND, candidate.ask)]
         return [useful_hour.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
 
@@ -104,7 +104,9 @@ def _refused(
     for candidate in book.offers:
         why = requirement_check.refusal(candidate, work, fleet.now, taken)
         if why is None and not ways(candidate):
-            sentence = f"floor {candidate.floor} and ask {candidate.ask} are above {work.max_price} with disk"
+            sentence = (
+                f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
+            )
             why = requirement_check.Refusal("price", sentence)
         if why is not None:
             refused.append(Refused(candidate, why))

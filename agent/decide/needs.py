@@ -60,7 +60,7 @@ def dear(fleet: Fleet) -> frozenset[str]:
 def _is_dear(lease: Lease, work: Workload | None) -> bool:
     if lease.tenure is Tenure.ON_DEMAND:
         return True
-    return work is not None and lease.gpu_rate + lease.disk_rate >= work.max_price.scaled(DEAR_SHARE)
+    return work is not None and lease.gpu_rate + lease.disk_rate >= work.price_of(lease.gpu).scaled(DEAR_SHARE)
 
 
 def _need(fleet: Fleet, work: Workload, holds: Holds) -> Need | None:

@@ -17,10 +17,12 @@ from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
 from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
+from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Requirements, Workload
 from agent.markets import labels, market_errors, port
@@ -54,6 +56,8 @@ SPARED_ROWS = 4_500
 """Rows of the day's ration that a wide question leaves to the searches that find what is rented."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
+LEAST_ROWS = 2
+"""Rows of one question at least, where a workload has many prices and asks one for each."""
 
 
 class Poller:
@@ -323,22 +327,16 @@ class Poller:
     async def _search(self, work: Workload, hosts: tuple[str, ...], rows: int) -> Sequence[Offer]:
         if self._is_closed():
             return ()
-        query = port.OfferQuery(
-            requirements=work.requirements,
-            disk_gb=work.disk_gb,
-            gpu_models=work.requirements.gpu_models,
-            host_ids=hosts,
-            max_price=work.max_price,
-            max_rows=rows,
-        )
+        found: list[Offer] = []
         try:
-            return await self.market.offers(query)
+            for query in _questions(work, hosts, rows):
+                found += await self.market.offers(query)
         except market_errors.Throttled as error:
             self._closed_until = error.until
             log.warning("search.throttled", market=self.market.name, until=str(error.until))
         except market_errors.MarketError as error:
             log.warning("search.failed", market=self.market.name, code=error.code)
-        return ()
+        return found
 
     def _keep(self, fresh: Iterable[Offer]) -> None:
         since = self._clock.now() - OFFERS_KEPT
@@ -358,6 +356,27 @@ class Poller:
         if self._is_down:
             log.info(LoggedKind.MARKET_AVAILABLE, market=self.market.name)
         self._is_down = False
+
+
+def _questions(work: Workload, hosts: tuple[str, ...], rows: int) -> list[port.OfferQuery]:
+    """Return one question for each price: models with equal prices share one, and all share the rows."""
+    asked: dict[UsdPerHour, list[GpuModel]] = {}
+    accepted = work.requirements.gpu_models
+    for model in accepted or (model for model, _ in work.max_price_by_gpu):
+        asked.setdefault(work.price_of(model), []).append(model)
+    groups = [(most, tuple(models)) for most, models in asked.items()]
+    groups += [] if accepted else [(work.max_price, ())]
+    return [
+        port.OfferQuery(
+            requirements=work.requirements,
+            disk_gb=work.disk_gb,
+            gpu_models=models,
+            host_ids=hosts,
+            max_price=most,
+            max_rows=max(rows // len(groups), LEAST_ROWS),
+        )
+        for most, models in groups
+    ]
 
 
 def _wide(gpus: int, rows: int) -> port.OfferQuery:

@@ -43,8 +43,8 @@ class Grounds:
     def fallback(self, slot: SlotView) -> Candidate | None:
         """Return the best on-demand candidate that a slot may fall back to."""
         work, asks = self.view.workload, self.asks
-        most = work.max_price.scaled(self.params.on_demand_share)
-        within = [ask for ask in asks if ask.way.rate + ask.offer.disk_rate(work.disk_gb) <= most]
+        most = work.prices.scaled(self.params.on_demand_share)
+        within = [ask for ask in asks if ask.way.rate + ask.offer.disk_rate(work.disk_gb) <= most.of(ask.offer.gpu)]
         return self.spread.first(slot.slot, within, may_crowd=self.params.may_crowd)
 
     def ask(self, slot: SlotView) -> Candidate | None:
@@ -59,13 +59,13 @@ class Grounds:
 def of(view: View, params: HedgedParams) -> Grounds:
     """Return the grounds for the slots of a view."""
     work = view.workload
-    pricing = offer_terms.Bids(work.max_price, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals)
+    pricing = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals)
     return Grounds(
         view=view,
         params=params,
         pricing=pricing,
         bids=tuple(islice(view.ranking(pricing), LOOK_AT)),
-        asks=tuple(islice(view.ranking(offer_terms.Asks(work.max_price, work.disk_gb, view.fastest)), LOOK_AT)),
+        asks=tuple(islice(view.ranking(offer_terms.Asks(work.prices, work.disk_gb, view.fastest)), LOOK_AT)),
         spread=hedging.Spread(
             view, hedging.Shares(params.share_of_host, params.share_of_owner, params.share_of_market)
         ),

@@ -12,12 +12,12 @@ def recover(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
     view, params = grounds.view, grounds.params
     best = grounds.bid(slot)
     numbers = recovery.Numbers(
-        ceiling=bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, params.ceiling),
+        ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
-        worth=view.workload.max_price.scaled(params.idle_worth),
+        worth=view.workload.price_of(held.gpu).scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

@@ -128,3 +128,16 @@ def test_bad_input_is_named_and_ends_with_2(arguments: tuple[str, ...], said: st
 def test_a_mistake_in_a_job_file_is_named_with_its_line(somewhere: Path) -> None:
     (somewhere / "job.toml").write_text(JOB.replace("gpus = 16", "gpu_count = 16"))
     assert "job.toml:2: gpu_count: is not a key here; " in run("--job", "job.toml", code=2)
+
+
+def test_a_price_of_a_model_is_the_one_its_prices_are_compared_with(somewhere: Path) -> None:
+    own = 'gpu = ["A100", "H100 SXM"]\n[workloads.train.max_price_by_gpu]\n"A100" = 0.50\n'
+    (somewhere / "agent.toml").write_text(GOOD + own)
+    said = run("train", "--hours", "2", "--price", "0.47", "--json")
+    import json
+
+    told = {
+        model["gpu"]: any("above max_price" in each for one in model["options"] for each in one.get("unknown", ()))
+        for model in json.loads(said)["models"]
+    }
+    assert told == {"A100": False, "H100 SXM": True}

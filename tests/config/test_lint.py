@@ -53,6 +53,16 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
         ({"disk_gb": 2.0, "image_gb": 9.5}, "disk_gb", "write at least 9.5"),
         ({"disk_gb": 50_000.0}, "disk_gb", "hosts have less"),
         ({"max_price": money.per_hour("99")}, "max_price", "is above max_price_per_instance_hour"),
+        (
+            {"max_price_by_gpu": ((gpu.model("RTX 4909"), money.per_hour("0.3")),)},
+            'max_price_by_gpu."RTX 4909"',
+            'gpubid knows no card "RTX 4909"; did you mean "RTX 4090"?',
+        ),
+        (
+            {"max_price_by_gpu": ((gpu.model("H100 SXM"), money.per_hour("2.1")),)},
+            'max_price_by_gpu."H100 SXM"',
+            "$2.1000/h is above max_price_per_instance_hour, $0.6000/h",
+        ),
         ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
     ],
     ids=str,
@@ -70,6 +80,17 @@ def test_what_may_be_a_region_passes(good: Config, regions: tuple[str, ...]) -> 
 
 def test_cards_that_show_a_little_more_memory_than_they_are_sold_with_pass(good: Config) -> None:
     assert told(changed(good, gpu_models=(gpu.model("RTX 4090"),), min_vram_mb=24_500)) == []
+
+
+def test_the_price_of_a_model_is_compared_with_what_that_model_costs(good: Config) -> None:
+    slow, fast = gpu.model("RTX 3090"), gpu.model("RTX 4090")
+    seen = {slow: money.per_hour("0.01"), fast: money.per_hour("0.2")}
+    own = ((slow, money.per_hour("0.3")),)
+    (found,) = told(changed(good, gpu_models=(slow, fast), max_price_by_gpu=own), prices=seen)
+    assert found.startswith(f'workloads.{good.workloads[0].name}.max_price_by_gpu."RTX 3090": $0.3000/h is over 10')
+    assert (
+        told(changed(good, gpu_models=(slow,), max_price_by_gpu=((slow, money.per_hour("0.05")),)), prices=seen) == []
+    )
 
 
 def test_a_price_far_above_what_was_seen_is_a_slip(good: Config) -> None:

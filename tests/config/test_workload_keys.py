@@ -54,6 +54,15 @@ def test_a_workload_may_have_no_slots(tmp_path: Path, lines: tuple[str, ...]) ->
     assert (work.slots, work.places) == (0, ())
 
 
+def test_a_price_by_gpu_takes_any_spelling(tmp_path: Path) -> None:
+    work = loaded(tmp_path, "[workloads.train.max_price_by_gpu]", '"rtx_4090" = 0.35', '"NVIDIA H100 SXM" = 2.10')
+    assert [(model, price.micros) for model, price in work.max_price_by_gpu] == [
+        ("RTX 4090", 350_000),
+        ("H100 SXM", 2_100_000),
+    ]
+    assert work.price_of(gpu.model("RTX 3090")) == work.max_price
+
+
 def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
     work = loaded(
         tmp_path,

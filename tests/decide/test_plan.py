@@ -369,10 +369,10 @@ def _within_price_and_caps(fleet: Fleet, made: Plan, caps: Limits) -> None:
         work = fleet.workload(slot_of(decision).workload)
         assert work is not None
         if isinstance(decision, Rent):
-            assert decision.rate <= work.max_price
+            assert decision.rate <= work.price_of(decision.offer.gpu)
             assert decision.offer.is_verified
         if isinstance(decision, Rebid) and raises_spend(decision):
-            assert decision.bid + decision.lease.disk_rate <= work.max_price
+            assert decision.bid + decision.lease.disk_rate <= work.price_of(decision.lease.gpu)
     paid = [decision for decision in made.decisions if raises_spend(decision)]
     if paid and caps.per_hour is not None:
         assert made.standing.rate <= caps.per_hour

@@ -12,6 +12,7 @@ from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.workload import MaxPrice
 from tests.support import builders
 
 SLOW = gpu.model("RTX 3090")
@@ -36,7 +37,7 @@ def test_speed_is_a_share_of_the_fastest(dlperf: float, fastest: float, speed: f
 @pytest.mark.parametrize(("fastest", "fits"), [(0.0, True), (100.0, False)])
 def test_a_slow_card_must_be_cheap_in_proportion(fastest: float, fits: bool) -> None:
     slow = builders.offer(gpu=SLOW, dlperf=44.0, floor=builders.per_hour("0.30"), ask=builders.per_hour("0.40"))
-    most = builders.per_hour("0.60")
+    most = MaxPrice(builders.per_hour("0.60"))
     assert bool(offer_terms.Asks(most, 20.0, fastest)(slow)) is fits
     assert bool(offer_terms.Bids(most, 20.0, 0.1, 0.9, fastest)(slow)) is fits
 

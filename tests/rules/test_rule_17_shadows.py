@@ -43,7 +43,7 @@ class Wild:
                 kind = kinds[view.now.second % 3]
                 made.append(Proposal(seen.slot, kind, Reason("wild", "wild"), lease=seen.lease))
                 continue
-            best = next(view.ranking(offer_terms.Asks(view.workload.max_price, view.workload.disk_gb)), None)
+            best = next(view.ranking(offer_terms.Asks(view.workload.prices, view.workload.disk_gb)), None)
             made.append(Proposal(seen.slot, None if best is None else IntentKind.RENT, Reason("wild", "wild"), best))
         return made
 

@@ -53,6 +53,8 @@ def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
             **({"takes": checkpoint.takes} if checkpoint.takes else {}),
         },
     }
+    if work.max_price_by_gpu:
+        said["max_price_by_gpu"] = {model: price.dollars for model, price in work.max_price_by_gpu}
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
         optional["deadline"] = max(work.deadline.by - now, timedelta(seconds=1))
@@ -160,10 +162,16 @@ async def _place(
         reliability=table.reliability,
         inet_down=table.inet_down,
         down=jobs.hours(table.down),
-        max_price=None if table.max_price is None else money.per_hour(table.max_price),
+        max_price=_max_price(table, model),
         asks_as_of="given" if given[0] else _until(asks),
         floors_as_of="given" if given[1] else _until(floors),
     )
+
+
+def _max_price(table: jobs.JobTable, model: GpuModel) -> money.UsdPerHour | None:
+    own = {gpu.model(name): price for name, price in table.max_price_by_gpu.items()}
+    most = own.get(model, table.max_price)
+    return None if most is None else money.per_hour(most)
 
 
 def _from(hourly: past_runs.Hourly, what: str, of: str, mend: str) -> str:

@@ -49,7 +49,7 @@ def _subject(told: Rehearsal) -> str:
     work = "; ".join(
         f"{one.name}, {one.slots} slot{'s' if one.slots > 1 else ''} of {one.requirements.gpus} x "
         f"{' or '.join(str(model) for model in one.requirements.gpu_models) or 'any GPU'}, "
-        f"strategy {one.strategy}, at most {one.max_price}"
+        f"strategy {one.strategy}, at {one.prices}"
         for one in told.config.workloads
     )
     return (

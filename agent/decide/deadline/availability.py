@@ -23,7 +23,7 @@ from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.workload import Requirements, Workload
+from agent.domain.work.workload import MaxPrice, Requirements, Workload
 
 UNWATCHED = timedelta(hours=2)
 """After this long without a look the time between is not known: surveys come once an hour."""
@@ -59,13 +59,14 @@ def place(fleet: Fleet, work: Workload) -> tuple[str, str]:
 
 def pool_of(work: Workload) -> str:
     """Return the pool of a workload's requests: models, GPUs, the most it may cost, a digest of the rest."""
-    return _pool(work.requirements, work.max_price)
+    return _pool(work.requirements, work.prices)
 
 
 @functools.lru_cache(1024)
-def _pool(asked: Requirements, most: UsdPerHour) -> str:
+def _pool(asked: Requirements, most: MaxPrice) -> str:
     wants = replace(asked, gpu_models=tuple(sorted(asked.gpu_models)))
-    text = f"{' or '.join(wants.gpu_models) or 'any GPU'} x{asked.gpus} up to {most}"
+    text = f"{' or '.join(wants.gpu_models) or 'any GPU'} x{asked.gpus} up to {most.others}"
+    text += "".join(f", {model} up to {price}" for model, price in sorted(most.by_gpu))
     if wants == Requirements(gpus=asked.gpus, gpu_models=wants.gpu_models):
         return text
     return f"{text} #{hashlib.sha256(repr(wants).encode()).hexdigest()[:6]}"
@@ -199,6 +200,6 @@ def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
         if work.may_use(name)
         for row in view.offers
         if row.floor is not None
-        and row.floor + row.disk_rate(work.disk_gb) <= work.max_price
+        and row.floor + row.disk_rate(work.disk_gb) <= work.price_of(row.gpu)
         and requirement_check.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None
     ]

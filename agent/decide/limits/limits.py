@@ -16,7 +16,7 @@ from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Thresholds, Window
-from agent.domain.work.decision import Decision, Rebid, Rent, Resume, raises_spend
+from agent.domain.work.decision import Decision, Rebid, Rent, Resume, raises_spend, slot_of
 from agent.domain.work.workload import Workload
 
 __all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
@@ -117,7 +117,7 @@ def strike(
     after = now_standing.after(decision, pledge)
     scopes = (EVERYTHING, *standings.scopes_of(decision))
     spent = (over_budget(now_standing, limits, scope) for scope in scopes)
-    found = next((each for each in spent if each is not None), None) or _of_price(decision, limits)
+    found = next((each for each in spent if each is not None), None) or _of_price(decision, fleet, limits)
     rates = (_of_rate(after, limits, scope) for scope in scopes)
     found = found or next((each for each in rates if each is not None), None)
     return found or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
@@ -162,11 +162,22 @@ def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str])
     return None
 
 
-def _of_price(decision: Decision, limits: Limits) -> Strike | None:
+def _of_price(decision: Decision, fleet: Fleet, limits: Limits) -> Strike | None:
     price, cap = _price(decision), limits.per_instance_hour
-    if cap is None or price <= cap:
+    if cap is not None and price > cap:
+        return Strike("per_instance_hour", f"{price} is above the cap of {cap} per instance")
+    return _of_workload(decision, fleet, price)
+
+
+def _of_workload(decision: Decision, fleet: Fleet, price: UsdPerHour) -> Strike | None:
+    """Return a strike for a rent or a raise above the workload's own price, whatever strategy proposes it."""
+    if not isinstance(decision, Rent | Rebid):
         return None
-    return Strike("per_instance_hour", f"{price} is above the cap of {cap} per instance")
+    work = fleet.workload(slot_of(decision).workload)
+    model = decision.offer.gpu if isinstance(decision, Rent) else decision.lease.gpu
+    if work is None or price <= work.price_of(model):
+        return None
+    return Strike("max_price", f"{price} is above the {work.price_of(model)} that {work.name} may pay for {model}")
 
 
 def _of_rate(after: Standing, limits: Limits, scope: Scope) -> Strike | None:

@@ -63,10 +63,12 @@ def _fitting(fleet: Fleet, work: Workload) -> Iterator[Offer]:
 def _endangered(
     fleet: Fleet, work: Workload, task: tasks.Task, asks: list[Offer], caps: limits.Limits
 ) -> Iterator[Alert]:
-    within = [row for row in asks if _rate(row, work) <= work.max_price]
+    within = [row for row in asks if _rate(row, work) <= work.price_of(row.gpu)]
     if not within:
-        least = min(_rate(row, work) for row in asks)
-        yield _alert(work, task, "max_price", f"on-demand costs {least} at least and max_price is {work.max_price}")
+        cheapest = min(asks, key=lambda row: _rate(row, work))
+        most = work.price_of(cheapest.gpu)
+        sentence = f"on-demand costs {_rate(cheapest, work)} at least and max_price is {most}"
+        yield _alert(work, task, "max_price", sentence)
         return
     worst = _worst(fleet, work, task, min(within, key=lambda row: _per_work(row, work, task)))
     if worst.hours > worst.left:

@@ -53,7 +53,7 @@ def go_back(
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
     once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
     moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
-    once += moves * MOVE_WORTH_HOURS * work.max_price.dollars
+    once += moves * MOVE_WORTH_HOURS * work.price_of(held.gpu).dollars
     scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
     scale = scale if is_by_speed else min(scale, 1.0)
     move = (hours * best.reckoning.per_useful_hour + once) * scale

@@ -113,7 +113,7 @@ _WANTED: Mapping[str, _Wanted] = {
     "ends_soon": _Wanted("min_end_ahead", lambda work: f"that stay another {_wants(work).min_end_ahead}"),
     "host_held": _Wanted("", lambda _: "on hosts that hold no lease of ours"),
     "cooldown": _Wanted("", lambda _: "that do not rest"),
-    PRICE: _Wanted("max_price", lambda work: f"at {work.max_price} or less"),
+    PRICE: _Wanted("max_price", lambda work: f"at {work.prices}"),
 }
 
 
@@ -147,7 +147,7 @@ def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.
     if why is not None:
         return why.code
     price = _price(row, work)
-    return "" if price is not None and price <= work.max_price else PRICE
+    return "" if price is not None and price <= work.price_of(row.gpu) else PRICE
 
 
 def _price(row: Offer, work: Workload) -> UsdPerHour | None:
@@ -188,5 +188,5 @@ def _prices_without(
         return []
     relaxed = work if without is None else without(work)
     fitting = (row for row in rows if requirement_check.refusal(row, relaxed, now, taken) is None)
-    prices = (price for row in fitting if (price := _price(row, work)) is not None)
-    return [price for price in prices if code == PRICE or price <= work.max_price]
+    prices = ((row.gpu, price) for row in fitting if (price := _price(row, work)) is not None)
+    return [price for model, price in prices if code == PRICE or price <= work.price_of(model)]

@@ -8,6 +8,7 @@ from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.work.workload import MaxPrice
 
 
 def speed(dlperf: float, fastest: float) -> float:
@@ -19,14 +20,14 @@ def speed(dlperf: float, fastest: float) -> float:
 class Asks:
     """On demand at the listed price; an hour on a GPU slower than `fastest` counts in proportion, if given."""
 
-    max_price: UsdPerHour
+    max_price: MaxPrice
     disk_gb: float
     fastest: float = 0.0
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the ask if GPU and disk are within the price."""
         ask = candidate.ask
-        most = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        most = self.max_price.at_speed(candidate.gpu, speed(candidate.dlperf, self.fastest))
         if ask is None or ask + candidate.disk_rate(self.disk_gb) > most:
             return ()
         return (useful_hour.Way(Tenure.ON_DEMAND, ask),)
@@ -39,7 +40,7 @@ class Bids:
     What a bid saves of the losses goes by the law of `rivals`.
     """
 
-    max_price: UsdPerHour
+    max_price: MaxPrice
     disk_gb: float
     headroom: float
     ceiling: float
@@ -51,7 +52,7 @@ class Bids:
         if candidate.floor is None:
             return ()
         disk = candidate.disk_rate(self.disk_gb)
-        worth = self.max_price.scaled(speed(candidate.dlperf, self.fastest))
+        worth = self.max_price.at_speed(candidate.gpu, speed(candidate.dlperf, self.fastest))
         most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
         return list(self._rising(candidate.floor, most))
 

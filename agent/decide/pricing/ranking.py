@@ -50,7 +50,7 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
         work.image_gb,
         work.dataset_gb,
         work.checkpoint,
-        work.max_price,
+        work.prices,
         pricing,
     )
 

@@ -215,8 +215,8 @@ def reckoner(
 ) -> Callable[[Way], Reckoning]:
     """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
-    Time spent loading is charged at the workload's own `max_price`: the operator said an hour is worth that much. What
-    all ways share is reckoned once.
+    Time spent loading is charged at the workload's own price for the model: the operator said an hour is worth that
+    much. What all ways share is reckoned once.
     """
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
@@ -227,7 +227,7 @@ def reckoner(
     longest_restore = checkpoint.restore / _HOUR
     unsaved = HORIZON_HOURS if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval / _HOUR
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
-    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.max_price.dollars * loading
+    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.price_of(candidate.gpu).dollars * loading
     dlperf = max(candidate.dlperf, LEAST_DLPERF)
 
     def reckoned(way: Way) -> Reckoning:

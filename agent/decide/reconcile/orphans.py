@@ -212,5 +212,5 @@ def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past
         return past.agreed
     if intent is None or intent.kind is not IntentKind.RENT:
         work = fleet.workload(slot.workload)
-        return row.gpu_rate if work is None else min(row.gpu_rate, max(FREE, work.max_price - row.disk_rate))
+        return row.gpu_rate if work is None else min(row.gpu_rate, max(FREE, work.price_of(row.gpu) - row.disk_rate))
     return intent.price if intent.price is not None else max(FREE, intent.rate - row.disk_rate)

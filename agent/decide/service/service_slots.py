@@ -78,7 +78,7 @@ def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence
     held = list(_held(view))
     spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
     on_demand = [lease for lease in held if lease.tenure is not Tenure.INTERRUPTIBLE]
-    ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.max_price
+    ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.prices.highest
     terms = capacity_choice.Terms(
         slots=needed,
         on_demand_price=ask.dollars,

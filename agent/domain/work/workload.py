@@ -105,6 +105,36 @@ class Requirements:
 
 
 @dataclass(frozen=True, slots=True)
+class MaxPrice:
+    """The most that one slot may cost per hour, with its disk, on any GPU model; some models have their own."""
+
+    others: UsdPerHour
+    """For a model without its own price."""
+    by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
+
+    @property
+    def highest(self) -> UsdPerHour:
+        """The most that a slot may cost on whichever model."""
+        return max([self.others, *(price for _, price in self.by_gpu)])
+
+    def of(self, model: GpuModel) -> UsdPerHour:
+        """Return the most that a slot may cost on a model."""
+        return next((price for named, price in self.by_gpu if named == model), self.others)
+
+    def at_speed(self, model: GpuModel, speed: float) -> UsdPerHour:
+        """Return what an hour on a model is worth; its own price holds as it is, the common one counts by speed."""
+        return next((price for named, price in self.by_gpu if named == model), self.others.scaled(speed))
+
+    def scaled(self, share: float) -> "MaxPrice":
+        """Return every price times `share`."""
+        return MaxPrice(self.others.scaled(share), tuple((model, price.scaled(share)) for model, price in self.by_gpu))
+
+    def __str__(self) -> str:
+        own = ", ".join(f"{model} {price}" for model, price in self.by_gpu)
+        return f"{self.others} or less ({own})" if own else f"{self.others} or less"
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """What must run.
 
@@ -176,6 +206,17 @@ class Workload:
     """The work that must be done by a time, where there is one."""
     shadow: tuple[str, ...] = ()
     """Strategies that decide beside the live one and spend nothing."""
+    max_price_by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
+    """GPU models with a price of their own instead of `max_price`."""
+
+    @property
+    def prices(self) -> MaxPrice:
+        """The most that one slot may cost per hour, by GPU model."""
+        return MaxPrice(self.max_price, self.max_price_by_gpu)
+
+    def price_of(self, model: GpuModel) -> UsdPerHour:
+        """Return the most that one slot may cost per hour on a GPU model."""
+        return self.prices.of(model)
 
     def may_use(self, market: str) -> bool:
         """Return whether it may use a market."""
