@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.ledger import fill_memory
-from agent.ledger.file import migrate, sidecar
+from agent.ledger.file import migrate, sidecar, statements
 from agent.ledger.file.connection import Wire
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
@@ -142,8 +142,8 @@ class Ledger:
 
     async def _commit(self, gathered: Transaction) -> None:
         def work(link: sa.Connection) -> None:
-            for statement, columns in gathered.work:
-                link.execute(statement, columns)
+            for statement, rows in gathered.work:
+                statements.execute(link, statement, rows)
 
         await self._guarded(work, gathered.remember)
         if gathered.settles_loss:

@@ -37,7 +37,10 @@ async def main(path, when, number):
         count += 1
         if count == number:
             os.kill(os.getpid(), signal.SIGKILL)
-    sa.event.listen(ledger._wire._engine, when, kill)
+    if when == "statement":
+        ledger._wire._connection.connection.driver_connection.set_trace_callback(kill)
+    else:
+        sa.event.listen(ledger._wire._engine, when, kill)
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW, instance_id="i1", lease_id="l1")
         tx.open_lease(lease())
@@ -49,12 +52,12 @@ async def main(path, when, number):
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
 """
 
-STATEMENTS = 5  # BEGIN and the four of the transaction
+STATEMENTS = 6  # BEGIN, the four of the transaction and COMMIT
 
 
 @pytest.mark.parametrize(
     ("when", "number"),
-    [("after_cursor_execute", number) for number in range(1, STATEMENTS + 1)] + [("commit", 1), ("commit", 2)],
+    [("statement", number) for number in range(1, STATEMENTS + 2)] + [("commit", 1), ("commit", 2)],
 )
 async def test_a_killed_writer_leaves_nothing_half_done(
     path: Path, clock: SteppedClock, when: str, number: int
@@ -64,8 +67,8 @@ async def test_a_killed_writer_leaves_nothing_half_done(
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     is_committed = "committed" in done.stdout
-    # One commit only: the second never comes, and the process dies after it has said so.
-    assert is_committed == ((when, number) == ("commit", 2))
+    # One commit only: what follows it never comes, and the process dies after it has said so.
+    assert is_committed == ((when, number) in {("statement", STATEMENTS + 1), ("commit", 2)})
     ledger = await Ledger.open(path, clock=clock)
     try:
         known = ledger.recollection()

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +29,7 @@ from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.spend_rows import SpendEntry
 from agent.ledger.transaction import Transaction
-from tests.ledger.values import NOW, intent, lease
+from tests.ledger.values import NOW, heard, intent, lease
 
 few = st.integers(0, 3)
 moves = st.one_of(
@@ -137,8 +136,7 @@ def test_the_memory_always_equals_the_file(batches: list[list[tuple[Any, ...]]])
 async def test_quiet_cycles_cost_no_sql_and_hand_out_one_object(ledger: Ledger, clock: SteppedClock) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
-    statements: list[str] = []
-    sa.event.listen(ledger._wire._engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    statements = heard(ledger)
     seen = set()
     for _ in range(100):
         clock.advance(15)

@@ -26,7 +26,7 @@ from agent.ledger.tables import decisions, intent_rows
 from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.spend_rows import SpendEntry, SpendKey
 from agent.ledger.transaction import Transaction
-from tests.ledger.values import NOW, intent, lease
+from tests.ledger.values import NOW, heard, intent, lease
 
 
 async def test_what_is_written_together_is_read_together_after_reopening(path: Path, clock: SteppedClock) -> None:
@@ -321,8 +321,7 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(held)
         tx.bind_account("vast", "7")
-    statements: list[str] = []
-    sa.event.listen(ledger._wire._engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    statements = heard(ledger)
     before = ledger.recollection()
     async with ledger.transaction() as tx:
         tx.update_lease(dataclasses.replace(held))
@@ -332,4 +331,4 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     assert statements == []
     async with ledger.transaction() as tx:
         tx.append_event(Event(NOW, EventKind.LEASE_OPENED))
-    assert len(statements) == 2  # BEGIN and the insert: the listener would have seen any of the above
+    assert len(statements) == 3  # BEGIN, the insert and COMMIT: the listener would have seen any of the above

@@ -26,6 +26,7 @@ from agent.domain.record.tally import AT_A_PLACE, Counted, Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import Slot
+from agent.ledger.store import Ledger
 from agent.ledger.tables.decisions import RecordedDecision
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
@@ -238,3 +239,12 @@ holds = st.builds(OperatorHold, st.sampled_from(Word), targets, times, texts, ma
 samples = st.builds(
     PriceSample, times, ids, ids, st.builds(GpuModel, texts), st.integers(1, 16), maybe(rates), maybe(rates)
 )
+
+
+def heard(ledger: Ledger) -> list[str]:
+    """Return a list that takes every statement which SQLite begins on the ledger's own connection from now on."""
+    said: list[str] = []
+    link = ledger._wire._connection
+    assert link is not None
+    link.connection.driver_connection.set_trace_callback(said.append)  # type: ignore[union-attr]
+    return said

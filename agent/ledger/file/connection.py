@@ -67,7 +67,8 @@ def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
 
     @event.listens_for(made, "begin")
     def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
+        raw: Any = connection.connection.driver_connection
+        raw.execute(begin)
 
     return made
 

@@ -1,0 +1,57 @@
+"""Runs the statements of a commit on the driver's own connection.
+
+SQLAlchemy compiles each statement once for its set of columns. Its execution of a compiled statement takes longer than
+SQLite's, so the values are converted here. No statement may have a list among its values (`IN`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+Convert = Callable[[Any], Any]
+
+
+class Prepared:
+    """One statement for one set of columns: its SQL, and how a row becomes its parameters."""
+
+    def __init__(self, statement: sa.ClauseElement, columns: tuple[str, ...], dialect: sa.Dialect) -> None:
+        """Compile the statement."""
+        compiled: Any = statement.compile(dialect=dialect, column_keys=list(columns))
+        self.sql = str(compiled)
+        self._parameters: list[tuple[str | None, Any, Convert | None]] = []
+        for name in compiled.positiontup or ():
+            bind = compiled.binds[name]
+            convert = bind.type.dialect_impl(dialect).bind_processor(dialect)
+            key = next((each for each in (bind.key, name) if each in columns), None)
+            self._parameters.append((key, None if key else bind.effective_value, convert))
+
+    def parameters(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the values of a row in the statement's order, as SQLite holds them."""
+        return tuple(
+            value if convert is None else convert(value)
+            for value, convert in (
+                (row[key] if key is not None else constant, convert) for key, constant, convert in self._parameters
+            )
+        )
+
+
+@lru_cache(maxsize=500)
+def _prepared(statement: sa.ClauseElement, columns: tuple[str, ...], dialect: sa.Dialect) -> Prepared:
+    return Prepared(statement, columns, dialect)
+
+
+def execute(link: sa.Connection, statement: sa.Executable, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run a statement once for each row, in the transaction that is open. The rows have the same columns.
+
+    Raises:
+        sqlite3.Error: a row breaks a rule, or the file cannot be written.
+        ValueError: a value does not fit its column.
+    """
+    prepared = _prepared(cast("sa.ClauseElement", statement), tuple(rows[0]), link.dialect)
+    raw: Any = link.connection.driver_connection
+    if len(rows) == 1:
+        raw.execute(prepared.sql, prepared.parameters(rows[0]))
+    else:
+        raw.executemany(prepared.sql, [prepared.parameters(row) for row in rows])
