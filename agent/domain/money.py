@@ -5,6 +5,7 @@ Invariants:
 2. Rounding is named by its direction: a price we offer rounds up, a charge rounds half up.
 """
 
+import functools
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
@@ -112,8 +113,18 @@ def total_rate(rates: Iterable[UsdPerHour]) -> UsdPerHour:
 
 
 def _micros(dollars: float | str | Decimal, rounding: str) -> int:
+    return _micros_of_float(dollars, rounding) if isinstance(dollars, float) else _rounded(dollars, rounding)
+
+
+@functools.lru_cache(4096)
+def _micros_of_float(dollars: float, rounding: str) -> int:
+    """Return the micro-dollars of a number in an answer: listings repeat the same few prices."""
+    return _rounded(str(dollars), rounding)
+
+
+def _rounded(dollars: float | str | Decimal, rounding: str) -> int:
     try:
-        value = Decimal(str(dollars)) if isinstance(dollars, float) else Decimal(dollars)
+        value = Decimal(dollars)
         return int((value * MICROS).to_integral_value(rounding))
     except (InvalidOperation, OverflowError, ValueError) as error:
         raise ValueError(f"not an amount of money: {str(dollars)[:40]!r}") from error

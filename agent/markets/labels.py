@@ -1,5 +1,6 @@
 """Fleet, workload, slot and intent <-> the label on an instance. The label tells our instances from others."""
 
+import functools
 import re
 
 from agent.domain.market.label import Label
@@ -16,6 +17,7 @@ def text(label: Label) -> str:
     return f"gpubid:{label.fleet_id}:{label.slot.workload}:{label.slot.index}:{label.intent_id}"
 
 
+@functools.lru_cache(1024)
 def parse(written: str) -> Label | None:
     """Return the label, or None for a text that is not exactly a label of gpubid; the fleet may be any."""
     match = _LABEL.fullmatch(written)

@@ -3,6 +3,7 @@
 Invariant: an addition never makes or removes a pod; the listing of REST v2 is the one that counts.
 """
 
+import functools
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -112,6 +113,7 @@ def event(market: str, row: Instance, told: Pod) -> MarketEvent | None:
     )
 
 
+@functools.lru_cache(1024)
 def _moment(stamp: str) -> datetime | None:
     found = _DATE.search(stamp[:100])
     if found is None:

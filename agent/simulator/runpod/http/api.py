@@ -8,6 +8,7 @@
 
 import collections
 import email.utils
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -99,7 +100,7 @@ class RunpodApi:
             return http_wire.DROPPED
         skew = call.struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        honest = {"Date": email.utils.formatdate(int(now), usegmt=True), **(reply.headers or {})}
+        honest = {"Date": _http_date(int(now)), **(reply.headers or {})}
         if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
             honest["Content-Type"] = reply.content_type
         weather, words = self._surface.weather, calls.VOCABULARY
@@ -171,3 +172,8 @@ def _server_error(fault: Fault) -> Reply:
     status = int(fault.number("status", 503.0))
     page = f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>"
     return Reply(page.encode(), status, "text/html")
+
+
+@functools.lru_cache(8)
+def _http_date(second: int) -> str:
+    return email.utils.formatdate(second, usegmt=True)

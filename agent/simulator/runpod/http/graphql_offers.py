@@ -9,7 +9,7 @@ from typing import Any
 from agent.simulator.runpod import places
 from agent.simulator.runpod.http.rest_catalogue import level
 from agent.simulator.runpod.http.surface import Surface
-from agent.simulator.runpod.model import Host, Terms
+from agent.simulator.runpod.model import Terms
 from agent.simulator.runpod.models import BY_ID, TYPES, Cloud, GpuType
 
 NAMES = frozenset({"gpuTypes", "dataCenters", "countryCodes", "cpuFlavors"})
@@ -75,30 +75,33 @@ def _unknown() -> dict[str, Any]:
 def _lowest(surface: Surface, gpu: GpuType, wanted: Mapping[str, Any]) -> dict[str, Any]:
     world, count = surface.world, max(int(wanted["gpuCount"]), 1)
     hosts = world.fitting(_terms(gpu, count, wanted))
-    free = [host for host in hosts if world.stock.free(host) >= count]
+    frees = [world.stock.free(host) for host in hosts]
+    able = [host for host, free in zip(hosts, frees, strict=True) if free >= count]
     shown: dict[str, Any] = {"gpuName": gpu.name, "gpuTypeId": gpu.type_id}
-    if not free:
+    if not able:
         return shown
-    best = min(free, key=lambda host: world.price(gpu, host.cloud))
-    floors = [floor for host in free if (floor := world.floor(gpu, host.cloud)) is not None]
-    held, total = sum(_held(surface, host) for host in hosts), sum(host.gpu_count for host in hosts)
-    most = max(world.stock.free(host) for host in free)
+    clouds = {host.cloud for host in able}
+    prices = {cloud: world.price(gpu, cloud) for cloud in clouds}
+    best = min(able, key=lambda host: prices[host.cloud])
+    floors = [floor for cloud in clouds if (floor := world.floor(gpu, cloud)) is not None]
+    total, most = sum(host.gpu_count for host in hosts), max(frees)
+    held = total - sum(frees)
     return {
         **shown,
-        "uninterruptablePrice": round(world.price(gpu, best.cloud) * count, 4),
+        "uninterruptablePrice": round(prices[best.cloud] * count, 4),
         "minimumBidPrice": round(min(floors) * count, 4) if floors else None,
         "minMemory": best.ram_gb_per_gpu * count,
         "minVcpu": best.vcpu_per_gpu * count,
         "rentedCount": held,
         "totalCount": total,
         "rentalPercentage": held / total,
-        "stockStatus": _WORDS[level(surface, hosts, count)],
+        "stockStatus": lambda _: _WORDS[level(surface, hosts, count)],
         "countryCode": best.country,
         "supportPublicIp": best.has_public_ip,
         "maxUnreservedGpuCount": most,
         "availableGpuCounts": list(range(1, most + 1)),
         "gpuTypeCudaVersions": [
-            {"cudaVersion": version, "availability": "available"} for version in sorted({host.cuda for host in free})
+            {"cudaVersion": version, "availability": "available"} for version in sorted({host.cuda for host in able})
         ],
     }
 
@@ -124,10 +127,6 @@ def _terms(gpu: GpuType, count: int, wanted: Mapping[str, Any]) -> Terms:
 def words(text: str | None) -> tuple[str, ...]:
     """Split a list that is written with commas; nothing and an empty text are no list."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
-def _held(surface: Surface, host: Host) -> int:
-    return host.gpu_count - surface.world.stock.free(host)
 
 
 def _center(surface: Surface, center: places.DataCenter) -> dict[str, Any]:

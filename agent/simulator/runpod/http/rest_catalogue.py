@@ -107,7 +107,7 @@ def _words(text: str | None) -> tuple[str, ...]:
 
 
 def _gpu(surface: Surface, gpu: GpuType, asked: Terms | None) -> dict[str, Any]:
-    world = surface.world
+    world, clouds = surface.world, gpu.clouds()
     shown: dict[str, Any] = {
         "id": gpu.type_id,
         "name": gpu.name,
@@ -117,7 +117,7 @@ def _gpu(surface: Surface, gpu: GpuType, asked: Terms | None) -> dict[str, Any]:
         "secure": gpu.is_secure,
         "community": gpu.is_community,
         "price": {cloud.value.lower(): world.price(gpu, cloud) for cloud in Cloud},
-        "maxCount": {cloud.value.lower(): gpu.most if cloud in gpu.clouds() else 0 for cloud in Cloud},
+        "maxCount": {cloud.value.lower(): gpu.most if cloud in clouds else 0 for cloud in Cloud},
     }
     if asked is not None:
         hosts = world.fitting(_for(gpu, asked))
