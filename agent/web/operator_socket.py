@@ -161,13 +161,11 @@ class OperatorSocket:
         except ValueError:
             return web.json_response({"error": "bad_order"}, status=400)
         try:
-            said, done = await self._orders.say(order, str(who))
+            return web.json_response(await give(self._orders, order, str(who), self._wake))
         except operator_orders.OrderError as error:
             return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
-        self._wake()
-        return web.json_response({"said": said, **answer(done, self._orders.doubts())})
 
     async def _fleet(self, _: web.Request) -> web.Response:
         mine, now = self._orders, self._orders.clock.now()
@@ -294,6 +292,18 @@ def _forbidden(who: access.Peer) -> web.Response:
 
 def _nothing_yet() -> web.Response:
     return web.json_response({"error": "not_yet", "sentence": "no cycle has ended yet; try again"}, status=503)
+
+
+async def give(orders: Orders, order: Order, who: str, wake: Callable[[], None]) -> dict[str, Any]:
+    """Give an order, start a cycle, and return what was said, done and is in doubt.
+
+    Raises:
+        OrderError: it cannot be understood or matches nothing.
+        LedgerError: it cannot be written down.
+    """
+    said, done = await orders.say(order, who)
+    wake()
+    return {"said": said, **answer(done, orders.doubts())}
 
 
 def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ METHODS = (
 )  # fmt: skip
 KEYS = (
     b"page", b"before", b"verb", b"target", b"workload", b"name[]", b"since", b"until", b"limit", b"kind", b"gpu",
-    b"host", b"by", b"baseline", b"slot", b"lines",
+    b"host", b"by", b"baseline", b"slot", b"lines", b"keep_disks", b"typed",
 )  # fmt: skip
 VALUES = (
     b"", b"0", b"-1", b"1", b"nan", b"inf", b"-inf", b"1e999", b"9" * 5000, b"\xd9\xa3", b"\xff", b"%ff", b"%",
@@ -85,7 +85,7 @@ TARGETS = (
 WORDS = (
     "", "train", "train/0", "train/9", "train/-1", "train/" + "9" * 5000, "all", "host:1446", "host:", "owner:7",
     "market:vast", "pool:x", "pool:", "lease:", "fleet:", "release", "kill", "lift", "drain", "pause", "resume",
-    "adopt", "lock", "unlock", "done", "progress", "reset", "held:workload:train", "\x00", "\ud800", "\u202e", "a\nb",
-    "'; DROP TABLE leases; --", "%s%n",
+    "fleet:all", "adopt", "lock", "unlock", "done", "progress", "reset", "held:workload:train", "\x00", "\ud800",
+    "\u202e", "a\nb", "'; DROP TABLE leases; --", "%s%n",
 )  # fmt: skip
 """Verbs and targets of orders."""

@@ -135,6 +135,7 @@ def test_the_operators_socket_takes_any_request(both: Surfaces, raw: bytes) -> N
 
 
 TEXTS = st.one_of(st.sampled_from(odd.WORDS), st.text(max_size=30))
+VERBS = st.one_of(st.sampled_from(("kill", "release", "drain", "unlock")), TEXTS)
 NUMBERS = st.one_of(st.none(), st.integers(), st.floats(), TEXTS)
 
 
@@ -150,9 +151,10 @@ def ordered(both: Surfaces, body: object) -> None:
         unix(both, post(path, json.dumps(body).encode("utf-8", "surrogatepass"), b"Content-Type: application/json"))
 
 
-def visited(both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str) -> None:
+def visited(both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str, typed: str) -> None:
     cookie, proof = visitor
-    form = urlencode({"verb": verb, "target": target, "proof": proof}, errors="surrogatepass").encode()
+    fields = {"verb": verb, "target": target, "typed": typed, "keep_disks": typed, "proof": proof}
+    form = urlencode(fields, errors="surrogatepass").encode()
     tcp(both, post("/order", form, cookie, b"Content-Type: application/x-www-form-urlencoded"))
     asked = f"GET /confirm?{form.decode()} HTTP/1.1".encode()
     tcp(both, b"\r\n".join([asked, b"Host: 127.0.0.1", cookie, b"Connection: close", b"", b""]))
@@ -180,9 +182,11 @@ def test_the_operators_socket_takes_any_order(both: Surfaces, body: object) -> N
 
 
 @FEW
-@given(TEXTS, TEXTS)
-def test_who_logged_in_may_send_anything(both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str) -> None:
-    visited(both, visitor, verb, target)
+@given(VERBS, TEXTS, TEXTS)
+def test_who_logged_in_may_send_anything(
+    both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str, typed: str
+) -> None:
+    visited(both, visitor, verb, target, typed)
 
 
 @FEW
@@ -216,11 +220,11 @@ def test_the_operators_socket_takes_any_order_all_night(both: Surfaces, body: ob
 
 @pytest.mark.nightly
 @MANY
-@given(TEXTS, TEXTS)
+@given(VERBS, TEXTS, TEXTS)
 def test_who_logged_in_may_send_anything_all_night(
-    both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str
+    both: Surfaces, visitor: tuple[bytes, str], verb: str, target: str, typed: str
 ) -> None:
-    visited(both, visitor, verb, target)
+    visited(both, visitor, verb, target, typed)
 
 
 def test_both_surfaces_still_answer(both: Surfaces) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent import __version__
 from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
@@ -59,7 +58,6 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
     first = fleet_document.summary(sight)
     return {
         "now": now,
-        "version": __version__,
         "page": page,
         "pages": pages,
         "alerts": first.alerts[:ROWS],
@@ -105,7 +103,6 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
     trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS)
     return {
         "now": now,
-        "version": __version__,
         "lease": views.lease(lease),
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,

@@ -1,0 +1,83 @@
+"""The frame of every screen: templates, headers that forbid foreign script, the visitor's rights, one sentence."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jinja2
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from agent import __version__
+from agent.clock import Clock
+from agent.web.guards import guard
+from agent.web.page.visitors import Visitors
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    # Under "no-referrer" a browser would send no origin for our own forms either.
+    "Referrer-Policy": "same-origin",
+}
+
+
+class Frame:
+    """Draws the screens of one daemon."""
+
+    def __init__(self, visitors: Visitors, clock: Clock) -> None:
+        """Show each visitor what he may do; dates show their year where it is not that of `clock`."""
+        self._visitors = visitors
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("agent.web"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+        )
+        self._templates.globals["this_year"] = lambda: clock.now().year
+
+    def template(self, name: str) -> jinja2.Template:
+        """Return a template of the page."""
+        return self._templates.get_template(name)
+
+    def shown(self, request: web.Request, name: str, told: Mapping[str, Any], status: int = 200) -> web.Response:
+        """Return a screen made from a template."""
+        session = self._visitors.session(request)
+        visitor = {
+            "version": __version__,
+            "session": session is not None,
+            "proof": self._visitors.proof(session) if session is not None else "",
+            "may_log_in": self._visitors.may_log_in,
+            "path": request.path,
+        }
+        text = self.template(name).render(visitor | dict(told))
+        return web.Response(text=text, content_type="text/html", status=status)
+
+    def said(self, request: web.Request, title: str, sentence: str, status: int = 200) -> web.Response:
+        """Return a screen with one sentence."""
+        return self.shown(request, "said.html", {"title": title, "sentence": sentence}, status)
+
+
+def headed(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
+    """Return the routes with the headers.
+
+    Drawing blocks the cycles, so one page is drawn at a time, however many are requested. A route that reads a body
+    waits for its sender and takes no turn.
+    """
+    turn: Callable[[Handler], Handler] = guard.Turn().taken
+    return [
+        web.route(each.method, each.path, _headed(turn(each.handler) if each.method == hdrs.METH_GET else each.handler))
+        for each in routes
+    ]
+
+
+def _headed(handler: Handler) -> Handler:
+    async def answered(request: web.Request) -> web.StreamResponse:
+        try:
+            answer = await handler(request)
+        except web.HTTPException as error:
+            error.headers.update(HEADERS)
+            raise
+        answer.headers.update(HEADERS)
+        return answer
+
+    return answered
