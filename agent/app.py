@@ -16,7 +16,7 @@ from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
-from agent.act.orders import halting, operator_orders, order_preview
+from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
 from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
@@ -25,7 +25,6 @@ from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.fleet import MarketView
-from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
@@ -35,7 +34,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.ledger.transaction import UNTOLD
+from agent.ledger.transaction import UNTOLD, Transaction
 from agent.markets import every, instrumented, port
 from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
@@ -194,14 +193,9 @@ class App:
             grounds = operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
             meant = operator_orders.read(order, who, grounds)
             order_preview.refuse_changed(order, grounds)
-            try:
-                async with self.ledger.transaction() as tx:
-                    meant.write(tx, order, who, now)
-            except LedgerError:
-                if not meant.decisions:
-                    raise
-        log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
-        return meant.sentence, await self.order(meant.decisions, who) if meant.decisions else []
+            log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
+            done = await self._carry_out(meant.decisions, who, lambda tx: meant.write(tx, order, who, now))
+        return meant.sentence, done
 
     async def _stop_everything(self, order: Order, who: str) -> tuple[str, list[Intent]]:
         """Stop all spending, or end such a stop.
@@ -215,11 +209,12 @@ class App:
         await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
         self._cycle.hurry.now()
         async with self._turn:
-            """A cycle that rents when the order comes is finished first: the kill must also stop its lease."""
-        held = self.ledger.recollection(self.clock.now()).leases
-        reason = Reason("ordered", "ordered by `gpubid kill`")
-        kind = Pause if order.keep_disks else Release
-        done = await self.order([kind(lease, reason) for lease in held if lease.bills is not Bills.NOTHING], who)
+            # A cycle that rents when the order comes was finished first: the kill must also stop its lease.
+            leases = self.ledger.recollection(self.clock.now()).leases
+            reason = Reason("ordered", "ordered by `gpubid kill`")
+            kind = Pause if order.keep_disks else Release
+            wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
+            done = await self._carry_out(wanted, who)
         # Without this sentence a person would believe that the kill survives a restart, also if nothing is left.
         await halting.settle(self.ledger, self.clock.now())
         return "all spending is stopped", done
@@ -231,36 +226,19 @@ class App:
             LedgerError: it could not be written down that it was ordered; release and pause go on all the same.
         """
         async with self._turn:
-            unwritten: LedgerError | None = None
-            try:
-                await self._write_orders(wanted, who)
-            except LedgerError as error:
-                unwritten = error
-            self._executor.hasten()
-            done = await self._executor.run(wanted, {work.name: work for work in self.rules.workloads})
-            if unwritten is not None:
-                sentence = f"{len(wanted)} order(s) were sent to the market but not written down: {unwritten.sentence}"
-                raise LedgerError(unwritten.code, sentence)
-            return done
+            return await self._carry_out(wanted, who)
 
-    async def _write_orders(self, wanted: Sequence[Release | Pause], who: str) -> None:
-        now = self.clock.now()
-        async with self.ledger.transaction() as tx:
-            for order in wanted:
-                lease = order.lease
-                tx.append_event(
-                    Event(
-                        at=now,
-                        kind=EventKind.OPERATOR_ORDERED,
-                        workload=lease.slot.workload,
-                        slot=lease.slot.index,
-                        lease_id=lease.lease_id,
-                        market=lease.market,
-                        host_id=lease.host_id,
-                        reason_code=order.reason.code,
-                        reason=f"{order.reason.sentence} ({who})",
-                    )
-                )
+    async def _carry_out(
+        self, wanted: Sequence[Release | Pause], who: str, write: ordered_endings.Write = lambda _: None
+    ) -> list[Intent]:
+        """Record an order with `write` and send what it ends; the caller has the turn, so no cycle runs in between."""
+        now, workloads = self.clock.now(), self.rules.workloads
+
+        def whole(tx: Transaction) -> None:
+            write(tx)
+            ordered_endings.note(tx, wanted, who, now)
+
+        return await ordered_endings.carry_out(self.ledger, self._executor, workloads, wanted, whole)
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
         """Return what a configuration would do to the leases, with the findings that refuse it.

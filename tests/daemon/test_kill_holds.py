@@ -9,6 +9,7 @@ import pytest
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold
+from agent.domain.work.order import Order
 from agent.simulator.market_model import Contract
 from tests.support import spending
 from tests.support.world import Rehearsed, rehearsed
@@ -55,6 +56,23 @@ async def test_what_a_cycle_was_renting_when_the_order_came_is_among_those_to_st
         await world.cycle(minutes=1)
         assert len(world.contracts()) == 1
         assert not world.live()
+
+
+@pytest.mark.parametrize("verb", ["kill", "release", "pause"])
+async def test_no_cycle_runs_between_the_record_of_an_order_and_its_endings(tmp_path: Path, verb: str) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        before = len(world.simulator.api.calls)
+        cycle = asyncio.create_task(world.app.cycle())
+        await asyncio.sleep(0)
+        assert world.app._turn.locked(), "the cycle has begun"
+        _, done = await world.app.say(Order(verb, "train"), "a test")
+        assert [intent.state for intent in done] == [IntentState.CONFIRMED]
+        await cycle
+        routes = [(method, path.rstrip("/")) for _, method, path, _ in list(world.simulator.api.calls)[before:]]
+        ending = next(at for at, (method, path) in enumerate(routes) if method != "GET" and "/instances/" in path)
+        listings = [path for method, path in routes[:ending] if method == "GET" and path.endswith("/instances")]
+        assert len(listings) <= 1, "the reading that it interrupted, and no other"
 
 
 @BOTH

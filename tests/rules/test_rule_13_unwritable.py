@@ -4,10 +4,11 @@ SQLite itself refuses: the writer's connection is set to read only, as a full or
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason
 from agent.domain.work.order import Order
+from agent.domain.work.workload import WorkloadKind
+from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
 from tests.support import spending
@@ -35,6 +38,24 @@ async def let_write(world: Rehearsed, *, may: bool) -> None:
         driver.execute(f"PRAGMA query_only = {'OFF' if may else 'ON'}")
 
     await wire._finish(switch)
+
+
+def fill_disk(world: Rehearsed) -> None:
+    """Let the disk be full until the ballast is freed: every commit before that is refused."""
+    wire, ballast = world.app.ledger._wire, sidecar.sibling(world.app.ledger.path, ".ballast")
+    assert ballast.exists()
+    transact, is_full = wire._transact, True
+
+    def on_a_full_disk(work: Callable[[sa.Connection], Any]) -> Any:
+        nonlocal is_full
+        is_full = is_full and ballast.exists()
+        assert wire._connection is not None
+        driver = wire._connection.connection.driver_connection
+        assert driver is not None
+        driver.execute(f"PRAGMA query_only = {'ON' if is_full else 'OFF'}")
+        return transact(work)
+
+    wire._transact = on_a_full_disk  # type: ignore[method-assign]
 
 
 async def cycles(world: Rehearsed, minutes: float) -> list[str]:
@@ -102,6 +123,24 @@ def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
             assert [order for order in world.orders if order.kind.is_paying] == paid, "rented again under a kill"
 
     play(story, seed=seed)
+
+
+@given(seed=seeds, verb=st.sampled_from(["kill", "done", "pause"]))
+def test_what_a_person_ends_on_a_full_disk_stays_ended(seed: int, verb: str) -> None:
+    """The first commit fails and frees the ballast: the hold must be written after that."""
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        fill_disk(world)
+        await world.app.say(Order(verb, "train"), "a test")
+        assert [str(held.target) for held in world.app.ledger.recollection().holds] == ["workload:train"]
+        orders = len(world.orders)
+        await cycles(world, 30)
+        assert not [order for order in world.orders[orders:] if order.kind.is_paying], "rented again"
+        assert not [contract for contract in world.live() if contract.holds_gpu]
+
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH),))
 
 
 @given(seed=seeds)

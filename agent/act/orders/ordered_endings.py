@@ -1,0 +1,84 @@
+"""Carries out what a person ends, and records the order: a disk that is full delays neither.
+
+Invariants:
+1. What must end is sent although the ledger cannot be written.
+2. An order that could be recorded neither before its endings nor after them is an error: nobody believes that it holds.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from agent.act.executor import Executor
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.intent import Intent
+from agent.domain.work.decision import Pause, Release
+from agent.domain.work.workload import Workload
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.store import Ledger
+from agent.ledger.transaction import Transaction
+
+Write = Callable[[Transaction], None]
+"""Records an order; it may be called again after a commit that failed."""
+
+
+async def carry_out(
+    ledger: Ledger, executor: Executor, workloads: Sequence[Workload], wanted: Sequence[Release | Pause], write: Write
+) -> list[Intent]:
+    """Record an order with `write`, send the endings that it `wanted`, and return their intents as they ended.
+
+    Raises:
+        LedgerError: it could not be written down; endings were sent all the same.
+    """
+    unwritten = await _unwritten(ledger, write)
+    if unwritten is not None and not wanted:
+        raise unwritten
+    executor.hasten()
+    try:
+        return await executor.run(wanted, {work.name: work for work in workloads})
+    finally:
+        if unwritten is not None:
+            await _write_late(ledger, write, len(wanted))
+
+
+def note(tx: Transaction, wanted: Sequence[Release | Pause], who: str, now: datetime) -> None:
+    """Record that a person ordered these endings."""
+    for order in wanted:
+        lease = order.lease
+        tx.append_event(
+            Event(
+                at=now,
+                kind=EventKind.OPERATOR_ORDERED,
+                workload=lease.slot.workload,
+                slot=lease.slot.index,
+                lease_id=lease.lease_id,
+                market=lease.market,
+                host_id=lease.host_id,
+                reason_code=order.reason.code,
+                reason=f"{order.reason.sentence} ({who})",
+            )
+        )
+
+
+async def _write_late(ledger: Ledger, write: Write, sent: int) -> None:
+    error = await _unwritten(ledger, write)
+    if error is not None:
+        raise LedgerError(
+            error.code,
+            f"{sent} order(s) were sent to the market but not written down: {error.sentence}; give the order again "
+            "when the ledger can be written, or the slot may be rented again",
+        )
+
+
+async def _unwritten(ledger: Ledger, write: Write) -> LedgerError | None:
+    """Write, twice if need be, because the first failure frees the ballast; return the error of the second."""
+    error: LedgerError | None = None
+    for _ in range(2):
+        try:
+            async with ledger.transaction() as tx:
+                write(tx)
+        except LedgerError as failure:
+            error = failure
+        else:
+            return None
+    return error
