@@ -72,13 +72,16 @@ class Journal:
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         """Record, send and resolve one decision; return the intent as it ended.
 
-        A hold has none. A write to an instance on which nobody has seen our label is denied (rule 18).
+        A hold has none. The lease counts as the ledger has it now: it may have been metered since the decision. A write
+        to an instance on which nobody has seen our label is denied (rule 18).
 
         Raises:
             LedgerError: a paying write could not be recorded; it was not sent.
         """
         if isinstance(decision, Hold):
             return None
+        if not isinstance(decision, Rent):
+            decision = replace(decision, lease=self.present(decision.lease))
         proven = await self._proven(decision)
         return await self._carry_out(proven or decision, work, UNPROVEN if proven is None else "")
 
@@ -133,10 +136,10 @@ class Journal:
 
         What a person ends is looked at here and now.
         """
-        if isinstance(decision, Rent | Hold) or self.present(decision.lease).is_proven:
+        if isinstance(decision, Rent | Hold) or decision.lease.is_proven:
             return decision
         if isinstance(decision, Release | Pause):
-            held = self.present(decision.lease)
+            held = decision.lease
             proven = await proof.prove(self._ledger, self._markets[held.market], held, self._clock.now)
             if proven is not None:
                 return replace(decision, lease=proven)
@@ -185,12 +188,8 @@ class Journal:
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:
             tx.record_intent(intent)
-            if (
-                isinstance(decision, Release)
-                and decision.lease.is_open
-                and decision.lease.state is not LeaseState.RELEASING
-            ):
-                held = decision.lease
+            held = decision.lease if isinstance(decision, Release) else None
+            if held is not None and held.is_open and held.state is not LeaseState.RELEASING:
                 tx.update_lease(_leaving(held, intent.recorded_at, decision.reason.code))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:

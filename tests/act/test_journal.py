@@ -331,3 +331,17 @@ async def test_a_release_is_metered_by_what_the_market_recorded_since_the_last_l
     await desk.send(Release(held, WHY))
     (spent,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
     assert spent.running_seconds == pytest.approx(600)
+
+
+@pytest.mark.parametrize("kind", [Pause, Release])
+async def test_what_was_metered_since_a_decision_is_not_charged_again(
+    desk: Desk, kind: type[Pause] | type[Release]
+) -> None:
+    held = await desk.rented()
+    running = replace(held, state=LeaseState.RUNNING, bills=Bills.GPU_AND_DISK, run_since=held.accrued_until)
+    await desk.advance(1800)
+    async with desk.ledger.transaction() as tx:
+        tx.update_lease(replace(running, accrued_until=desk.clock.now()))
+    await desk.send(kind(running, WHY))
+    spent = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
+    assert sum(line.amount.dollars for line in spent) < 0.001
