@@ -23,7 +23,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.work.decision import Decision, Pause, Release
 from agent.domain.work.workload import Workload
-from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
 from agent.observe import recall, snapshot
@@ -38,6 +38,9 @@ SECOND_LOOK_SECONDS = 1.0
 
 SLOW_SECONDS = 60.0
 """A cycle that has read for this long ends what must end before it reads on (rule 20)."""
+
+UNREAD = (frozenset[str](), frozenset[str]()), snapshot.Past()
+"""The history of no instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Cycle:
         self._said: set[tuple[str, str]] = set()
         self._heard: set[tuple[str, str]] = set()
         self._alerts: tuple[Alert, ...] = ()
-        self._past_of = ((frozenset[str](), frozenset[str]()), snapshot.Past())
+        self._past_of = UNREAD
         self._marks: Mapping[str, credit_watch.Mark] = {}
         self._is_stopped = False
         self.hurry = Hurry()
@@ -158,7 +161,10 @@ class Cycle:
             done = await self._act(planned.decisions, fleet, rules)
             self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
             beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
-        except LedgerError:
+        except LedgerError as error:
+            if error.code is Code.CONFLICT:
+                # What was decided contradicts the tables, so what was read of them is out of date.
+                self._past_of = UNREAD
             await self._end_only(rules, found, last_seen)
             raise
         return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside, self._alerts)
@@ -294,10 +300,13 @@ class Cycle:
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
 
     async def _past(self, instances: frozenset[str], intents: frozenset[str]) -> snapshot.Past:
-        """Return the history of instances without an open lease; it changes only with the instances asked about."""
+        """Return the history of instances without an open lease; it changes only with the instances asked about.
+
+        An instance that gets a lease is not asked about until that lease has ended: by then it is read again.
+        """
         if not instances:
-            return snapshot.Past()
-        if self._past_of[0] != (instances, intents):
+            self._past_of = UNREAD
+        elif self._past_of[0] != (instances, intents):
             reader = await self._ledger.reader()
             past = snapshot.Past(
                 {lease.instance_id: lease for lease in reversed(await reader.leases(instances=instances))},

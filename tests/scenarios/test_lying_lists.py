@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
+from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Slot
+from agent.markets import labels
 from tests.support.scene import heavy
-from tests.support.world import rehearsed, work
+from tests.support.world import FLEET, rehearsed, work
 
 LIES: list[dict[str, Any]] = [
     {"fault": "empty_list"},
@@ -72,3 +76,22 @@ async def test_lie_while_an_interruption_happens(tmp_path: Path) -> None:
         await world.until_running(minutes=10)
         assert world.lease().lease_id == held.lease_id
         assert len(world.contracts()) == 1
+
+
+async def test_what_was_adopted_believed_gone_and_is_listed_again_is_metered(tmp_path: Path) -> None:
+    """It gets a second lease; the id of its first one is taken, and what the first look read of it is out of date."""
+    async with rehearsed(tmp_path) as world:
+        await world.close()
+        stranger = world.foreign(labels.text(Label(FLEET, Slot("train", 0), "feedfacefeedface")))
+        world.clock.advance(30)
+        await world.open()
+        await world.cycle(minutes=5)
+        assert world.lease().instance_id == str(stranger.contract_id)
+        await world.app.say(Order("drain", "train"), "a test")
+        world.is_checked = False  # the market denies it for longer than any lie that the program must see through
+        world.weather("empty_list", route="GET /instances", seconds=400)
+        world.weather("wrong_account", route="GET /instances/{", seconds=400)
+        await world.until(lambda: not world.leases())
+        await world.cycle(minutes=5)
+        assert world.lease().instance_id == str(stranger.contract_id)
+        assert len(await world.past_leases()) == 2
