@@ -24,7 +24,6 @@ from agent.cycle import Cycle, Parts, Pass, Rules
 from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
-from agent.domain.fleet import MarketView
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
@@ -34,7 +33,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.ledger.transaction import UNTOLD, Transaction
+from agent.ledger.transaction import Transaction
 from agent.markets import every, instrumented, port
 from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
@@ -125,7 +124,7 @@ class App:
             await app._settle_crash()
             await began_anew.settle(ledger, outside.anew, clock.now())
             await app.overseer.read_bills()
-            await app._accounts.know(schedule.OPEN_PATIENCE_SECONDS)
+            await app._accounts.know(patience=schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
             await app.close()
             raise
@@ -139,8 +138,9 @@ class App:
         """
         while (done := await self._one_cycle()) is None:
             """Whose order interrupted the reading had the next turn."""
-        if any(self._is_unknown(poller.view) for poller in self.pollers):
-            await self._accounts.know()
+        unknown = self._accounts.unknown(poller.view for poller in self.pollers)
+        if unknown:
+            await self._accounts.know(unknown)
         return done
 
     async def _one_cycle(self) -> Pass | None:
@@ -325,27 +325,8 @@ class App:
                 tx.lift_rest(old.place)
                 tx.add_rest(new)
 
-    def _bound(self, market: str) -> str:
-        return self._accounts.bound(market)
-
-    def _is_unknown(self, view: MarketView) -> bool:
-        """Return whether a market names an account that is not bound yet, or another one than the bound one."""
-        bound = self._bound(view.market)
-        return (view.is_fresh and not bound) or view.account_id not in {"", bound}
-
     def _account_check(self, market: str) -> Callable[[str], str]:
-        def why_not(account_id: str) -> str:
-            bound = self._bound(market)
-            if self._stopped_because:
-                return self._stopped_because
-            if not bound:
-                return f"the account of {market} has not been read yet"
-            # A market that does not name the account proves it only by what it lists.
-            if account_id not in {"", bound} and bound != UNTOLD:
-                return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
-            return ""
-
-        return why_not
+        return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.is_paying:

@@ -1,18 +1,20 @@
 """The accounts of the keys: read at each market and bound to the ledger, with the spend before the ledger."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 
 from agent.clock import SteadyClock
 from agent.domain import money
+from agent.domain.fleet import MarketView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry
+from agent.ledger.transaction import UNTOLD, Transaction
 from agent.markets import market_errors, port
 
 log = structlog.get_logger("gpubid.app")
@@ -31,13 +33,35 @@ class Accounts:
         """Return the market's account that the ledger belongs to, or an empty text before it was read."""
         return self._ledger.recollection(self._clock.now()).accounts.get(market, "")
 
-    async def know(self, patience: float | None = None) -> None:
-        """Read the account of each key, all markets at once; the cycles ask a market again that stays silent.
+    def why_not(self, market: str, account_id: str) -> str:
+        """Return why nothing may be paid by a key of this account; an empty text if it may."""
+        bound = self.bound(market)
+        if not bound:
+            return f"the account of {market} has not been read yet"
+        # A market that does not name the account proves it only by what it lists.
+        if account_id not in {"", bound} and bound != UNTOLD:
+            return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
+        if self._ledger.is_uncounted(market):
+            return f"the ledger was lost or restored, and the bill of {market} for this month has not been read yet"
+        return ""
+
+    def unknown(self, views: Iterable[MarketView]) -> tuple[str, ...]:
+        """Return the markets to ask again: whose account is not bound or another one, or whose bill was not read."""
+
+        def is_unknown(view: MarketView) -> bool:
+            bound = self.bound(view.market)
+            is_due = not bound or self._ledger.is_uncounted(view.market)
+            return (view.is_fresh and is_due) or view.account_id not in {"", bound}
+
+        return tuple(view.market for view in views if is_unknown(view))
+
+    async def know(self, markets: Iterable[str] | None = None, patience: float | None = None) -> None:
+        """Read the account of each key, several markets at once; the cycles ask a market again that stays silent.
 
         Raises:
             LedgerError: a key is of another account than the ledger.
         """
-        names = tuple(self._markets)
+        names = tuple(self._markets if markets is None else markets)
         found = await asyncio.gather(*(self._account(name, patience) for name in names))
         for name, (account, charges) in zip(names, found, strict=True):
             if account is None:
@@ -46,9 +70,7 @@ class Accounts:
             if charges is None and not self.bound(name):
                 # An unbound market pays for nothing: its spend of this month is not known yet.
                 continue
-            await self._bind(name, account.account_id)
-            if charges is not None:
-                await self._seed_month(name, charges)
+            await self._bind(name, account.account_id, charges)
 
     async def _account(
         self, name: str, patience: float | None
@@ -60,7 +82,7 @@ class Accounts:
         try:
             async with asyncio.timeout(patience):
                 account = await market.account()
-                if self.bound(name) and not self._ledger.was_lost:
+                if self.bound(name) and not self._ledger.is_uncounted(name):
                     return account, None
                 return account, await market.charges(first, now)
         except (market_errors.MarketError, TimeoutError) as error:
@@ -69,10 +91,19 @@ class Accounts:
             log.warning(what, market=name, code=code, reason=str(error)[:200])
             return account, None
 
-    async def _bind(self, name: str, account_id: str) -> None:
-        """Bind the ledger to an account. Another account ends the daemon, so that is recorded first."""
+    async def _bind(self, name: str, account_id: str, charges: Sequence[port.Charge] | None) -> None:
+        """Bind the ledger to an account and count its charges of this month, if they were read, both or neither.
+
+        Another account ends the daemon, so that is recorded first.
+        """
+        entries = await self._before_ledger(name, charges or ())
         try:
-            await self._ledger.bind_account(name, account_id)
+            async with self._ledger.transaction() as tx:
+                tx.bind_account(name, account_id)
+                for entry in entries:
+                    tx.add_spend(entry)
+                if charges is not None and self._ledger.was_lost:
+                    self._settle(tx, name)
         except LedgerError as error:
             if error.code is Code.WRONG_ACCOUNT:
                 now, code = self._clock.now(), error.code.value
@@ -84,17 +115,21 @@ class Accounts:
                     )
             raise
 
-    async def _seed_month(self, name: str, charges: Sequence[port.Charge]) -> None:
-        """Count this month's charges that the ledger does not know: it is new, or a backup."""
+    def _settle(self, tx: Transaction, name: str) -> None:
+        tx.count_again(name)
+        others = {*self._markets, *self._ledger.recollection(self._clock.now()).accounts} - {name}
+        if not any(self._ledger.is_uncounted(other) for other in others):
+            tx.settle_loss()
+
+    async def _before_ledger(self, name: str, charges: Sequence[port.Charge]) -> Sequence[SpendEntry]:
+        """Return this month's charges that the ledger does not know: it is new, or a backup."""
         named = {charge.instance_id for charge in charges}
         leases = await (await self._ledger.reader()).leases(len(named) or 1, named)
         known = {lease.instance_id for lease in leases if lease.market == name}
-        async with self._ledger.transaction() as tx:
-            for charge in charges:
-                if charge.instance_id in known:
-                    continue
-                day = charge.day.date()
-                tx.add_spend(
-                    SpendEntry(MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, day, gpu=max(money.ZERO, charge.amount))
-                )
-            tx.settle_loss()
+        return [
+            SpendEntry(
+                MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, charge.day.date(), gpu=max(money.ZERO, charge.amount)
+            )
+            for charge in charges
+            if charge.instance_id not in known
+        ]

@@ -38,6 +38,8 @@ class Changes:
     starts: list[Start] = field(default_factory=list)
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
+    counted_again: set[str] = field(default_factory=set)
+    settles_loss: bool = False
 
     def lease(self, lease_id: str) -> Lease | None:
         """Return an open lease."""
@@ -105,4 +107,6 @@ class Changes:
             memory.put_start(start)
         memory.credits.update(self.credits)
         memory.decisions.update(self.decisions)
+        memory.counted_again |= self.counted_again
+        memory.was_lost = memory.was_lost and not self.settles_loss
         memory.forget_made()

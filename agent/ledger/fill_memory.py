@@ -23,7 +23,7 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import ACCOUNT
+from agent.ledger.transaction import ACCOUNT, COUNTED_AGAIN, WAS_LOST
 
 MOST_LOSSES = 10_000
 
@@ -53,6 +53,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     single = meta(link)
     memory.accounts = _under(ACCOUNT, single)
     memory.credits = {market: credits_.of(text) for market, text in _under(credits_.KEY, single).items()}
+    memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     return memory
 
 

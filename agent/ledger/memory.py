@@ -114,6 +114,8 @@ class Memory:
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
     capacity: dict[tuple[str, str], Capacity] = field(default_factory=dict)
+    was_lost: bool = False
+    counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH

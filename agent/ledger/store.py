@@ -34,8 +34,6 @@ class Ledger:
     def __init__(self, path: Path, clock: Clock, lock: sidecar.Lock, wire: Wire) -> None:
         self.path = path
         self.fleet_id = ""
-        self.was_lost = False
-        """The tables are new although the fleet is not: earlier spend is unknown until it is settled."""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
         self.owed: tuple[OperatorHold, ...] = ()
@@ -78,6 +76,15 @@ class Ledger:
         others = (each for each in known.holds if each.target.kind not in kinds)
         return replace(known, holds=(*others, *self.owed))
 
+    @property
+    def was_lost(self) -> bool:
+        """Whether the tables are new or a backup although the fleet is not: earlier spend is unknown until settled."""
+        return self._memory.was_lost
+
+    def is_uncounted(self, market: str) -> bool:
+        """Return whether what a market charged before these tables is still unknown."""
+        return self._memory.was_lost and market not in self._memory.counted_again
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Gather facts and commit them together when the block ends; an exception in it drops them all.
@@ -94,15 +101,6 @@ class Ledger:
             yield gathered
             if gathered.work:
                 await self._commit(gathered)
-
-    async def bind_account(self, market: str, account_id: str) -> None:
-        """Bind this ledger to an account of a market, or check that it is the same.
-
-        Raises:
-            LedgerError: WRONG_ACCOUNT; UNWRITABLE.
-        """
-        async with self.transaction() as tx:
-            tx.bind_account(market, account_id)
 
     async def tidy(self) -> None:
         """Roll up old prices, forget ended cooldowns and old decisions; meant for once a day."""
@@ -146,8 +144,6 @@ class Ledger:
                 statements.execute(link, statement, rows)
 
         await self._guarded(work, gathered.remember)
-        if gathered.settles_loss:
-            self.was_lost = False
 
     async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
         try:
@@ -197,7 +193,6 @@ class Ledger:
             new = [{"key": key, "value": value} for key, value in facts.items()]
             await self._wire.run(lambda link: link.execute(sa.insert(schema.meta), new).close())
         self.fleet_id = facts[_FLEET_ID]
-        self.was_lost = WAS_LOST in facts
         if beside_id is None:
             sidecar.write_fleet_id(self.path, self.fleet_id)
         elif beside_id != self.fleet_id:

@@ -59,6 +59,8 @@ ACCOUNT = "account/"
 UNTOLD = "untold"
 """For the account of a market that does not name it; the first named one replaces it."""
 WAS_LOST = "was_lost"
+"""While it stands, what the markets charged before this ledger is unknown, but for those that are counted again."""
+COUNTED_AGAIN = "counted_again/"
 
 
 class Transaction:
@@ -66,7 +68,6 @@ class Transaction:
 
     def __init__(self, memory: Memory) -> None:
         self._news = Changes(memory)
-        self.settles_loss = False
         self.work: list[tuple[sa.Executable, list[dict[str, Any]]]] = []
 
     def record_intent(self, intent: Intent) -> None:
@@ -293,9 +294,14 @@ class Transaction:
         """Store a shadow's figures, instead of the earlier ones, and its new decisions."""
         self.work += shadow_rows.kept(account, made)
 
+    def count_again(self, market: str) -> None:
+        """Mark the loss of an earlier ledger as settled on one market: its spend there has been counted again."""
+        self._news.counted_again.add(market)
+        self._write(_META_STORED, {"key": COUNTED_AGAIN + market, "value": "1"})
+
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as settled: its spend has been counted again."""
-        self.settles_loss = True
+        self._news.settles_loss = True
         self._write(_META_FORGOTTEN, {"this_key": WAS_LOST})
 
     def remember(self) -> None:

@@ -109,6 +109,9 @@ class Poller:
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._look_at_account()
                 await self._read_rises()
+            else:
+                why_not = self._no_spend or self._is_ours(self.view.account_id)
+                self.view = replace(self.view, no_spend_because=why_not)
         except market_errors.MarketError as error:
             self._failed(error)
         else:

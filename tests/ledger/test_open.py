@@ -144,16 +144,21 @@ async def test_another_fleet_id_in_the_second_file_is_refused(path: Path, clock:
     await again.close()
 
 
+async def bind(ledger: Ledger, market: str, account_id: str) -> None:
+    async with ledger.transaction() as tx:
+        tx.bind_account(market, account_id)
+
+
 async def test_a_key_of_another_account_is_refused(path: Path, clock: SteppedClock) -> None:
     ledger = await Ledger.open(path, clock=clock)
-    await ledger.bind_account("vast", "7")
-    await ledger.bind_account("vast", "7")
-    await ledger.bind_account("runpod", "8")
+    await bind(ledger, "vast", "7")
+    await bind(ledger, "vast", "7")
+    await bind(ledger, "runpod", "8")
     await ledger.close()
     ledger = await Ledger.open(path, clock=clock)
     assert ledger.recollection().accounts == {"vast": "7", "runpod": "8"}
     with pytest.raises(LedgerError) as caught:
-        await ledger.bind_account("vast", "9")
+        await bind(ledger, "vast", "9")
     assert caught.value.code is Code.WRONG_ACCOUNT
     assert ledger.recollection().accounts["vast"] == "7"
     await ledger.close()
@@ -162,10 +167,10 @@ async def test_a_key_of_another_account_is_refused(path: Path, clock: SteppedClo
 async def test_an_account_that_is_not_told_gives_way_to_the_first_that_is(path: Path, clock: SteppedClock) -> None:
     ledger = await Ledger.open(path, clock=clock)
     for told, kept in (("", "untold"), ("", "untold"), ("8", "8"), ("", "8")):
-        await ledger.bind_account("runpod", told)
+        await bind(ledger, "runpod", told)
         assert ledger.recollection().accounts == {"runpod": kept}
     with pytest.raises(LedgerError):
-        await ledger.bind_account("runpod", "9")
+        await bind(ledger, "runpod", "9")
     await ledger.close()
 
 

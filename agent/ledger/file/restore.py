@@ -15,7 +15,7 @@ from pathlib import Path
 from agent.ledger.file import backup, connection, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables.spend_rows import MONTH_SEED
-from agent.ledger.transaction import WAS_LOST
+from agent.ledger.transaction import COUNTED_AGAIN, WAS_LOST
 
 _SIBLINGS = ("", "-wal", "-shm")
 
@@ -91,6 +91,7 @@ def _mark(path: Path, at: dt.datetime) -> None:
         with closing(connection.connect(path, "rw")) as raw:
             raw.execute("BEGIN IMMEDIATE")
             raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (WAS_LOST,))
+            raw.execute("DELETE FROM meta WHERE key LIKE ?", (COUNTED_AGAIN + "%",))
             # Counted again with the rest of the bill.
             raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
             raw.execute("COMMIT")
