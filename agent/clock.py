@@ -86,7 +86,7 @@ class SteadyClock:
     clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
     included. Where the two differ at the start, and nothing else is known, the earlier one counts; that of a market
     which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where the machine must have lost
-    its time: it is before what is on record, or a month behind.
+    its time: it is a month behind, or before what is on record while the market is not.
     """
 
     def __init__(self, machine: Clock) -> None:
@@ -100,7 +100,7 @@ class SteadyClock:
         self._doubted: dict[str, tuple[float, timedelta]] = {}
 
     def recall(self, recorded: datetime) -> None:
-        """Take in an instant that is on record: a machine whose clock is before it is wrong."""
+        """Take in an instant that is on record: a machine whose clock is before it is wrong, or the record is."""
         self._recorded = max(recorded, self._recorded or recorded)
 
     def now(self) -> datetime:
@@ -134,7 +134,9 @@ class SteadyClock:
 
     def _is_believed(self, market: str, ahead: timedelta) -> bool:
         """Return whether a market's time counts at the start: an hour ahead, believed at once, would bill an hour."""
-        is_before_record = self._recorded is not None and self._machine.now() < self._recorded
+        wall = self._machine.now()
+        # A record that is ahead of the market too was made by a clock that was wrong, and proves nothing.
+        is_before_record = self._recorded is not None and wall < self._recorded <= wall + ahead + CLOSE
         if ahead < timedelta() or ahead > LOST or is_before_record:
             return True
         since, before = self._doubted.get(market, (self._machine.monotonic(), ahead))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -16,6 +17,7 @@ from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry
 from agent.ledger.transaction import UNTOLD, Transaction
 from agent.markets import market_errors, port
+from agent.observe import market_time
 
 log = structlog.get_logger("gpubid.app")
 
@@ -81,7 +83,9 @@ class Accounts:
         account: port.Account | None = None
         try:
             async with asyncio.timeout(patience):
-                account = await market.account()
+                told = await market.account()
+                believed = await market_time.believed(market, self._clock, told.market_time)
+                account = replace(told, market_time=believed)
                 if self.bound(name) and not self._ledger.is_uncounted(name):
                     return account, None
                 return account, await market.charges(first, now)

@@ -26,6 +26,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Requirements, Workload
 from agent.markets import labels, market_errors, port
+from agent.observe import market_time
 from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.poller")
@@ -235,7 +236,8 @@ class Poller:
     async def _read_account(self) -> None:
         account = await self.market.account()
         why_not = self._is_ours(account.account_id)
-        skew = self._clock.heed(self.market.name, await self._believed(account.market_time))
+        told = await market_time.believed(self.market, self._clock, account.market_time)
+        skew = self._clock.heed(self.market.name, told)
         # A wrong clock is read again with every listing: one wrong Date must not stop paying for long.
         self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
         self.view = replace(
@@ -247,15 +249,6 @@ class Poller:
             clock_skew_seconds=skew,
             no_spend_because=self._no_spend or why_not,
         )
-
-    async def _believed(self, told: datetime | None) -> datetime | None:
-        """Return the market's time, or None if it is far off and a second answer disagrees with it."""
-        if told is None or abs(told - self._clock.wall()) <= CLOSE:
-            return told
-        asked_at = self._clock.monotonic()
-        again = (await self.market.account()).market_time
-        passed = timedelta(seconds=self._clock.monotonic() - asked_at)
-        return again if again is not None and abs(again - told - passed) <= CLOSE else None
 
     async def _read_record(self) -> None:
         """Read the record of events; after `RECALLS` failures in a row the listing is judged without it.

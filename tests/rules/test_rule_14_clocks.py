@@ -151,6 +151,33 @@ def test_a_market_that_is_ahead_for_two_minutes_at_a_start_bills_no_hour(ahead: 
     play(story, seed=1)
 
 
+@pytest.mark.parametrize("wrong", [86_400 * 400, 3600, -7_200])
+def test_one_wrong_date_at_a_start_sets_no_clock(wrong: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        world.weather("field_lie", field="date", how="plus", value=wrong, count=1)
+        await world.restart()
+        assert not world.simulator.weather.names(), "nobody was lied to: the story tells nothing"
+        assert abs((world.app.clock.now() - world.clock.now()).total_seconds()) < 60
+
+    play(story, seed=1)
+
+
+def test_a_record_that_is_ahead_of_the_market_too_proves_no_clock_wrong() -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        world.is_checked = False  # one lease is metered up to the day after tomorrow
+        async with world.app.ledger.transaction() as tx:
+            tx.update_lease(dataclasses.replace(held, accrued_until=world.clock.now() + dt.timedelta(days=2)))
+        world.weather("field_lie", field="date", how="plus", value=3600, seconds=120)
+        await world.restart()
+        done = await world.cycle()
+        assert world.simulator.weather.names()
+        assert abs((done.fleet.now - world.clock.now()).total_seconds()) < 60
+
+    play(story, seed=1)
+
+
 @pytest.mark.parametrize("said", ["junk", "", "Mon, 01 Jan 0001 00:00:00 +1400", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_date_that_is_none_stops_nothing_for_good(said: str) -> None:
     async def story(world: Rehearsed) -> None:
