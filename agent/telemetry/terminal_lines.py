@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from agent.telemetry.plain_text import plain
+
 DECISIONS = frozenset({"decision.made", "decision.held"})
 
 
@@ -28,8 +30,3 @@ def decision(event: MutableMapping[str, Any]) -> str:
     price = event.get("dollars_per_hour")
     cost = f" ${price:.4f}/h" if price is not None else ""
     return plain(f"{at} {event['slot']} {event['kind']}{where}{cost}: {event['why']}")
-
-
-def plain(text: str) -> str:
-    """Return text in which nothing can paint the terminal: a host's name is a stranger's text."""
-    return "".join(character if character.isprintable() else "?" for character in text)

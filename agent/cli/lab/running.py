@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent.cli.lab.options import Options
 from agent.cli.lab.problems import PROBLEMS
 from agent.cli.shared import exits, session
+from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.lab.bench.comparison import Problem
@@ -80,7 +81,7 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as error:
         exits.stop(exits.FAILED, [f"{path} cannot be written ({error.strerror})"])
-    sys.stderr.write(f"wrote {session.plain(str(path))}\n")
+    sys.stderr.write(f"wrote {plain(str(path))}\n")
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import typer
 from agent.cli.shared import ask as questions
 from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
 from agent.domain.work.order import Order
+from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -121,4 +122,4 @@ def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_d
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(session.plain(line) + "\n")
+    sys.stderr.write(plain(line) + "\n")

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.cli.shared import daemon_socket, exits, session
+from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -60,7 +61,7 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Print one line at once, as plain text."""
-        self._stream.write(session.plain(line) + "\n")
+        self._stream.write(plain(line) + "\n")
         self._stream.flush()
 
 

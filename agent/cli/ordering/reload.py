@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli.shared import daemon_socket, exits, session
+from agent.telemetry.plain_text import plain
 
 
 def reload(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -38,4 +39,4 @@ def _print(told: dict[str, Any]) -> None:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    return session.plain(f"{row['file']}:{row['line']}: {row['key']}: {row['sentence']}")
+    return plain(f"{row['file']}:{row['line']}: {row['key']}: {row['sentence']}")

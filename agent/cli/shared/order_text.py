@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.cli.shared.session import plain
 from agent.domain.work.order import Order
+from agent.telemetry.plain_text import plain
 
 Row = Mapping[str, Any]
 

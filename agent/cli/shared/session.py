@@ -17,6 +17,7 @@ from agent.config.problems import ConfigError
 from agent.config.settings import Config, MarketSettings
 from agent.decide.strategy import Tuned
 from agent.telemetry import redaction
+from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -32,9 +33,9 @@ DEFAULT_CONFIG = Path("agent.toml")
 SIMULATED_KEY = "simulated-key"
 SEED = 7
 WIDEST = 10_000
+"""Width in characters of a table in which no column may break lines."""
 FOLDED_LEAST = 24
 """Characters that a column which may break lines has at least; a narrower table is printed row by row."""
-"""Width in characters of a table in which no column may break lines."""
 REDACTOR = redaction.Redactor()
 STORE = systemd.STORE
 
@@ -249,11 +250,6 @@ def waiting(what: str) -> Iterator[None]:
         return
     with Console(stderr=True).status(what):
         yield
-
-
-def plain(text: str) -> str:
-    """Return text without characters that control the terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def say(line: str) -> None:

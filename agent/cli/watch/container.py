@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.shared import completion, daemon_socket, exits, last_good, session
+from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -34,14 +35,12 @@ def ssh(
     shown = fleet.shown(config)
     found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
     if not found:
-        exits.stop(exits.BAD_INPUT, [f"no open lease matches {session.plain(slot)!r}; `gpubid fleet` shows them"])
+        exits.stop(exits.BAD_INPUT, [f"no open lease matches {plain(slot)!r}; `gpubid fleet` shows them"])
     running = [row for row in found if row["state"] == "running"]
     line = (running or found or [{}])[-1].get("ssh")
     if not line:
         state = found[-1]["state"]
-        exits.stop(
-            exits.FAILED, [f"the address of {session.plain(slot)} is not known yet: it is {state}; try again later"]
-        )
+        exits.stop(exits.FAILED, [f"the address of {plain(slot)} is not known yet: it is {state}; try again later"])
     words = [*line.split(), *(command or [])]
     if is_printed:
         session.say(" ".join(words))

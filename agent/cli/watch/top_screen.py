@@ -22,11 +22,11 @@ from textual.widgets import DataTable, Footer, Static
 from agent.act.orders import order_preview
 from agent.cli.shared import order_text
 from agent.cli.shared.daemon_socket import Refused
-from agent.cli.shared.session import plain
 from agent.cli.watch import top_text
 from agent.cli.watch.feed_client import GONE, SILENCE_SECONDS, FeedClient
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
+from agent.telemetry.plain_text import plain
 
 STOPS = (signal.SIGTERM, signal.SIGHUP)
 WAITING = "waiting for the daemon"

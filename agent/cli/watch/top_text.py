@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.cli.shared import order_text
-from agent.cli.shared.session import plain
 from agent.cli.watch import fleet_watch
+from agent.telemetry.plain_text import plain
 
 BARS = "▁▂▃▄▅▆▇█"
 TREND = 8
