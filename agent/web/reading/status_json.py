@@ -19,7 +19,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import views
+from agent.web.reading import slot_leases, views
 
 LASTING = frozenset({"not_sold", "credit_unknown"})
 """Alerts of what a market does not offer: they last for as long as the market is used, and nothing is broken."""
@@ -53,7 +53,9 @@ def shown(
     fleet = views.fleet(workloads, known, decided, now, (), caps)
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
     notes, troubles = conditions(known, standing, notices, caps, now, daemon)
-    slots = [_slot(row, known.leases) for row in fleet["slots"]]
+    places = {str(place): place for work in workloads for place in work.places}
+    filled = slot_leases.filled(places.values(), known.leases).by_slot
+    slots = [_slot(row, filled.get(places[row["slot"]], ())) for row in fleet["slots"]]
     return {
         "now": now.isoformat(),
         "is_well": not troubles,
@@ -141,9 +143,8 @@ def _market(view: MarketView, now: datetime) -> dict[str, Any]:
     return {"market": view.market, "is_fresh": view.is_fresh, "listed_seconds_ago": age}
 
 
-def _slot(row: Mapping[str, Any], leases: Iterable[Lease]) -> dict[str, Any]:
+def _slot(row: Mapping[str, Any], mine: Sequence[Lease]) -> dict[str, Any]:
     """Return one slot with the host of its lease, and what every lease of the slot bills together."""
-    mine = [held for held in leases if str(held.slot) == row["slot"] and not held.is_held]
     last = next((held for held in mine if held.lease_id == row["lease"]), None)
     return {
         **row,

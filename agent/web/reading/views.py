@@ -38,10 +38,13 @@ def fleet(
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole."""
     owed = meter.outstanding(known.leases, now)
+    places = [place for work in workloads for place in work.places]
+    filled = slot_leases.filled(places, known.leases).by_slot
+    last = {made.slot: (made,) for made in reversed(decided)}
     return {
         "now": now.isoformat(),
         "notices": [asdict(notice) for notice in (*notices, *held_back(known.leases))],
-        "slots": [slot(place, known, decided, now) for work in workloads for place in work.places],
+        "slots": [slot(place, known, last.get(place, ()), now, filled.get(place, ())) for place in places],
         "leases": [lease(held) for held in known.leases],
         "in_doubt": [
             {
@@ -87,13 +90,10 @@ def slot(
     known: Recollection,
     decided: Sequence[RecordedDecision],
     now: datetime,
-    leases: Sequence[Lease] | None = None,
+    leases: Sequence[Lease],
 ) -> dict[str, Any]:
-    """Return one slot: its lease and state, and the reason why it does not run.
-
-    `leases` are those of the slot, where the caller has them at hand: a page asks for many slots of a large fleet.
-    """
-    mine = [held for held in (known.leases if leases is None else leases) if held.slot == place and not held.is_held]
+    """Return one slot: its lease and state, and the reason why it does not run. `leases` are those of the slot."""
+    mine = [held for held in leases if not held.is_held]
     held = slot_leases.lead(mine)
     return {
         "slot": str(place),
