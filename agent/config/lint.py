@@ -68,11 +68,15 @@ def _caps(config: Config) -> Iterator[Finding]:
 
 def _credit(config: Config, known: Known) -> Iterator[Finding]:
     paying = [market.name for market in config.markets if market.spend and not market.is_simulated]
-    credit = sum(known.credits[name].micros for name in paying if name in known.credits)
     budget = config.limits.per_day
-    if not credit or budget is None or budget.micros <= CREDIT_TIMES * credit:
+    # The budget is shared: while one paying account is unknown, so is what the budget outlasts.
+    if budget is None or not paying or any(name not in known.credits for name in paying):
         return
-    sentence = f"{budget} a day is more than {CREDIT_TIMES} times the credit of {Usd(credit)}: the credit ends first"
+    credit = sum(known.credits[name].micros for name in paying)
+    if not credit or budget.micros <= CREDIT_TIMES * credit:
+        return
+    accounts = " and ".join(paying)
+    sentence = f"{budget} a day is more than {CREDIT_TIMES} times the credit of {Usd(credit)} on {accounts}"
     yield Finding("limits.max_per_day", sentence, "write what a day may really cost, or top the account up")
 
 

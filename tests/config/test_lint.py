@@ -117,5 +117,24 @@ def test_a_budget_that_outlasts_the_credit_is_found_where_money_is_real(
     assert any(each.startswith("limits.max_per_day: ") for each in found) is is_found
 
 
+@pytest.mark.parametrize(
+    ("dollars", "is_found"),
+    [
+        ({"vast": 10}, False),
+        ({"runpod": 10}, False),
+        ({"vast": 10, "runpod": 2}, True),
+        ({"vast": 10, "runpod": 4}, False),
+    ],
+)
+def test_a_budget_is_compared_with_the_credit_of_every_paying_market(
+    good: Config, dollars: dict[str, int], *, is_found: bool
+) -> None:
+    markets = tuple(replace(good.markets[0], name=name, spend=True, simulated="") for name in ("vast", "runpod"))
+    limits = replace(good.limits, per_day=money.usd("40"))
+    having = {name: money.usd(amount) for name, amount in dollars.items()}
+    found = told(replace(good, markets=markets, limits=limits), credits=having)
+    assert any(each.startswith("limits.max_per_day: ") for each in found) is is_found
+
+
 def test_every_model_has_the_name_that_all_spellings_come_to() -> None:
     assert all(gpu.model(name) == name for name in card_memory.GIGABYTES)
