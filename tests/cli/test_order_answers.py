@@ -66,6 +66,19 @@ async def test_what_changed_since_it_was_shown_is_shown_and_asked_again(
     assert len(taken) == (2 if code == 0 else 1)
 
 
+async def test_a_daemon_that_lists_nothing_in_time_still_gets_the_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirmation, "is_person", lambda: True)
+    monkeypatch.setattr(confirmation, "PATIENCE_SECONDS", 0.2)
+    async with daemon_that_says(tmp_path, monkeypatch, DONE, previews=(SHOWN,), shows_after_seconds=60.0) as taken:
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["kill", "train"], "y\n")
+    assert ran.exit_code == 0, ran.output
+    assert "kill train: the leases that it concerns cannot be listed" in ran.stderr
+    assert "an hour after it" not in ran.stderr
+    assert [body["leases"] for body in taken] == [None]
+
+
 async def test_a_script_names_no_leases_and_is_never_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with daemon_that_says(tmp_path, monkeypatch, DONE) as taken:
         ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "train"])
@@ -91,6 +104,7 @@ async def daemon_that_says(
     *said: dict[str, Any],
     previews: tuple[dict[str, Any], ...] = (),
     after_seconds: float = 0.0,
+    shows_after_seconds: float = 0.0,
 ) -> AsyncIterator[list[dict[str, Any]]]:
     """Answer the orders and the questions before them in `place` as told, one by one; yield the orders that came."""
     (place / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
@@ -106,6 +120,7 @@ async def daemon_that_says(
         return web.json_response(answer, status=422 if "error" in answer else 200)
 
     async def show(_: web.Request) -> web.Response:
+        await asyncio.sleep(shows_after_seconds)
         return web.json_response(next(shown))
 
     app = web.Application()

@@ -24,18 +24,23 @@ YesOption = Annotated[
 ]
 Preview = dict[str, Any]
 PATIENCE_SECONDS = 5.0
-"""How long a kill waits for a daemon to list what it ends."""
+"""How long the question waits for a daemon to list the leases."""
 DECLINED = "nothing was ordered"
-UNLISTED = "the leases that this ends cannot be listed"
+UNLISTED = "the leases that it concerns cannot be listed"
 
 
 def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
-    """Show what these orders would do, and end unless a person agrees; return them with the leases that were shown."""
+    """Show what these orders would do, and end unless a person agrees; return them with the leases that were shown.
+
+    A daemon that does not answer in time is no reason not to give them: then only the question is asked.
+    """
     if yes or not is_person():
         return list(orders)
     shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
-    _confirm([each["sentence"] for each in shown], list(leases.values()), max(each["in_doubt"] for each in shown))
+    in_doubt = max(each["in_doubt"] for each in shown)
+    is_listed = all(each["is_listed"] for each in shown)
+    _confirm([each["sentence"] for each in shown], list(leases.values()), in_doubt, is_listed=is_listed)
     return list(_agreed(orders, shown))
 
 
@@ -43,8 +48,8 @@ def _agreed(orders: Sequence[Order], shown: Sequence[Preview]) -> Iterator[Order
     """Yield the orders with their leases, without those that an order before them ends."""
     ended: set[str] = set()
     for order, preview in zip(orders, shown, strict=True):
-        leases = order_text.named(preview)
-        yield replace(order, leases=tuple(lease for lease in leases if lease not in ended))
+        leases = tuple(lease for lease in order_text.named(preview) if lease not in ended)
+        yield replace(order, leases=leases if preview["is_listed"] else None)
         ended |= {row["lease"] for row in preview["leases"] if row["action"] == "release"}
 
 
@@ -56,13 +61,13 @@ def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.
     if yes or not is_person():
         return
     try:
-        shown = _of_all(order, read)
+        shown = _found(order, read)
     except (typer.Exit, TimeoutError):
         shown = None
     if shown is None:
-        _confirm([UNLISTED], [], 0)
+        _confirm([f"kill everything: {UNLISTED}"], [], 0, is_listed=False)
     else:
-        _confirm([shown["sentence"]], shown["leases"], shown["in_doubt"])
+        _confirm([shown["sentence"]], shown["leases"], shown["in_doubt"], is_listed=True)
 
 
 def is_person() -> bool:
@@ -71,16 +76,24 @@ def is_person() -> bool:
 
 
 def _preview(order: Order, file: Path) -> Preview:
-    async def found(config: "Config", reader: "Reader") -> Preview:
-        return await _read(config, reader, order)
-
+    """Return what an order would do, or end where it fits nothing; `is_listed` is whether its leases are known."""
     read = last_good.read(file)
-    if not isinstance(read, last_good.Broken) and _has_nothing(read[0]):
-        return {"sentence": f"{order.verb} {order.target}", "leases": [], "in_doubt": 0}
-    return dict(questions.ask(file, "/preview", found, daemon_socket.query(order), first=True))
+    words = f"{order.verb} {order.target}"
+    try:
+        found = _found(order, read)
+    except TimeoutError:
+        return {"sentence": f"{words}: {UNLISTED}", "leases": [], "in_doubt": 0, "is_listed": False}
+    if found is None and isinstance(read, last_good.Broken):
+        read.end()
+    return {"is_listed": True, **(found or {"sentence": words, "leases": [], "in_doubt": 0})}
 
 
-def _of_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:
+def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:
+    """Return what an order would do by the daemon, else by the ledger; None where neither is there.
+
+    Raises:
+        TimeoutError: the daemon does not answer in time.
+    """
     place = read.place if isinstance(read, last_good.Broken) else read[0]
     asked = daemon_socket.get(place, "/preview", daemon_socket.query(order))
     told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
@@ -109,13 +122,13 @@ async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
         exits.stop(exits.BAD_INPUT, [error.sentence])
 
 
-def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_doubt: int) -> None:
+def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_doubt: int, *, is_listed: bool) -> None:
     """Print what would be done to standard error, ask, and end where a person does not agree."""
     for sentence in sentences:
         _say(sentence)
     for line in order_text.leases(leases, in_doubt):
         _say(line)
-    if sentences != [UNLISTED]:
+    if is_listed:
         _say(order_text.total(leases))
     if not typer.confirm("Go on?", err=True):
         exits.stop(exits.FAILED, [DECLINED])
