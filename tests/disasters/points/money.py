@@ -156,7 +156,8 @@ class Money:
         boxes = [box for box in self._truth.boxes.values() if box.label is not None]
         charged = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
         spent = self._spent(sight, ledger)
-        if spent < charged - self.unknowable(ledger) - CENT - self._below:
+        unknowable = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in self.unknowable(ledger))
+        if spent < charged - unknowable - CENT - self._below:
             yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
         if spent > charged + CENT + self._above:
             sentence = f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged and ${self._above:.4f} were unseen"
@@ -179,14 +180,13 @@ class Money:
         known = all((box.market, box.instance_id) in leases for box in self._truth.live if box.label is not None)
         return known and not any(lease.state in unsure for lease in sight.leases)
 
-    def unknowable(self, ledger: Path) -> float:
-        """Return what was charged for instances whose label a person took before it had proven them ours (rule 18)."""
+    def unknowable(self, ledger: Path) -> list[Box]:
+        """Return the instances whose label a person took before it had proven them ours (rule 18)."""
         foreign = [box for box in self._truth.boxes.values() if box.label is not None and not box.is_ours]
         if not foreign:
-            return 0.0
+            return []
         known = set(map(tuple, self._readings.rows(ledger, _KNOWN)))
-        unknown = (box for box in foreign if (box.market, box.instance_id) not in known)
-        return sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in unknown)
+        return [box for box in foreign if (box.market, box.instance_id) not in known]
 
     def _spent(self, sight: Sight, ledger: Path) -> float:
         ((micros,),) = self._readings.rows(ledger, _SPENT)
