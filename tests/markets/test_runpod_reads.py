@@ -267,6 +267,31 @@ async def test_a_pod_stays_although_a_figure_of_it_cannot_be_read(
         assert "cost" not in changes or (listed.gpu_rate == money.FREE and listed.bills_gpu)
 
 
+@pytest.mark.parametrize(
+    ("cost", "status", "is_charged"),
+    [
+        ("a lot", "EXITED", False),
+        (math.nan, "EXITED", False),
+        (None, "EXITED", False),
+        (0.34, "EXITED", True),
+        ("a lot", "RUNNING", True),
+        (None, "DREAMING", True),
+        (0, "EXITED", False),
+    ],
+)
+async def test_an_exited_pod_with_no_readable_cost_bills_its_volume_alone(
+    clock: SteppedClock, *, cost: Any, status: str, is_charged: bool
+) -> None:
+    body = json.dumps({"pods": [pods.pod(status=status, cost=cost)]}).encode()
+
+    def answers(seen: Seen) -> Says:
+        return Says(body) if seen.path == "/v2/pods" else pods.account(seen)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert found.bills_gpu is is_charged
+
+
 async def test_a_price_that_is_no_json_drops_its_row_of_the_catalogue_alone(clock: SteppedClock) -> None:
     rows = pods.payload("catalogue")["gpus"]
     rows[0]["price"]["secure"] = math.nan

@@ -277,8 +277,7 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         has_trouble=status == "ERROR",
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
-        # The cost of a pod is the market's own word for the billed rate, whatever its host reports.
-        may_bill_gpu=cost is None or cost > 0,
+        may_bill_gpu=_may_bill_gpu(cost, status),
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
 
@@ -295,6 +294,14 @@ def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHo
     else:
         micros = disk_gb * figures.CONTAINER_MICROS_PER_GB_MONTH + volume_gb * figures.VOLUME_MICROS_PER_GB_MONTH
     return UsdPerHour(round(micros / figures.HOURS_A_MONTH))
+
+
+def _may_bill_gpu(cost: float | None, status: str) -> bool:
+    """Return whether the GPUs may be charged: the cost is the market's own word for it, whatever its host reports.
+
+    Where the cost cannot be read, the status is the word: only a pod that exited has given its GPUs back.
+    """
+    return cost > 0 if cost is not None else not states.is_stopped(status)
 
 
 def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:

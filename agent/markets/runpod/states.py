@@ -29,3 +29,8 @@ def state(status: str, *, has_runtime: bool) -> InstanceState:
 def is_wanted_running(status: str) -> bool:
     """Return whether a pod runs or will run soon."""
     return status in {"PROVISIONING", "STARTING", "RUNNING"}
+
+
+def is_stopped(status: str) -> bool:
+    """Return whether a pod has given its GPUs back."""
+    return _TABLE.get(status) is InstanceState.PAUSED
