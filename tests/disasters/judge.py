@@ -66,6 +66,9 @@ class Judge:
         self.writes.leaves(order, ledger)
         if not is_second:
             self.releases.leaves(order)
+        elif order.kind == "release":
+            # What another daemon ends has vanished from the listings of ours.
+            self.vanished_at = self._truth.now
 
     def hear(self, now: float, strike: Strike) -> None:
         """See what went wrong with an answer or a commit."""
