@@ -51,7 +51,7 @@ class MarketView:
     is_key_proven: bool = False
     """Whether the key answered in this cycle."""
     is_record_read: bool = True
-    """Whether the market's record of events was read."""
+    """Whether the market's record of events was read; a market that keeps none tells nothing by its silence."""
     trouble: str = ""
     """Why its last reading was none; empty where it was one."""
     no_spend_because: str = ""

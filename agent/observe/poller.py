@@ -267,8 +267,9 @@ class Poller:
 
     async def _read_events(self) -> None:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
-        events: Sequence[MarketEvent] = await self.market.events(since)
-        self.view = replace(self.view, events=tuple(events), rises=_rises(events), is_record_read=True)
+        events = await self.market.events(since)
+        has_record = port.Capability.EVENTS in self.market.capabilities()
+        self.view = replace(self.view, events=tuple(events), rises=_rises(events), is_record_read=has_record)
 
     async def _read_rises(self) -> None:
         """Read the rises that hosts ask for, if there are leases; a failure makes no listing stale."""

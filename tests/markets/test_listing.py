@@ -1,6 +1,7 @@
 """The listing is complete or an error; account, bill and inbox."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from agent.clock import SteppedClock
 from agent.domain import money
 from agent.markets import market_errors
 from agent.markets.port import Account, Capability
+from agent.markets.vast import optional_route
 from tests.markets.scene import KEY, vast_saying
 from tests.markets.wire import PAYLOADS, Answers, Says, Seen, in_turn, payload
 
@@ -182,11 +184,40 @@ async def test_the_inbox_is_read(clock: SteppedClock) -> None:
         assert Capability.EVENTS in vast.capabilities()
 
 
-async def test_without_an_inbox_the_capability_is_off_and_nobody_asks_again(clock: SteppedClock) -> None:
+INBOX, RISES = "/api/v0/notifications/inbox/", "/api/v0/instances/pending-price-increases/"
+
+
+async def test_without_an_inbox_the_capability_is_off_and_it_is_asked_for_an_hour_later(clock: SteppedClock) -> None:
     async with vast_saying(Says(b"", 404), clock) as (vast, wire):
-        assert list(await vast.events(DAY)) == list(await vast.events(DAY)) == []
+        for _ in range(optional_route.MISSES - 1):
+            with pytest.raises(market_errors.Unreachable):
+                await vast.events(DAY)
+            assert Capability.EVENTS in vast.capabilities()
+        for _ in range(5):
+            assert list(await vast.events(DAY)) == []
         assert vast.capabilities() == {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
-    assert len({seen.path for seen in wire.seen}) == len(wire.seen) == 2
+        assert Counter(seen.path for seen in wire.seen) == {INBOX: 3, RISES: 3}
+        clock.advance(3600)
+        assert Capability.EVENTS in vast.capabilities()
+        assert list(await vast.events(DAY)) == []
+        assert Counter(seen.path for seen in wire.seen) == {INBOX: 4, RISES: 4}
+
+
+async def test_one_answer_does_not_prove_that_the_inbox_is_gone(clock: SteppedClock) -> None:
+    inbox = (PAYLOADS / "inbox.json").read_bytes()
+    told = iter([Says(b"", 404), Says(inbox), Says(b"", 404), Says(b"", 404), Says(inbox)])
+
+    def answers(seen: Seen) -> Says:
+        return next(told) if seen.path == INBOX else Says(b"", 404)
+
+    found = []
+    async with vast_saying(answers, clock) as (vast, _):
+        for _ in range(5):
+            try:
+                found.append(len(await vast.events(datetime.fromtimestamp(1793844000, UTC))))
+            except market_errors.Unreachable:
+                found.append(-1)
+    assert found == [-1, 1, -1, -1, 1]
 
 
 async def test_pending_rises_are_read_beside_the_inbox(clock: SteppedClock) -> None:

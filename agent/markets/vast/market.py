@@ -18,7 +18,19 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import hints, http_exchange, market_errors, pace, text, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.vast import bill, client, events, names, orders, parse, query, refusals, rises, search
+from agent.markets.vast import (
+    bill,
+    client,
+    events,
+    names,
+    optional_route,
+    orders,
+    parse,
+    query,
+    refusals,
+    rises,
+    search,
+)
 
 MOST_PAGES = 400
 """Pages after which a listing or a bill counts as endless: 10,000 instances."""
@@ -49,8 +61,8 @@ class VastMarket:
         self._clock = clock
         self._names = names.GpuNames()
         self._has_asked_names = False
-        self._has_inbox = True
-        self._has_rises = True
+        self._inbox_route = optional_route.OptionalRoute(clock)
+        self._rises_route = optional_route.OptionalRoute(clock)
 
     @property
     def rows_today(self) -> int:
@@ -152,25 +164,32 @@ class VastMarket:
         """Return the inbox about our instances and all pending price rises, however old they are.
 
         The inbox is undocumented and may be gone; so may the list of rises.
+
+        Raises:
+            Unreachable: the inbox was not found, and it is too early to believe that the market has none.
         """
         return (*await self._inbox(since), *await self._rises())
 
     async def _inbox(self, since: datetime) -> Sequence[MarketEvent]:
-        if not self._has_inbox:
+        if self._inbox_route.is_gone:
             return ()
         raw = await self._client.inbox()
-        if raw is None:
-            self._has_inbox = False
-            return ()
-        return events.inbox(raw, since)
+        if raw is not None:
+            self._inbox_route.answered()
+            return events.inbox(raw, since)
+        self._inbox_route.missed()
+        if not self._inbox_route.is_gone:
+            raise market_errors.Unreachable("vast found no inbox this time; it is asked for again.")
+        return ()
 
     async def _rises(self) -> Sequence[MarketEvent]:
-        if not self._has_rises:
+        if self._rises_route.is_gone:
             return ()
         raw = await self._client.pending_rises()
         if raw is None:
-            self._has_rises = False
+            self._rises_route.missed()
             return ()
+        self._rises_route.answered()
         return rises.rises(raw, self._clock.now())
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
@@ -192,7 +211,7 @@ class VastMarket:
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities; without the inbox, causes are inferred."""
         common = {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
-        return frozenset(common | {Capability.EVENTS} if self._has_inbox else common)
+        return frozenset(common | {Capability.EVENTS} if not self._inbox_route.is_gone else common)
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return nothing: the market sells both tenures to every account."""
