@@ -4,9 +4,11 @@ GPUs and disks are compared. Traffic is left out: the market tells nowhere what 
 The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
 """
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.clock import BELIEVED_SECONDS
 from agent.decide.accounting import meter
 from agent.decide.reconcile import ownership
 from agent.domain.record.intent import IntentKind
@@ -50,6 +52,7 @@ class Money:
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._began = self._at = truth.now
+        self._lagging_since = math.inf
         self._above = 0.0
         self._below = 0.0
         self.judged = 0
@@ -155,13 +158,25 @@ class Money:
         self._truth.settle()
         boxes = [box for box in self._truth.boxes.values() if box.label is not None]
         charged = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
-        spent = self._spent(sight, ledger)
+        spent, behind = self._spent(sight, ledger), self._behind(sight)
         unknowable = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in self.unknowable(ledger))
-        if spent < charged - unknowable - CENT - self._below:
+        if spent + behind < charged - unknowable - CENT - self._below:
             yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
         if spent > charged + CENT + self._above:
             sentence = f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged and ${self._above:.4f} were unseen"
             yield Broken(4, sight.cycle, sentence)
+
+    def _behind(self, sight: Sight) -> float:
+        """Return what a clock that began behind the markets' does not count while it is believed (rule 14)."""
+        lag = sight.now - sight.at.timestamp()
+        if lag <= 1:
+            self._lagging_since = math.inf
+            return 0.0
+        self._lagging_since = min(self._lagging_since, sight.now)
+        if sight.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll:
+            return 0.0
+        rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
+        return rates * lag / 3600 * SURELY
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
         """Yield what `gpubid ledger verify` finds."""
