@@ -17,8 +17,9 @@ from typing import Any
 
 import pydantic
 
-from agent.config import problems, source, verdict
-from agent.config.lines import Lines
+from agent.config import problems, verdict
+from agent.config.files import source
+from agent.config.files.lines import Lines
 from agent.decide.strategy import Params, Strategy, Tuned
 
 GROUP = "gpubid.strategies"

@@ -8,7 +8,8 @@ import pydantic
 
 from agent.baselines.baseline_document import Document, FigureTable
 from agent.baselines.catalogue import Catalogue
-from agent.config import problems, source, verdict
+from agent.config import problems, verdict
+from agent.config.files import source
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.baseline import Baseline

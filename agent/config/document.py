@@ -31,6 +31,7 @@ from agent.config.kinds import (
 )
 from agent.config.notifying import NotifyTable
 from agent.config.toml_table import Table
+from agent.config.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
 
 VAST_URL = "https://console.vast.ai"
@@ -191,32 +192,6 @@ class OperatorsTable(Table):
     """Users, by number, who may give orders; they must be in the group to connect."""
 
 
-class CheckpointTable(Table):
-    """How the workload keeps checkpoints."""
-
-    interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """Time between two checkpoints; an interruption loses at most this much work."""
-    takes: Annotated[Span, Field(examples=["30s"])] | None = None
-    """How long the workload stops to write a checkpoint; with it gpubid advises the best interval."""
-    restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
-    """Seconds from the start of the container to useful work."""
-    size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
-    """Gigabytes that a start on another host fetches."""
-    at: Literal["disk", "remote", "none"] = "disk"
-    """Where checkpoints are kept."""
-
-
-class ImageLoginTable(Table):
-    """Login for a private image."""
-
-    registry: Annotated[Line, Field(pattern=ONE_WORD, max_length=256, examples=["ghcr.io"])]
-    """Host of the registry."""
-    user: Annotated[Line, Field(pattern=ONE_WORD, max_length=128, examples=["me"])]
-    """User name at the registry."""
-    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["ghcr_token"])]
-    """Name of the credential, or in capitals of the environment variable, that holds the password."""
-
-
 class WorkloadTable(Table):
     """What must run, on which GPUs, and for how much."""
 
@@ -244,6 +219,8 @@ class WorkloadTable(Table):
     """Command that the container runs instead of its own entry point."""
     onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """Shell script that runs when the instance starts."""
+    onstart_file: Annotated[Line, Field(min_length=1, max_length=4096, examples=["start.sh"])] | None = None
+    """File with that script, relative to agent.toml; it is read at every start and reload."""
     env: Annotated[
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
         Field(max_length=256, examples=[{"EPOCHS": "90"}]),
@@ -336,8 +313,11 @@ class WorkloadTable(Table):
 
     @model_validator(mode="after")
     def _starts_one_way(self) -> Self:
-        if self.command and self.onstart:
-            sentence = "command and onstart are both set; keep one: onstart replaces the entry point by a shell"
+        if self.onstart and self.onstart_file:
+            raise refused("conflict", "onstart and onstart_file are both set; keep one of the two scripts")
+        if self.command and (self.onstart or self.onstart_file):
+            key = "onstart" if self.onstart else "onstart_file"
+            sentence = f"command and {key} are both set; keep one: {key} replaces the entry point by a shell"
             raise refused("conflict", sentence)
         return self
 
@@ -380,6 +360,11 @@ class WorkloadTable(Table):
 class Document(Table):
     """A whole agent.toml."""
 
+    include: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...],
+        Field(max_length=64, examples=[["conf.d/*.toml"]]),
+    ] = ()
+    """More files, relative to this one, whose keys count as if they were written here; they include nothing more."""
     agent: AgentTable = AgentTable()
     markets: MarketsTable
     limits: LimitsTable

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config import problems, source, verdict
+from agent.config import problems, verdict
+from agent.config.files import source
+from agent.config.files.lines import Lines
 from agent.config.kinds import Dollars, Line, Number, Span, Whole, refused
-from agent.config.lines import Lines
 from agent.config.toml_table import Table
 
 COMMAND_LINE = "command line"

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pydantic
 
-from agent.config import budgets, document, problems, source, verdict
+from agent.config import budgets, document, problems, verdict, workload_parts
+from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits.limits import Limits
 from agent.domain import money
@@ -54,7 +56,7 @@ def load(
         ConfigError: with every mistake found.
     """
     place = Path(path)
-    read = source.read(place, parse_float=Decimal)
+    read = layers.read(place, parse_float=Decimal)
     directory = _beside(place, _text_at(read.values, "strategies", "directory"))
     found = [
         *_unknown_climate(read, climates),
@@ -67,10 +69,12 @@ def load(
     except pydantic.ValidationError as error:
         found += verdict.problems_of(error, read, document.Document)
         raise problems.ConfigError(found) from None
-    found += _misplaced(read, parsed)
+    scripts, unread = _scripts(place, read, parsed)
+    found += [*_misplaced(read, parsed), *unread]
     if found:
         raise problems.ConfigError(found)
-    return _config(place, read, parsed, os.environ if environment is None else environment)
+    made = _config(place, read, parsed, os.environ if environment is None else environment)
+    return _with_scripts(made, scripts)
 
 
 def _text_at(values: object, *path: str) -> str | None:
@@ -161,6 +165,30 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
         if may_use_runpod and table.kind == "batch" and table.done_line is None:
             sentence = "runpod starts a container that ends again, so only its log tells; write done_line or markets"
             yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
+
+
+def _scripts(
+    place: Path, read: source.Source, parsed: document.Document
+) -> tuple[dict[str, str], list[problems.Problem]]:
+    """Return the scripts of the workloads that have one in a file, and a problem for each that cannot be used."""
+    found: dict[str, str] = {}
+    wrong: list[problems.Problem] = []
+    for name, table in parsed.workloads.items():
+        if table.onstart_file is None:
+            continue
+        try:
+            found[name] = start_script.read(place.parent / table.onstart_file)
+        except ValueError as error:
+            wrong.append(read.problem(("workloads", name, "onstart_file"), "bad_script", str(error)))
+    return found, wrong
+
+
+def _with_scripts(config: Config, scripts: Mapping[str, str]) -> Config:
+    """Return the configuration with the scripts that were read from files; its digest covers them."""
+    if not scripts:
+        return config
+    works = tuple(replace(work, onstart=scripts.get(work.name, work.onstart)) for work in config.workloads)
+    return replace(config, workloads=works, digest=layers.digest(config.digest, *scripts.values()))
 
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
@@ -317,7 +345,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
     )
 
 
-def _image_login(table: document.ImageLoginTable | None) -> ImageLogin | None:
+def _image_login(table: workload_parts.ImageLoginTable | None) -> ImageLogin | None:
     return None if table is None else ImageLogin(table.registry, table.user, table.credential)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config import document, loading
+from agent.config.files import layers
 
 _LEDGER = re.compile(r"^\s*\[ledger\]\s*$(?P<rest>.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
 _PATH = re.compile(r"""^\s*path\s*=\s*["'](?P<path>[^"']+)["']""", re.MULTILINE)
@@ -24,10 +25,15 @@ class Place:
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:
     """Return where the ledger of a configuration lies as far as its text tells, else where it lies by default."""
     state, runtime = loading.directories(path, os.environ if environment is None else environment)
+    named = next((found for file in layers.files(path) if (found := _ledger(file))), None)
+    return Place((state or Path()) / (named or document.LedgerTable().path), runtime)
+
+
+def _ledger(file: Path) -> str:
     try:
-        text = path.read_bytes()[:_MOST].decode("utf-8", "replace")
+        text = file.read_bytes()[:_MOST].decode("utf-8", "replace")
     except OSError:
-        text = ""
+        return ""
     table = _LEDGER.search(text)
     named = _PATH.search(table["rest"]) if table else None
-    return Place((state or Path()) / (named["path"] if named else document.LedgerTable().path), runtime)
+    return named["path"] if named else ""

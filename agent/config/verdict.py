@@ -7,7 +7,8 @@ import pydantic
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
-from agent.config import kinds, lines, problems, source
+from agent.config import kinds, problems
+from agent.config.files import lines, source
 
 SECRET_KEYS = frozenset({"env", "env_from", "credential", "ssh_keys"})
 """Values under these keys are never repeated in a message."""

@@ -45,12 +45,15 @@ def pages() -> dict[str, str]:
 
 def keys() -> str:
     """Return the reference of every key of agent.toml and of the strategy files."""
-    tables = config_schema.agent_schema()["$defs"]
+    schema = config_schema.agent_schema()
+    tables = schema["$defs"]
+    plain = {key: value for key, value in schema["properties"].items() if not str(value).count("$ref")}
+    top = {"description": "Keys before the first table.", "properties": plain}
     parts = [
         "# Keys\n",
         GENERATED,
         ABOUT_KEYS,
-        *(_table(name, table) for name, table in tables.items()),
+        *(_table(name, table) for name, table in {"Top of the file": top, **tables}.items()),
         *(_strategy(name) for name in sorted(tuning.params(tuning.BUILT_IN))),
     ]
     return "\n".join(parts)

@@ -27,3 +27,12 @@ async def test_a_sound_file_passes_strictly(tmp_path: Path) -> None:
     ran = await gpubid(tmp_path, "check", "--strict")
     assert ran.code == 0, ran
     assert "warning" not in ran.out
+
+
+async def test_a_warning_names_the_included_file_that_holds_the_key(tmp_path: Path) -> None:
+    head, train = ODD.split("[workloads.train]")
+    (tmp_path / "agent.toml").write_text(f'include = ["train.toml"]\n{head}')
+    (tmp_path / "train.toml").write_text(f"[workloads.train]{train}")
+    ran = await gpubid(tmp_path, "check", "--json")
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert warning.startswith('train.toml:5: workloads.train.gpu: gpubid knows no card "RTX 4909"')

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import lines
+from agent.config.files import lines
 
 TEXT = '''\
 first = 1

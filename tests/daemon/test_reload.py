@@ -55,6 +55,26 @@ async def test_good_files_swap_limits_and_strategy_whole(tmp_path: Path) -> None
         assert said.json["last"][0]["strategy"] == "mine"
 
 
+async def test_a_reload_reads_included_files_and_scripts_again(tmp_path: Path) -> None:
+    head, train = LIVE.split("[workloads.train]")
+    config = 'include = ["conf.d/*.toml"]\n' + head
+    more = f'[workloads.train]{train.format()}onstart_file = "start.sh"\n'
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "train.toml").write_text(more.replace("slots = 1", "slots = 0"))
+    (tmp_path / "start.sh").write_text("echo one\n")
+    async with programs.running(tmp_path, config=config) as (market, daemon):
+        (tmp_path / "start.sh").write_bytes(b"\x00")
+        await daemon.reload()
+        (told,) = await daemon.until_logged("config.refused")
+        assert told["problem"].startswith("conf.d/train.toml:")
+        assert "workloads.train.onstart_file: start.sh holds the control character U+0000" in told["problem"]
+        assert not await market.billing()
+        (tmp_path / "start.sh").write_text("echo two\n")
+        (tmp_path / "conf.d" / "train.toml").write_text(more)
+        await daemon.reload()
+        assert await until(market.billing, "a rent of the slot that the included file now has")
+
+
 async def test_broken_files_keep_what_runs_and_are_told(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     strategy = tmp_path / "mine" / "mine.toml"

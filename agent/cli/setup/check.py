@@ -71,11 +71,11 @@ def _end(found: "tuple[Finding, ...]", *, is_warned: bool) -> None:
 
 def _warnings(config: "Config") -> list[str]:
     """Return what others can read or reach, then what is odd, each with its line and what to write instead."""
-    from agent.config import lines
+    from agent.config.files import layers
 
-    at = lines.scan(config.file.read_text(errors="replace"))
+    read = layers.read(config.file)
     odd = (
-        f"{config.file}:{at.find(each.key.split('.'))}: {each.key}: {each.sentence}; {each.mend}"
+        "{}:{}: {}".format(*read.place(tuple(each.key.split("."))), f"{each.key}: {each.sentence}; {each.mend}")
         for each in lint.findings(config, _known(config))
     )
     return [*(f"{each.sentence}; {each.mend}" for each in exposure.exposures(config)), *odd]

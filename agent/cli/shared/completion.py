@@ -4,7 +4,6 @@ Whatever cannot be read completes nothing: a shell shows no errors between two k
 """
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,9 +61,12 @@ def _file(context: typer.Context) -> Path:
 
 
 def _document(context: typer.Context) -> Mapping[str, Any]:
+    from agent.config import problems
+    from agent.config.files import layers
+
     try:
-        return tomllib.loads(_file(context).read_text())
-    except (OSError, ValueError):
+        return layers.read(_file(context)).values
+    except problems.ConfigError:
         return {}
 
 

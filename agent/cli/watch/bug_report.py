@@ -13,6 +13,7 @@ import typer
 
 from agent.cli.setup import doctor, doctor_checks
 from agent.cli.shared import exits, session
+from agent.config.files import layers
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -49,7 +50,8 @@ def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOpti
 def gathered(config: Path) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each part; an unavailable part says why."""
     yield "doctor.json", json.dumps(doctor.as_document(doctor.look(config)), indent=2)
-    yield "agent.toml", _configuration(config)
+    for number, file in enumerate(layers.files(config)):
+        yield (f"included/{number}-{file.name}" if number else "agent.toml"), _configuration(file)
     settings = _settings(config)
     if settings is not None:
         _know_secrets(settings)

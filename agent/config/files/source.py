@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.config import problems
-from agent.config.lines import MAX_DEPTH, Lines, Path, scan
+from agent.config.files.lines import MAX_DEPTH, Lines, Path, scan
 
 MAX_BYTES = 1 << 20
 """No configuration is larger; a larger file was named by mistake."""
@@ -33,16 +33,23 @@ _OPEN_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed file. `digest` is of its bytes."""
+    """A parsed file, with the files that it includes in `parts`. `digest` is of the bytes of them all."""
 
     file: str
     values: dict[str, Any]
     lines: Lines
     digest: str
+    parts: tuple["Source", ...] = ()
+
+    def place(self, path: Path) -> tuple[str, int]:
+        """Return the file and line of a key, or of the nearest part of it that is written down."""
+        of = max((self, *self.parts), key=lambda each: each.lines.depth(path))
+        return of.file, of.lines.find(path)
 
     def problem(self, path: Path, code: str, sentence: str) -> problems.Problem:
         """Return a problem at the key `path`."""
-        return problems.Problem(self.file, self.lines.find(path), problems.dotted(path), code, sentence)
+        file, line = self.place(path)
+        return problems.Problem(file, line, problems.dotted(path), code, sentence)
 
 
 def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Source:
@@ -51,9 +58,9 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
     Raises:
         ConfigError: it cannot be read, is too large, is not UTF-8 or is no TOML.
     """
-    content = _bytes(path)
+    read_bytes = content(path)
     file = label(path)
-    text = _text(file, content)
+    text = _text(file, read_bytes)
     found = scan(text)
     if found.too_deep is not None:
         deep, line = found.too_deep
@@ -67,7 +74,7 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
         # A number of thousands of digits, or nesting that the scan could not see behind a syntax error.
         sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
         raise problems.ConfigError([_whole(file, "bad_toml", sentence)]) from None
-    return Source(file, values, found, hashlib.sha256(content).hexdigest())
+    return Source(file, values, found, hashlib.sha256(read_bytes).hexdigest())
 
 
 def label(path: pathlib.Path) -> str:
@@ -79,7 +86,12 @@ def _whole(file: str, code: str, sentence: str, line: int = 1) -> problems.Probl
     return problems.Problem(file, line, problems.WHOLE_FILE, code, sentence)
 
 
-def _bytes(path: pathlib.Path) -> bytes:
+def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file.
+
+    Raises:
+        ConfigError: there is none, it may not be read, or it has more than `most_bytes`.
+    """
     file = label(path)
     try:
         # Non-blocking: opening a named pipe would wait for a writer that never comes.
@@ -89,7 +101,7 @@ def _bytes(path: pathlib.Path) -> bytes:
             if not stat.S_ISREG(mode):
                 kind = "is a directory; name the TOML file inside it" if stat.S_ISDIR(mode) else "is no regular file"
                 raise problems.ConfigError([_whole(file, "not_a_file", f"{kind}; name a TOML file")])
-            content = stream.read(MAX_BYTES + 1)
+            found = stream.read(most_bytes + 1)
     except OSError as error:
         fallback = ("unreadable", f"cannot be read ({os.strerror(error.errno or 0)}); check the file and its disk")
         code, sentence = _OPEN_ERRORS.get(error.errno or 0, fallback)
@@ -97,10 +109,10 @@ def _bytes(path: pathlib.Path) -> bytes:
     except ValueError:
         sentence = "the path holds a character that no path may hold; correct it"
         raise problems.ConfigError([_whole(file, "missing_file", sentence)]) from None
-    if len(content) > MAX_BYTES:
-        sentence = f"is larger than {MAX_BYTES} bytes; a configuration is not, name the right file"
+    if len(found) > most_bytes:
+        sentence = f"is larger than {most_bytes} bytes; a configuration is not, name the right file"
         raise problems.ConfigError([_whole(file, "too_large", sentence)])
-    return content
+    return found
 
 
 def _text(file: str, content: bytes) -> str:

@@ -39,11 +39,11 @@ class Lines:
 
     def find(self, path: Sequence[str | int]) -> int:
         """Return the line of `path`, or of the nearest part of it that is written down."""
-        for length in range(len(path), 0, -1):
-            line = self.marks.get(tuple(path[:length]))
-            if line is not None:
-                return line
-        return 1
+        return self.marks.get(tuple(path[: self.depth(path)]), 1)
+
+    def depth(self, path: Sequence[str | int]) -> int:
+        """Return how many parts of `path`, from its first on, are written down; 0 if none is."""
+        return next((length for length in range(len(path), 0, -1) if tuple(path[:length]) in self.marks), 0)
 
     def key_at(self, line: int) -> Path:
         """Return the innermost path that starts on `line`, or the empty path."""

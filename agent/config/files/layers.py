@@ -1,0 +1,142 @@
+"""agent.toml and the files that it includes, as one source.
+
+Invariants:
+1. No file overrides another: a key that two files set is a mistake that names both places.
+2. Only agent.toml includes. What it names must exist; only a pattern with a wildcard may match nothing.
+3. Every relative path in an included file is relative to agent.toml.
+"""
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from agent.config import problems
+from agent.config.files import source
+
+INCLUDE = "include"
+MOST_FILES = 256
+"""More files than anybody writes: the pattern was a mistake."""
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+def read(path: Path, parse_float: Callable[[str], Any] = float) -> source.Source:
+    """Return agent.toml with the keys of the files that it includes.
+
+    Raises:
+        ConfigError: a file cannot be read, a pattern finds nothing, or two files set one key.
+    """
+    whole = source.read(path, parse_float)
+    files, wrong = _included(path, whole)
+    parts: list[source.Source] = []
+    for file in files:
+        try:
+            parts.append(source.read(file, parse_float))
+        except problems.ConfigError as error:
+            wrong += error.problems
+    wrong += [_nested(part) for part in parts if INCLUDE in part.values]
+    merged = dict(whole.values)
+    before = [whole]
+    for part in parts:
+        values = {key: value for key, value in part.values.items() if key != INCLUDE}
+        merged = _merged(merged, values, (), part, before, wrong)
+        before.append(part)
+    if wrong:
+        raise problems.ConfigError(wrong)
+    if not parts:
+        return whole
+    names = (f"{part.file}\n{part.digest}" for part in parts)
+    return source.Source(whole.file, merged, whole.lines, digest(whole.digest, *names), tuple(parts))
+
+
+def digest(first: str, *more: str) -> str:
+    """Return one digest of several texts."""
+    return hashlib.sha256("\0".join((first, *more)).encode()).hexdigest()
+
+
+def files(path: Path) -> list[Path]:
+    """Return agent.toml and the files that it includes, as far as they can be found: for reading what may be broken."""
+    try:
+        text = path.read_bytes()[: source.MAX_BYTES].decode("utf-8", "replace")
+    except OSError:
+        return [path]
+    named = re.search(r"^\s*include\s*=\s*\[(?P<patterns>[^\]]*)\]", text, re.MULTILINE)
+    patterns = re.findall(r"""["']([^"'\n]+)["']""", named["patterns"]) if named else []
+    return [path, *dict.fromkeys(file for pattern in patterns for file in _matches(path, pattern))]
+
+
+def _included(path: Path, whole: source.Source) -> tuple[list[Path], list[problems.Problem]]:
+    """Return the files that are included, in the order of their names, and what is wrong with the patterns."""
+    patterns = whole.values.get(INCLUDE, [])
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        # The model says what must be written there.
+        return [], []
+    wrong: list[problems.Problem] = []
+    found: dict[Path, None] = {}
+    for index, pattern in enumerate(patterns):
+        matches = _matches(path, pattern)
+        sentence = _objection(path, pattern, matches)
+        if sentence:
+            wrong.append(whole.problem((INCLUDE, index), "bad_include", sentence))
+        found |= dict.fromkeys(matches)
+    if len(found) > MOST_FILES:
+        sentence = f"{len(found)} files are included; {MOST_FILES} are the most, name them more closely"
+        wrong.append(whole.problem((INCLUDE,), "bad_include", sentence))
+        return [], wrong
+    return ([] if wrong else list(found)), wrong
+
+
+def _matches(path: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(path.parent / name for name in glob.glob(pattern, root_dir=path.parent))  # noqa: PTH207 - with a root
+    except (OSError, ValueError):
+        return []
+
+
+def _objection(path: Path, pattern: str, matches: list[Path]) -> str:
+    """Return why a pattern may not stand, or an empty text."""
+    shown = problems.shown(pattern)
+    if any(os.path.realpath(file) == os.path.realpath(path) for file in matches):
+        return (
+            f'{shown} matches this file itself; put the others into a folder, for example include = ["conf.d/*.toml"]'
+        )
+    if not matches and not _WILDCARD.search(pattern):
+        return f"there is no file {shown} beside this one; write it, or correct the name"
+    return ""
+
+
+def _nested(part: source.Source) -> problems.Problem:
+    sentence = "an included file includes nothing; write the pattern in agent.toml"
+    return part.problem((INCLUDE,), "nested_include", sentence)
+
+
+def _merged(
+    into: dict[str, Any],
+    values: dict[str, Any],
+    path: tuple[str, ...],
+    part: source.Source,
+    before: list[source.Source],
+    wrong: list[problems.Problem],
+) -> dict[str, Any]:
+    """Return tables joined; each key that both have goes to `wrong`."""
+    made = dict(into)
+    for key, value in values.items():
+        here = (*path, key)
+        if key not in made:
+            made[key] = value
+        elif isinstance(value, dict) and isinstance(made[key], dict):
+            made[key] = _merged(made[key], value, here, part, before, wrong)
+        else:
+            file, line = next(_places(before, here))
+            sentence = f"is already set in {file}:{line}; keep one of the two"
+            wrong.append(part.problem(here, "duplicate_key", sentence))
+    return made
+
+
+def _places(before: list[source.Source], path: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield where a key is written, the first file that has it whole first."""
+    yield from ((each.file, each.lines.find(path)) for each in before if each.lines.depth(path) == len(path))
+    yield before[0].file, before[0].lines.find(path)
