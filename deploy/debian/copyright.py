@@ -21,6 +21,8 @@ LIBRARIES = {
 }
 """Shared libraries that numpy's wheel brings along, as its own LICENSE.txt names them."""
 BOUND = re.compile(r"\b(A?GPL|Affero|commercial|proprietary)\b", re.IGNORECASE)
+VENDORED = ("uPlot 1.6.32, agent/web/static/uplot: MIT",)
+"""Files of others inside our own package, each with its licence beside it."""
 OWN = "gpubid"
 
 
@@ -57,6 +59,7 @@ def main() -> int:
         sys.stderr.write(f"{name} {version} may not ride along under its licence: {text or 'unknown'}\n")
     lines = [f"  {name} {version}: {text}" for name, version, text in packages]
     lines += [f"  {name}: {text}" for name, text in brought]
+    lines += [f"  {each}" for each in VENDORED]
     sys.stdout.write("Bundled in /usr/lib/gpubid, each with its own licence text beside it:\n\n")
     sys.stdout.write("\n".join(lines) + "\n\ngpubid itself:\n\n" + own)
     return 1 if refused else 0

@@ -99,6 +99,22 @@ async def test_hostile_text_is_text(browser: Opening, page: Served) -> None:
     assert HOSTILE in await tab.locator("tbody").inner_text()
 
 
+async def test_the_pointer_shows_the_figures_under_it_and_words_stay_for_who_sees_no_canvas(
+    browser: Opening, page: Served
+) -> None:
+    lease = page.world.lease()
+    tab = await browser()
+    for path in (f"/lease/{lease.lease_id}", "/"):
+        await tab.goto(page.url + path)
+        plot = tab.locator(".chart .u-over")
+        assert await tab.locator(".chart .uplot[role=img]").get_attribute("aria-label")
+        await plot.hover()
+        await tab.wait_for_function("document.querySelector('.u-legend').innerText.includes('$')")
+        legend = await tab.locator(".u-legend").inner_text()
+        assert f"${lease.gpu_rate.dollars:.4f}" in legend, legend
+        assert "interrupted" in legend
+
+
 async def test_without_script_every_figure_is_there(browser: Opening, page: Served) -> None:
     tab = await browser(java_script_enabled=False)
     await tab.goto(page.url + "/")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.decide.limits.limits import Limits
 from agent.domain.market.price import PriceSample
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
@@ -110,12 +111,14 @@ async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path)
 
 
 async def test_money_is_that_of_the_feed_with_the_runway(tmp_path: Path) -> None:
-    async with served(tmp_path) as page:
+    caps = Limits(per_hour=per_hour(5), per_day=usd("10"))
+    async with served(tmp_path, limits=caps) as page:
         _, text = await page.get("/")
         money = json.loads((await page.get("/api/v1/fleet"))[1])["money"]
     assert f"${money['today_dollars']:.2f} <small>of" in text
     assert f"${money['dollars_per_hour']:.3f} <small>of" in text
     assert f"at this rate {money['runway_ends']} lasts" in text
+    assert "<small>no cap</small>" in text
 
 
 async def test_it_says_without_script_that_no_cycle_has_ended_lately_and_since_when(tmp_path: Path) -> None:

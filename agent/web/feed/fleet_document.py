@@ -31,6 +31,7 @@ from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway
+from agent.web.feed.price_trail import Trail
 from agent.web.reading import slot_leases, status_json, views
 
 EVENTS = 30
@@ -171,12 +172,12 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
 def _row(
     name: str,
     mine: Sequence[Lease],
-    trails: Mapping[str, list[read_model.Price]],
+    trails: Mapping[str, Trail],
     share: float | None,
     decision: read_model.Decision | None,
 ) -> read_model.Slot:
     lease = slot_leases.lead(mine)
-    prices = trails.get(lease.lease_id, []) if lease else []
+    prices = list(trails.get(lease.lease_id, price_trail.NOTHING).prices) if lease else []
     last = prices[-1] if prices else None
     floor = last.floor if last else None
     return read_model.Slot(

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.ledger.reader import Reader
 from agent.web.feed.read_model import Price
@@ -20,9 +22,20 @@ MOST_POINTS = 48
 """Points of one trail: a chart of a terminal's width has no room for more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The prices of one lease as they changed, oldest first, and its interruptions, newest first."""
+
+    prices: Sequence[Price] = ()
+    losses: Sequence[Event] = ()
+
+
+NOTHING = Trail()
+
+
 async def trails(
     leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS
-) -> Mapping[str, list[Price]]:
+) -> Mapping[str, Trail]:
     """Return the trail of each lease since then by its id, oldest first; a lease that just began has one point."""
     if not leases:
         return {}
@@ -41,8 +54,8 @@ async def trails(
 
 
 def trail(
-    lease: Lease, happened: Iterable[Event], seen: Iterable[PriceSample], since: datetime, most: int = MOST_POINTS
-) -> list[Price]:
+    lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample], since: datetime, most: int = MOST_POINTS
+) -> Trail:
     """Return the trail of one lease from its events and the samples of its slice of the host."""
     changes: list[tuple[datetime, str, float]] = []
     if lease.tenure is Tenure.INTERRUPTIBLE:
@@ -51,7 +64,8 @@ def trail(
     for sample in seen:
         found = (("floor", sample.floor), ("ask", sample.ask))
         changes += [(sample.at, name, rate.dollars) for name, rate in found if rate is not None]
-    return _thinned(_steps(sorted(changes), since), most)
+    losses = [each for each in happened if each.kind is EventKind.LEASE_INTERRUPTED]
+    return Trail(_thinned(_steps(sorted(changes), since), most), losses)
 
 
 def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> list[Price]:

@@ -22,7 +22,7 @@ from agent.domain.work.workload import Slot
 from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail
 from agent.web.feed.fleet_document import Sources
-from agent.web.feed.read_model import Price
+from agent.web.feed.price_trail import Trail
 from agent.web.page import chart
 from agent.web.reading import shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
@@ -107,7 +107,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
-        "chart": _chart(trails[lease.lease_id], lease.opened_at, until),
+        "chart": _chart(trails[lease.lease_id], lease.opened_at, until, now, chart.LARGE),
         "events": [event(each) for each in happened],
         "orders": [_order(each) for each in await reader.intents(STORY_EVENTS, leases=[lease.lease_id])],
         "is_cut": len(happened) == STORY_EVENTS,
@@ -178,11 +178,11 @@ async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mappi
     bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
     start = now - price_trail.SPAN
     trails = await price_trail.trails(bidding, reader, start)
-    return {lease.lease_id: _chart(trails[lease.lease_id], max(start, lease.opened_at), now) for lease in bidding}
+    return {
+        lease.lease_id: _chart(trails[lease.lease_id], max(start, lease.opened_at), now, now, chart.SMALL)
+        for lease in bidding
+    }
 
 
-def _chart(points: Sequence[Price], start: datetime, end: datetime) -> Markup:
-    """Return a bid against the floor of its slice of the host."""
-    floors = [(each.at, each.floor) for each in points if each.floor is not None]
-    bids = [(each.at, each.bid) for each in points if each.bid is not None]
-    return chart.steps((chart.Line("floor", floors), chart.Line("bid", bids)), start, end)
+def _chart(trail: Trail, start: datetime, end: datetime, now: datetime, size: chart.Size) -> Markup:
+    return chart.drawn(chart.Course(trail.prices, trail.losses, start, end, now.year), size)

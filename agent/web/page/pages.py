@@ -22,7 +22,14 @@ from agent.web.page.order_pages import OrderPages
 from agent.web.page.visitors import Visitors
 
 EVENTS = 100
-STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "charts.js": "text/javascript",
+    "uplot/uplot.css": "text/css",
+    "uplot/uplot.js": "text/javascript",
+    "uplot/LICENSE": "text/plain",
+}
 
 
 class Pages:
@@ -47,7 +54,7 @@ class Pages:
             web.get("/", self._board),
             web.get("/lease/{lease}", self._lease),
             web.get("/events", self._events),
-            web.get("/static/{name}", self._file),
+            web.get("/static/{name:.+}", self._file),
         ]
         return frame.headed([*mine, *(route for each in self._others for route in each.routes())])
 

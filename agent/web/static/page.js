@@ -1,7 +1,7 @@
 // Draws the fleet anew after each change that the feed pushes, and says when the daemon is silent; without script the
 // page is whole and stands still.
 "use strict";
-if (location.pathname === "/") {
+{
   const SILENCE_MS = 20000;
   const REDRAW_MS = 5000;
   const stale = document.getElementById("stale");
@@ -32,7 +32,10 @@ if (location.pathname === "/") {
       if (!answer.ok) { isDue = true; return; }
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
       const focused = document.activeElement && document.getElementById("main").contains(document.activeElement);
-      if (fresh && !focused) document.getElementById("main").replaceChildren(...fresh.childNodes);
+      if (fresh && !focused) {
+        document.getElementById("main").replaceChildren(...fresh.childNodes);
+        drawCharts();
+      }
     } catch {
       // The daemon restarts now and then; the silence is told, and the figures are asked for again.
       isDue = true;
