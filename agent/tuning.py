@@ -54,7 +54,7 @@ def _imported(entry: importlib.metadata.EntryPoint) -> Strategy[Any]:
         sentence = f"cannot be imported ({type(error).__name__}); reinstall or remove the package that brings it"
         raise problems.ConfigError([_broken(entry, sentence)]) from error
     if not is_one:
-        sentence = "its params are no subclass of Params; mend or remove the package that brings it"
+        sentence = "its params are no subclass of Params; fix or remove the package that brings it"
         raise problems.ConfigError([_broken(entry, sentence)])
     return strategy
 

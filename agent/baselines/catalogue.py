@@ -57,8 +57,8 @@ class Catalogue:
             UnknownBaseline: unknown_cloud, no_figure.
         """
         if cloud not in self.clouds:
-            mend = problems.nearest(cloud, self.clouds)
-            raise UnknownBaseline("unknown_cloud", f"no price of {problems.shown(cloud)} is known; {mend}")
+            fix = problems.nearest(cloud, self.clouds)
+            raise UnknownBaseline("unknown_cloud", f"no price of {problems.shown(cloud)} is known; {fix}")
         found = self.find(model, cloud, tenure)
         if not found:
             others = sorted({figure.cloud for figure in self.find(model, tenure=tenure)})

@@ -51,7 +51,7 @@ def run(
     logging.configure(session.REDACTOR, SystemClock().now, level=level, form=log)
     settings, tuned = session.read(config)
     for each in exposure.exposures(settings):
-        structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.mend)
+        structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.fix)
     try:
         asyncio.run(_until_told(settings, tuned, config, is_dry=dry_run))
     except (CredentialError, ListenError) as error:

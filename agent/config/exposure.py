@@ -16,7 +16,7 @@ class Exposure:
 
     about: str
     sentence: str
-    mend: str
+    fix: str
 
 
 def exposures(config: Config, store: Path = STORE) -> tuple[Exposure, ...]:

@@ -32,7 +32,7 @@ class Finding:
 
     key: str
     sentence: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ def _cards(work: Workload, name: str) -> Iterator[Finding]:
 def _unknown_card(key: str, model: GpuModel) -> Iterator[Finding]:
     if model not in card_memory.GIGABYTES:
         near = difflib.get_close_matches(model, card_memory.GIGABYTES, n=1, cutoff=0.6)
-        mend = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
-        yield Finding(key, f"gpubid knows no card {problems.shown(model)}", mend)
+        fix = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
+        yield Finding(key, f"gpubid knows no card {problems.shown(model)}", fix)
 
 
 def _regions(work: Workload, name: str) -> Iterator[Finding]:

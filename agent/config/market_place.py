@@ -1,4 +1,4 @@
-"""Where a daemon's ledger and socket lie, read from a file that may be broken: an order to stop waits for no mend."""
+"""The paths of a daemon's ledger and socket, read from a file that may be broken: an order to stop waits for no fix."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file: one problem a mistake, each with its place, a code and the mend."""
+"""What is wrong with a configuration file: one problem a mistake, each with its place, a code and the fix."""
 
 import difflib
 import json

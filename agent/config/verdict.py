@@ -53,8 +53,8 @@ def _problem(details: ErrorDetails, read: source.Source, model: type[pydantic.Ba
     code, wrong = _finding(details, path)
     if code == "unknown_key":
         return read.problem(path, code, f"{wrong}; {problems.nearest(str(path[-1]), _keys(model, path[:-1]))}")
-    mend = _mend(model, path)
-    return read.problem(path, code, f"{wrong}; {mend}" if mend and ";" not in wrong else wrong)
+    fix = _fix(model, path)
+    return read.problem(path, code, f"{wrong}; {fix}" if fix and ";" not in wrong else wrong)
 
 
 def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
@@ -77,7 +77,7 @@ def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
     return kind, details["msg"]
 
 
-def _mend(model: type[pydantic.BaseModel], path: lines.Path) -> str:
+def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
     """Return what to write instead: the key with the example that the model gives for it."""
     table, field = _field(model, path)
     if field is None:

@@ -192,7 +192,7 @@ INTERRUPTIONS = (
                 "Three losses or more within a day; `gpubid strategy learned` names them.",
             ),
             Panel(
-                "Resting by a protection",
+                "Cooldowns by a protection",
                 "short",
                 (("gpubid_protections_resting", "{{protection}}"),),
                 "Models, markets and owners that are left alone for a while; `gpubid fleet` says how to lift that.",

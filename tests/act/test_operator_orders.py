@@ -183,7 +183,7 @@ async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: 
 async def test_what_is_only_counted_is_no_rest_to_choose_from(desk: Desk) -> None:
     with pytest.raises(OrderError) as caught:
         await read(desk, Order("unlock", "host:h9"), rest("ran", "train/0@vast-1"), rest("lock", "host:vast/h1"))
-    assert "resting are: lock:host:vast/h1" in caught.value.sentence
+    assert "holds and cooldowns: lock:host:vast/h1" in caught.value.sentence
 
 
 async def test_a_resume_under_a_stop_of_all_spending_says_that_it_is_not_enough(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""`gpubid doctor` finds what is wrong and says the mend; `gpubid bug-report` gathers what was seen without a secret."""
+"""`gpubid doctor` finds what is wrong and says how to fix it; `gpubid bug-report` gathers it without a secret."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files
 
@@ -132,7 +132,7 @@ async def test_a_wide_key_of_runpod_is_told_with_what_it_needs() -> None:
         settings = MarketSettings("runpod", url, "", "runpod_api_key", None, spend=True)
         (line,) = await doctor_checks.scope(settings, outside)
     assert (line.name, line.verdict) == ("scope runpod", doctor_checks.Verdict.WARN)
-    assert line.mend == "make a key with pods, billing, the catalogue and GraphQL alone"
+    assert line.fix == "make a key with pods, billing, the catalogue and GraphQL alone"
 
 
 def parts(bundle: Path) -> dict[str, str]:

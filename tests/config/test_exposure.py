@@ -26,7 +26,7 @@ def test_a_key_file_that_every_user_may_read(tmp_path: Path, mode: int, is_open:
     key.chmod(mode)
     live = GOOD + f'[markets.runpod]\nurl = "https://api.runpod.io"\ncredential_file = "{key}"\n'
     told = found(tmp_path, live)
-    assert [each.mend for each in told] == ([f"chmod 600 {key}"] if is_open else [])
+    assert [each.fix for each in told] == ([f"chmod 600 {key}"] if is_open else [])
     assert "secret" not in str(told)
 
 

@@ -34,7 +34,7 @@ def changed(config: Config, **changes: Any) -> Config:
 
 
 def told(config: Config, **known: Any) -> list[str]:
-    return [f"{each.key}: {each.sentence}; {each.mend}" for each in lint.findings(config, lint.Known(NOW, **known))]
+    return [f"{each.key}: {each.sentence}; {each.fix}" for each in lint.findings(config, lint.Known(NOW, **known))]
 
 
 def test_a_sound_file_draws_nothing(good: Config) -> None:

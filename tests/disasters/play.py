@@ -354,7 +354,7 @@ class Player:
         return self.judge.look(sight, self.config, self.ordered, self._can_run)
 
     def _can_run(self, work: Workload) -> bool:
-        """Tell whether Vast has room for one more slot of a workload, also for a strategy that spreads over owners."""
+        """Return whether Vast has room for one more slot of a workload, also for a strategy that spreads owners."""
         world = self.stage.simulator.world
         if not work.may_use("vast") or "vast" not in self.story.markets:
             return False

@@ -59,7 +59,7 @@ class Sight:
         return self.now - max(((self.at - at).total_seconds() for at in times if at is not None), default=0.0)
 
     def saw_truly(self, market: str) -> bool:
-        """Tell whether the cycle ended with a complete listing of a market, with no lie in it."""
+        """Return whether the cycle ended with a complete listing of a market, with no lie in it."""
         is_false = any(each.market == market and each.place in {"listing", "look"} for each in self.struck)
         return self.has_ended and not is_false and self.fresh.get(market, False)
 

@@ -35,6 +35,8 @@ INSTEAD = {
     r"chaos": "weather",
     r"job arrays?": "array",
     r"bid caps?": "limit price",
+    r"mend(?:s|ed|ing)?": "fix",
+    r"resting": "cooldown, hold",
 }
 """Words that nobody shall read of, and the glossary's word for the same idea."""
 
@@ -57,6 +59,8 @@ EXCUSES = (
     Excuse("agent/lab/", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/lab.md", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/inside.md", "ticks?", "a step of a trace"),
+    Excuse("deploy/json-output.md", "resting", "a key of the JSON"),
+    Excuse("agent/web/templates/board.html", "resting", "a name in the template"),
     Excuse("deploy/json-output.md", "ticks?", "a step of a trace, in the output of the lab's verbs"),
 )
 

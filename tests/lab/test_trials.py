@@ -30,7 +30,7 @@ def lived(number: int, strategy: str, strategies: dict[str, Tuned]) -> trial.Liv
 
 
 def is_avoidably_late(number: int, strategies: dict[str, Tuned]) -> bool:
-    """Tell whether a job is late under `deadline` although on-demand from its start is in time."""
+    """Return whether a job is late under `deadline` although on-demand from its start is in time."""
     job = trial.drawn(f"job-{number}")
     # Whoever is in time need not be compared.
     return lived(number, "deadline", strategies).is_late(job) and not lived(number, "ondemand", strategies).is_late(job)

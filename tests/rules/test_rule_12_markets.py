@@ -127,7 +127,7 @@ async def live(world: Both, markets: tuple[str, ...], scope: Scope, told: list[A
 
 
 def is_of(intent: Intent, scope: Scope) -> bool:
-    """Tell whether an intent spends a scope's money."""
+    """Return whether an intent spends a scope's money."""
     return scope == EVERYTHING or scope.name in {intent.market, intent.slot.workload}
 
 

@@ -30,7 +30,7 @@ FIVE_MINUTES = 300.0
 
 
 def bills(contract: Contract | Pod) -> bool:
-    """Tell whether a GPU is billed, as it really is."""
+    """Return whether a GPU is billed, as it really is."""
     return contract.ended is None and contract.holds_gpu
 
 

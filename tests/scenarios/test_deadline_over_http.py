@@ -104,7 +104,7 @@ async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | N
 
 
 async def is_avoidably_late(place: Path, number: int) -> bool:
-    """Tell whether a job was late although on-demand from its start would have been in time."""
+    """Return whether a job was late although on-demand from its start would have been in time."""
     job = drawn(number)
     done_at, _ = await lived(place / f"deadline-{number}", job, "deadline")
     if done_at is not None and done_at <= job.by:

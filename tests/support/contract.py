@@ -48,7 +48,7 @@ class Key:
         return re.compile("".join("[^.]+" if part[0] == "<" else re.escape(part) for part in _parts(self.path)))
 
     def allows(self, value: object) -> bool:
-        """Tell whether a value is of its type."""
+        """Return whether a value is of its type."""
         return self.may_be_null if value is None else bool(IS[self.kind](value))
 
 

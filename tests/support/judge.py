@@ -107,7 +107,7 @@ class Judge:
         return due
 
     def _has_seen(self) -> bool:
-        """Tell whether the program sees the world as it is; count what it could not see.
+        """Return whether the program sees the world as it is; count what it could not see.
 
         In a blackout, under a lie or while nobody looks, what happens may have happened at any moment of it; and what
         an instance fetched before it ended unseen stands nowhere.

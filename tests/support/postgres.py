@@ -14,7 +14,7 @@ PACKAGED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 
 def is_here() -> bool:
-    """Tell whether the package is installed."""
+    """Return whether the package is installed."""
     return bool(PACKAGED)
 
 

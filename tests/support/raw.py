@@ -81,7 +81,7 @@ def _status(said: bytes) -> int:
 
 
 def _is_complete(said: bytes) -> bool:
-    """Tell whether a final answer is there: its head, and as much of a body as it announces; a stream has no end."""
+    """Return whether a final answer is there: its head, and as much of a body as it announces; a stream has no end."""
     head, end, body = said.partition(b"\r\n\r\n")
     if not end:
         return False

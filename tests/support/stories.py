@@ -137,7 +137,7 @@ class Stage:
         return sum("/asks/" in path for _, path in await self.market.writes())
 
     async def ended(self, instance: str) -> bool:
-        """Tell whether an order to end an instance arrived."""
+        """Return whether an order to end an instance arrived."""
         return ("DELETE", instance) in [
             (method, path.rstrip("/").split("/")[-1]) for method, path in await self.writes()
         ]

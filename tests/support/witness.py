@@ -77,7 +77,7 @@ class Witness:
 
 
 def is_ours(contract: Contract) -> bool:
-    """Tell whether a contract carries the label of our fleet."""
+    """Return whether a contract carries the label of our fleet."""
     label = labels.parse(contract.label or "")
     return label is not None and label.fleet_id == FLEET
 

@@ -74,7 +74,7 @@ def check(both: Surfaces, raw: bytes, answer: Answer) -> None:
 
 
 def is_whole(raw: bytes) -> bool:
-    """Tell whether an answer may be waited for: nothing in the head announces more than what was sent."""
+    """Return whether an answer may be waited for: nothing in the head announces more than what was sent."""
     head = raw.partition(b"\r\n\r\n")[0].lower()
     return not re.search(
         rb"transfer-encoding|upgrade|content-length: (?!\d+(\r|$))|content-length.*content-length", head, re.DOTALL

@@ -1,7 +1,7 @@
 """A person's order, read against the fleet: its meaning, what it records, and what it does at once.
 
 Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID
-(host:ID where one market alone has it), market:NAME, for `unlock` anything that `gpubid fleet` shows as resting,
+(host:ID where one market alone has it), market:NAME, for `unlock` a cooldown as `gpubid fleet` shows it,
 and fleet:all for a kill of everything and the end of one.
 """
 
@@ -208,7 +208,7 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     slots = (each for each in known.cooldowns if each.kind is CooldownKind.SLOT and Word.PAUSE in words)
     rests = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
     if not holds and not rests:
-        raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_resting(grounds)}")
+        raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_held_back(grounds)}")
     # The counts against the workload would hold it again in the next cycle.
     work = target.workload
     counted = tuple(each for each in known.tallies if each.counted in OF_THE_WORKLOAD and each.of == work)
@@ -224,7 +224,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
         return _lifted(order, grounds, (Word.LOCK,))
     if not lifts:
-        raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_resting(grounds)}")
+        raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_held_back(grounds)}")
     return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
 
 
@@ -320,9 +320,9 @@ def _open(grounds: Grounds) -> str:
     return f"open leases: {', '.join(sorted(lease.lease_id for lease in grounds.known.leases)) or 'none'}"
 
 
-def _resting(grounds: Grounds) -> str:
+def _held_back(grounds: Grounds) -> str:
     shown = sorted(str(rest) for rest in grounds.known.rests if holds_back(rest))
-    return f"resting are: {', '.join(shown) or 'none'}"
+    return f"holds and cooldowns: {', '.join(shown) or 'none'}"
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:

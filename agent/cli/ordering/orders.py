@@ -99,7 +99,7 @@ def lock(
 
 
 def unlock(
-    target: Annotated[str, typer.Argument(help="A locked target, or anything that `gpubid fleet` shows as resting.")],
+    target: Annotated[str, typer.Argument(help="A locked target, or a cooldown as `gpubid fleet` shows it.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:

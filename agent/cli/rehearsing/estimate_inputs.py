@@ -174,9 +174,9 @@ def _max_price(table: jobs.JobTable, model: GpuModel) -> money.UsdPerHour | None
     return None if most is None else money.per_hour(most)
 
 
-def _from(hourly: past_runs.Hourly, what: str, of: str, mend: str) -> str:
+def _from(hourly: past_runs.Hourly, what: str, of: str, fix: str) -> str:
     if not hourly:
-        return f"there are no {what} {of}; let the daemon watch that model, or give {mend}"
+        return f"there are no {what} {of}; let the daemon watch that model, or give {fix}"
     span = f"{len(hourly)} hours from {min(hourly):%Y-%m-%d} to {max(hourly):%Y-%m-%d}"
     return f"the {past_runs.CHEAPEST} least {what} {of}, {span}"
 

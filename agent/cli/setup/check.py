@@ -75,10 +75,10 @@ def _warnings(config: "Config") -> list[str]:
 
     read = layers.read(config.file)
     odd = (
-        "{}:{}: {}".format(*read.place(tuple(each.key.split("."))), f"{each.key}: {each.sentence}; {each.mend}")
+        "{}:{}: {}".format(*read.place(tuple(each.key.split("."))), f"{each.key}: {each.sentence}; {each.fix}")
         for each in lint.findings(config, _known(config))
     )
-    return [*(f"{each.sentence}; {each.mend}" for each in exposure.exposures(config)), *odd]
+    return [*(f"{each.sentence}; {each.fix}" for each in exposure.exposures(config)), *odd]
 
 
 def _known(config: "Config") -> lint.Known:

@@ -27,7 +27,7 @@ def doctor(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     else:
         for line in lines:
             session.say(
-                f"{_SHOWN[line.verdict]}  {line.name}: {line.sentence}" + (f" -> {line.mend}" if line.mend else "")
+                f"{_SHOWN[line.verdict]}  {line.name}: {line.sentence}" + (f" -> {line.fix}" if line.fix else "")
             )
     if not is_good:
         raise typer.Exit(exits.FAILED)
@@ -38,7 +38,7 @@ def as_document(lines: list[doctor_checks.Line]) -> dict[str, object]:
     return {
         "is_good": all(line.verdict is not doctor_checks.Verdict.FAIL for line in lines),
         "lines": [
-            {"name": line.name, "verdict": line.verdict.value, "sentence": line.sentence, "mend": line.mend}
+            {"name": line.name, "verdict": line.verdict.value, "sentence": line.sentence, "mend": line.fix}
             for line in lines
         ],
     }
@@ -48,9 +48,9 @@ def look(file: Path) -> list[doctor_checks.Line]:
     """Return a line for each check; for a wrong configuration, its mistakes and the checks that need none."""
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
-        mend = "correct the file; `gpubid check` checks it again"
+        fix = "correct the file; `gpubid check` checks it again"
         bad = [
-            doctor_checks.Line("configuration", doctor_checks.Verdict.FAIL, mistake, mend) for mistake in read.mistakes
+            doctor_checks.Line("configuration", doctor_checks.Verdict.FAIL, mistake, fix) for mistake in read.mistakes
         ]
         return [*doctor_checks.versions(), *bad, *_look_past(read.place)]
     settings, _ = read

@@ -46,12 +46,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check; `mend` says how to fix a problem."""
+    """One check; `fix` says how to fix a problem."""
 
     name: str
     verdict: Verdict
     sentence: str
-    mend: str = ""
+    fix: str = ""
 
 
 def versions() -> list[Line]:
@@ -87,8 +87,8 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
     finally:
         await it.close()
     if not settings.may_spend:
-        mend = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
-        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only looks: nothing is paid for", mend))
+        fix = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
+        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only looks: nothing is paid for", fix))
     return found
 
 
@@ -113,8 +113,8 @@ def _clock(name: str, account: "Account", outside: "Outside") -> list[Line]:
         return []
     skew = abs((account.market_time - outside.clock.now()).total_seconds())
     verdict = Verdict.OK if skew <= SLOW_CLOCK else Verdict.WARN if skew <= BAD_CLOCK else Verdict.FAIL
-    mend = "" if verdict is Verdict.OK else "let this machine keep time: apt install systemd-timesyncd"
-    return [Line("clock", verdict, f"{skew:.0f} s from that of {name}; beyond {BAD_CLOCK:.0f} s nothing is paid", mend)]
+    fix = "" if verdict is Verdict.OK else "let this machine keep time: apt install systemd-timesyncd"
+    return [Line("clock", verdict, f"{skew:.0f} s from that of {name}; beyond {BAD_CLOCK:.0f} s nothing is paid", fix)]
 
 
 async def _listing(name: str, it: "Market") -> Line:
@@ -154,8 +154,8 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
 
     file = config.ledger
     if not session.may_read(file):
-        mend = "run this as root or as the daemon's user"
-        return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", mend)]
+        fix = "run this as root or as the daemon's user"
+        return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", fix)]
     if not file.exists():
         return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
     try:
@@ -168,14 +168,14 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     made = sidecar.last_backup(file)
     lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
     if found.inconsistencies:
-        mend = "keep this ledger; gpubid ledger verify says what to compare"
-        lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), mend)]
-    mend = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
+        fix = "keep this ledger; gpubid ledger verify says what to compare"
+        lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), fix)]
+    fix = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
     if made is None:
-        return [*lines, Line("backup", Verdict.WARN, "there is no backup", mend)]
+        return [*lines, Line("backup", Verdict.WARN, "there is no backup", fix)]
     is_stale = now - made > STALE_BACKUP
     verdict = Verdict.WARN if is_stale else Verdict.OK
-    return [*lines, Line("backup", verdict, f"the newest is of {made:%Y-%m-%d %H:%M} UTC", mend if is_stale else "")]
+    return [*lines, Line("backup", verdict, f"the newest is of {made:%Y-%m-%d %H:%M} UTC", fix if is_stale else "")]
 
 
 def disk(config: "Config | Place") -> list[Line]:
@@ -184,11 +184,11 @@ def disk(config: "Config | Place") -> list[Line]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        mend = "start the daemon once, or run this as root"
-        return [Line("disk", Verdict.WARN, f"{folder} cannot be looked at ({error.strerror})", mend)]
+        fix = "start the daemon once, or run this as root"
+        return [Line("disk", Verdict.WARN, f"{folder} cannot be looked at ({error.strerror})", fix)]
     verdict = Verdict.OK if free >= MUCH_ROOM else Verdict.WARN if free >= LITTLE_ROOM else Verdict.FAIL
-    mend = "" if verdict is Verdict.OK else "make room: without any, nothing is paid for"
-    return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", mend)]
+    fix = "" if verdict is Verdict.OK else "make room: without any, nothing is paid for"
+    return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", fix)]
 
 
 async def answers(place: "Place") -> list[Line]:
@@ -197,7 +197,7 @@ async def answers(place: "Place") -> list[Line]:
 
     if await daemon_socket.get(place, "/running") is not None:
         return [Line("daemon", Verdict.OK, "it runs on its last good file")]
-    return [Line("daemon", Verdict.FAIL, "none runs, and none starts on this file", "mend the file, then start it")]
+    return [Line("daemon", Verdict.FAIL, "none runs, and none starts on this file", "fix the file, then start it")]
 
 
 async def daemon(config: "Config") -> list[Line]:
@@ -215,8 +215,8 @@ async def daemon(config: "Config") -> list[Line]:
     if f'gpubid_build_info{{version="{__version__}"}}' not in metrics:
         lines.append(Line("daemon's version", Verdict.WARN, f"it is not {__version__}", "systemctl restart gpubid"))
     if "gpubid_config_last_reload_successful 0.0" in metrics:
-        mend = "gpubid check, mend the file, systemctl reload gpubid"
-        lines.append(Line("reload", Verdict.FAIL, "the last reload was refused; it runs on the files before", mend))
+        fix = "gpubid check, fix the file, systemctl reload gpubid"
+        lines.append(Line("reload", Verdict.FAIL, "the last reload was refused; it runs on the files before", fix))
     return lines
 
 
@@ -228,9 +228,9 @@ def _quotas(metrics: str) -> list[Line]:
     for name, said in re.findall(r'^gpubid_search_rows_today\{market="(\w+)"\} ([0-9.e+]+)$', metrics, re.MULTILINE):
         used = float(said) / pace.DAILY_ROWS
         verdict = Verdict.OK if used < MUCH_USED else Verdict.WARN
-        mend = "" if verdict is Verdict.OK else "let workloads ask for less; it begins anew at 00:00 UTC"
+        fix = "" if verdict is Verdict.OK else "let workloads ask for less; it begins anew at 00:00 UTC"
         sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that we allow ourselves a day"
-        lines.append(Line(f"quota {name}", verdict, sentence, mend))
+        lines.append(Line(f"quota {name}", verdict, sentence, fix))
     return lines
 
 
@@ -269,8 +269,8 @@ async def units() -> list[Line]:
         verdict = Verdict.OK if is_up and is_kept else Verdict.WARN if is_up or "timer" in unit else Verdict.FAIL
         sentence = f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'not installed'}"
         restarts = f", restarted {found['NRestarts']} time(s)" if found.get("NRestarts") else ""
-        mend = "" if verdict is Verdict.OK else f"systemctl enable --now {unit}"
-        lines.append(Line(f"unit {unit}", verdict, sentence + restarts, mend))
+        fix = "" if verdict is Verdict.OK else f"systemctl enable --now {unit}"
+        lines.append(Line(f"unit {unit}", verdict, sentence + restarts, fix))
     return lines
 
 
@@ -318,8 +318,8 @@ async def webhook(notify: "Notify") -> list[Line]:
     except CredentialError as error:
         return [Line("webhook", Verdict.FAIL, str(error), "give the daemon the credential")]
     except (OSError, TimeoutError, ValueError) as error:
-        mend = "mend the address in [notify], then `gpubid notify test`"
-        return [Line("webhook", Verdict.FAIL, f"its host cannot be reached ({type(error).__name__})", mend)]
+        fix = "fix the address in [notify], then `gpubid notify test`"
+        return [Line("webhook", Verdict.FAIL, f"its host cannot be reached ({type(error).__name__})", fix)]
     return [Line("webhook", Verdict.OK, "its host takes connections")]
 
 
@@ -327,7 +327,7 @@ def exposed(config: "Config") -> list[Line]:
     """Check whether others can read a key or reach the pages."""
     from agent.config import exposure
 
-    return [Line(each.about, Verdict.WARN, each.sentence, each.mend) for each in exposure.exposures(config)]
+    return [Line(each.about, Verdict.WARN, each.sentence, each.fix) for each in exposure.exposures(config)]
 
 
 def configuration(file: Path) -> list[Line]:

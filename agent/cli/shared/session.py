@@ -200,7 +200,7 @@ def may_write(file: Path) -> bool:
 
 
 def is_missing(file: Path) -> bool:
-    """Tell whether a file does not exist; one in a folder that we may not open counts as there."""
+    """Return whether a file does not exist; one in a folder that we may not open counts as there."""
     try:
         return not file.exists()
     except PermissionError:

@@ -8,6 +8,7 @@ import typer
 from agent.cli.shared import ask, session
 from agent.cli.watch import fleet_watch
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.hold import TargetKind, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_YEARS = 5
 """A cooldown longer than this has no end of its own."""
+HOLDS = frozenset({*Word, TargetKind.FLEET})
+"""The scopes of holds; every other scope is a cooldown's."""
 
 
 def fleet(
@@ -123,4 +126,5 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
             continue
         is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
         span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"
-        yield f"rests {span}: {row['what']}, after {row['after']}"
+        kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"
+        yield f"{kind} {span}: {row['what']}, after {row['after']}"

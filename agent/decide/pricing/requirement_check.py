@@ -91,7 +91,7 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     why = next(_resting(candidate, taken.cooling), None) if taken.cooling else None
-    return Refusal("cooldown", f"rests after {why}") if why is not None else None
+    return Refusal("cooldown", f"in cooldown after {why}") if why is not None else None
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:

@@ -163,11 +163,11 @@ def _life(file: Path, number: int, row: Mapping[str, str], cap_hours: float | No
         hours = float(row["lifetime_seconds"]) / 3600
         at = datetime.fromisoformat(row["started"])
     except (TypeError, ValueError):
-        raise _wrong(file, number, "row", "has no ISO time or no number of seconds; mend or drop it") from None
+        raise _wrong(file, number, "row", "has no ISO time or no number of seconds; fix or drop it") from None
     if not row["zone"]:
-        raise _wrong(file, number, "row", "has no zone; mend or drop it")
+        raise _wrong(file, number, "row", "has no zone; fix or drop it")
     if not 0 < hours < math.inf or at.tzinfo is None:
-        raise _wrong(file, number, "row", "has no lifetime above 0 or no zone in its time; mend or drop it")
+        raise _wrong(file, number, "row", "has no lifetime above 0 or no zone in its time; fix or drop it")
     is_capped = cap_hours is not None and hours >= cap_hours
     return row["zone"], at, Spell(min(hours, cap_hours) if is_capped and cap_hours else hours, not is_capped)
 

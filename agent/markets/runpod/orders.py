@@ -88,7 +88,7 @@ def arguments(terms: Terms) -> str:
         try:
             return shlex.join(shlex.split(terms.command))
         except ValueError as error:
-            sentence = f"The command cannot be split into words ({error}); mend it."
+            sentence = f"The command cannot be split into words ({error}); fix it."
             raise market_errors.Rejected("invalid_args", sentence) from None
     if terms.onstart:
         return shlex.join(["bash", "-c", f"{terms.onstart}\nsleep infinity"])

@@ -39,7 +39,7 @@ _ADVICE = {
     "wrong_state": "its state does not allow that; the next listing shows its state",
     "invalid_args": "the request is not one runpod takes; report it with this sentence",
     "refused": "another offer is chosen; if all are refused so, the workload asks for what runpod does not take",
-    "not_found": "it names a template or registry that runpod does not know; mend the workload",
+    "not_found": "it names a template or registry that runpod does not know; fix the workload",
     "route_gone": "runpod took this route away; a newer gpubid is needed",
 }
 

@@ -91,7 +91,7 @@ def _run(terms: Terms) -> dict[str, Any]:
         return {"runtype": "args", "args": shlex.split(terms.command)}
     except ValueError as error:
         raise market_errors.Rejected(
-            "invalid_args", f"The command cannot be split into words ({error}); mend it."
+            "invalid_args", f"The command cannot be split into words ({error}); fix it."
         ) from None
 
 

@@ -102,7 +102,7 @@ class Slots:
 
 
 def _loads(box: Box, now: float) -> bool:
-    """Tell whether an instance is on its way to its first run."""
+    """Return whether an instance is on its way to its first run."""
     thing = box.thing
     expected = thing.image_gb * 8000.0 / max(thing.host.inet_down, 20.0)
     longest = max(LOADING_SECONDS, LOADING_SPARE_SECONDS + LOADING_FACTOR * expected)
