@@ -139,7 +139,8 @@ def turned(
         found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]
     before = found[-1][1] if found else held.bills
     if before is bills:
-        return Turned(tuple(found), found[-1][0] if found else between[1])
+        # A look of a clock that is behind is no earlier than what was metered.
+        return Turned(tuple(found), found[-1][0] if found else max(between[1], held.accrued_until))
     first = max(between[0], held.accrued_until, *(at for at, _ in found[-1:]))
     last = max(between[1], first)
     is_more = _BILLS_MORE.index(bills) > _BILLS_MORE.index(before)

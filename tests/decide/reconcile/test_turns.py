@@ -1,6 +1,7 @@
 """When billing turned: by the market's record where it tells, else on the side that counts more."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -92,6 +93,14 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=has_run)
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
     assert gpu_hours(held, list(turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
+
+
+def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
+    """A pod bills while it loads, so nothing turns but its state: it cannot have run before it was rented."""
+    held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED)
+    yesterday = STARTED - timedelta(days=1)
+    change = turns.turned(held, builders.view(), Bills.GPU_AND_DISK, (yesterday, yesterday), STARTED)
+    assert change.at == STARTED
 
 
 def test_the_record_is_read_for_a_loss_that_changes_nothing_of_what_is_billed() -> None:
