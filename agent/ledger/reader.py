@@ -19,7 +19,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.work.workload import Slot
 from agent.ledger import fill_memory
-from agent.ledger.file import backup, ledger_check, migrate, sidecar
+from agent.ledger.file import backup, ledger_check, migrate, sidecar, table_export
 from agent.ledger.file.connection import Wire, rows
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
@@ -208,6 +208,16 @@ class Reader:
         """
         await asyncio.to_thread(backup.copy, self._wire.path, to)
         sidecar.note_backup(self._wire.path, at)
+
+    async def export(
+        self, names: Sequence[str], folder: Path, suffix: str, opener: table_export.Opener
+    ) -> list[table_export.Exported]:
+        """Write tables to files that do not exist yet, all as of one instant.
+
+        Raises:
+            LedgerError: UNWRITABLE, CORRUPT.
+        """
+        return await self._wire.run(lambda link: table_export.export(link, names, folder, suffix, opener))
 
     def last_backup(self) -> dt.datetime | None:
         """Return when the newest backup was made."""

@@ -50,3 +50,16 @@ def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
         return session.parse(path, climate.names())
     except ConfigError as error:
         return Broken(path, market_place.of_file(path), tuple(str(problem) for problem in error.problems))
+
+
+def place(config: Path) -> "Config | Place":
+    """Return the path of the ledger: a mistake elsewhere in the file must not prevent a backup.
+
+    Ends with every mistake where there is no ledger at the place that the broken file tells.
+    """
+    found = read(config)
+    if not isinstance(found, Broken):
+        return found[0]
+    if session.may_read(found.place.ledger) and not found.place.ledger.exists():
+        found.end()
+    return found.place

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from agent.cli.shared import ask, completion, exits, instants, last_good, session
+from agent.cli.watch import export
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.reader import Reader
@@ -22,7 +22,8 @@ Since = Annotated[
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
-app = typer.Typer(no_args_is_help=True, help="Read, back up and verify the ledger.")
+app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
+app.command()(export.export)
 
 
 @app.command()
@@ -146,7 +147,7 @@ def backup(
     from agent.clock import SystemClock
     from agent.ledger.file import backup as copies
 
-    settings = _place(config)
+    settings = last_good.place(config)
     at = SystemClock().now()
     folder = to if to.is_dir() else None
     if keep and folder is None:
@@ -202,7 +203,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     from agent.ledger.ledger_errors import LedgerError
     from agent.web.reading import views
 
-    settings = _place(config)
+    settings = last_good.place(config)
     try:
         verifying.refuse_unreadable(settings.ledger)
     except LedgerError as error:
@@ -241,16 +242,3 @@ def _say_verified(found: "Verification") -> None:
         )
     else:
         session.say("sound")
-
-
-def _place(config: Path) -> "Config | Place":
-    """Return the path of the ledger: a mistake elsewhere in the file must not prevent a backup.
-
-    Ends with every mistake where there is no ledger at the place that the broken file tells.
-    """
-    read = last_good.read(config)
-    if not isinstance(read, last_good.Broken):
-        return read[0]
-    if session.may_read(read.place.ledger) and not read.place.ledger.exists():
-        read.end()
-    return read.place

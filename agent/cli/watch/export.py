@@ -1,0 +1,74 @@
+"""`gpubid ledger export`: every table as CSV or Parquet, for a spreadsheet or a notebook."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.shared import ask, exits, last_good, session
+
+if TYPE_CHECKING:
+    from agent.ledger.file.table_export import Opener
+
+
+class Form(StrEnum):
+    """The form of the files."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def export(
+    to: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into; it is made if it is not there.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    form: Annotated[Form, typer.Option("--format", help="The form of the files.")] = Form.CSV,
+    table: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this table; may repeat. By default every table.")
+    ] = None,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Write tables of the ledger to files, all as of one instant; nothing is overwritten, and a daemon may run."""
+    names = _names(table or ())
+    suffix, opener = _opener(form)
+    place = last_good.place(config)
+    existing = [file for name in names if (file := to / f"{name}{suffix}").exists()]
+    if existing:
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; name another folder, or remove it" for file in existing])
+    try:
+        to.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{to} cannot be made ({error.strerror}); name another folder"])
+    made = ask.ledger(place, lambda reader: reader.export(names, to, suffix, opener))
+    if as_json:
+        session.print_json([{"table": one.table, "file": str(one.file), "rows": one.rows} for one in made])
+        return
+    for one in made:
+        session.say(f"{one.file}: {one.rows} row(s)")
+
+
+def _names(asked: "list[str] | tuple[()]") -> list[str]:
+    """Return the tables that are asked for, each once, or end with 2 at one that there is not."""
+    from agent.config import problems
+    from agent.ledger.file import table_export
+
+    unknown = [name for name in asked if name not in table_export.TABLES]
+    if unknown:
+        known = table_export.TABLES
+        exits.stop(
+            exits.BAD_INPUT, [f"--table: no table {name!r}; {problems.nearest(name, known)}" for name in unknown]
+        )
+    return list(dict.fromkeys(asked)) or list(table_export.TABLES)
+
+
+def _opener(form: Form) -> "tuple[str, Opener]":
+    from agent.ledger.file import table_export
+
+    if form is Form.CSV:
+        return table_export.CsvSink.suffix, table_export.CsvSink
+    try:
+        from agent.ledger.file import parquet_file
+    except ImportError:
+        sentence = "Parquet needs PyArrow; install it with pip install 'gpubid[parquet]', or take --format csv"
+        exits.stop(exits.BAD_INPUT, [sentence])
+    return parquet_file.ParquetSink.suffix, parquet_file.ParquetSink
