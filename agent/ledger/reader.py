@@ -66,6 +66,12 @@ class Reader:
         """Return events, of these leases only if they are named, newest first."""
         return await self._all(event_rows.between(since, until, workload, kinds, limit, leases), event_rows.event_of)
 
+    async def last_events(self, leases: Collection[str], kinds: Collection[str], before: dt.datetime) -> list[Event]:
+        """Return the last event of these kinds before an instant, of each of these leases that has one."""
+        if not leases:
+            return []
+        return await self._all(event_rows.last_before(leases, kinds, before), event_rows.event_of)
+
     async def events_after(self, event_id: int, limit: int = LIMIT) -> list[Event]:
         """Return the events after an event, oldest first."""
         return await self._all(event_rows.after(event_id, limit), event_rows.event_of)

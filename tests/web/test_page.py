@@ -56,7 +56,7 @@ async def test_a_lease_tells_its_whole_story_and_a_stranger_is_not_found(tmp_pat
     assert (status, missing) == (200, 404)
     assert lease.host_id in text
     assert "lease.running" in text
-    assert "<td>rent</td><td>confirmed</td>" in text
+    assert '>rent</td><td data-label="Outcome">confirmed</td>' in text
     assert lease.intent_id in text
 
 
@@ -252,9 +252,11 @@ async def test_a_large_fleet_is_shown_a_screen_at_a_time(tmp_path: Path) -> None
         page.world.app.rules = dataclasses.replace(page.world.app.rules, workloads=(work(slots=120),))
         first, second = (await page.get("/"))[1], (await page.get("/?page=3"))[1]
         odd = await page.get("/?page=" + "9" * 40)
-    assert first.count('<th scope="row">train/') == dashboard.ROWS + 1  # the last plan names its one slot too
+    assert (
+        first.count('<th scope="row">train/') == 2 * dashboard.ROWS + 1
+    )  # also its last day; the last plan names its one slot
     assert "page 1 of 3" in first
-    assert second.count('<th scope="row">train/') == 120 - 2 * dashboard.ROWS + 1
+    assert second.count('<th scope="row">train/') == 2 * (120 - 2 * dashboard.ROWS) + 1
     assert odd[0] == 200
 
 
@@ -288,12 +290,12 @@ async def test_a_chart_shows_the_floor_of_the_leases_own_slice_of_its_host(tmp_p
         page.world.clock.advance(60)
         shown = [(await page.get(path))[1] for path in ("/", f"/lease/{lease.lease_id}")]
     for text in shown:
-        (label,) = re.findall(r'<svg[^>]*aria-label="([^"]+)"', text)
+        (label,) = re.findall(r'<svg(?! class="band")[^>]*aria-label="([^"]+)"', text)
         assert re.search(r"floor \S+ to 0\.333 \$/h", label), label
         assert "8.000" not in label
 
 
-async def test_the_page_lists_as_resting_only_what_holds_something_back(tmp_path: Path) -> None:
+async def test_the_page_lists_as_a_cooldown_only_what_holds_something_back(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         now = page.world.clock.now()
         later, slot, lease = now + timedelta(hours=1), str(page.world.lease().slot), page.world.lease()
@@ -304,7 +306,7 @@ async def test_the_page_lists_as_resting_only_what_holds_something_back(tmp_path
             for rest in (*hidden, Cooldown(CooldownKind.SLOT, slot, later, "has just rented")):
                 tx.add_rest(rest)
         _, text = await page.get("/")
-    shown = text[text.index("Resting, locked, held") :]
+    shown = text[text.index("Cooldowns, locks, holds") :]
     assert "has just rented" in shown
     for rest in hidden:
         assert str(rest) not in shown

@@ -20,10 +20,10 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.work.workload import Slot
 from agent.ledger.reader import Reader
-from agent.web.feed import fleet_document, price_trail
+from agent.web.feed import fleet_document, price_trail, slot_history
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
-from agent.web.page import chart
+from agent.web.page import chart, timeline
 from agent.web.reading import shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
 
@@ -84,14 +84,18 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     loose = [row for row in rows if isinstance(row, Lease)]
     held = [lease for place in places for lease in having.by_slot.get(place, ())]
     charts = await _charts([*held, *loose], reader, sight.now)
+    since = sight.now - price_trail.SPAN
+    past = await slot_history.histories(places, held, reader, since, sight.now)
     decided = await reader.decisions(places)
     found = []
     for place in places:
         mine = having.by_slot.get(place, ())
         row = views.slot(place, sight.known, decided, sight.now, mine) | {"is_loose": False}
-        found.append(row | {"leases": [_lease(each, charts) for each in mine]})
+        band = timeline.drawn(past[place], since, sight.now)
+        told = {"band": band, "did": timeline.words(past[place])}
+        found.append(row | told | {"leases": [_lease(each, charts) for each in mine]})
     for each in loose:
-        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}
+        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True, "band": ""}
         found.append(row | {"leases": [_lease(each, charts)]})
     return found
 
@@ -122,6 +126,7 @@ def event(each: Event) -> dict[str, Any]:
         "kind": each.kind,
         "slot": f"{each.workload}/{each.slot}" if each.slot is not None else "",
         "lease": each.lease_id,
+        "market": each.market,
         "host": each.host_id,
         "cause": each.cause.value if each.cause is not None else "",
         "bid": each.bid.dollars if each.bid is not None else None,

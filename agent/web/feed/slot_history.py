@@ -1,0 +1,164 @@
+"""What slots did over a span of time, from the ledger: running, loading, paused or empty, and work that was lost.
+
+1. A slot with two leases, as while it moves, does what the further one does: running before loading before paused.
+2. A lease that is stopped for any reason and kept (lost, exited, offline, missing) counts as paused.
+3. Lost work is the part of a running stretch that an interruption took; it is marked inside that stretch.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from agent.domain.record.account import Taken
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Slot
+from agent.ledger.reader import Reader
+
+MOST_EVENTS = 5_000
+"""Events that are read for all slots together. With more, the histories begin where those end."""
+
+
+class Doing(StrEnum):
+    """What a slot does, the furthest first."""
+
+    RUNNING = "running"
+    LOADING = "loading"
+    PAUSED = "paused"
+    EMPTY = "empty"
+
+
+RANK = {doing: rank for rank, doing in enumerate(Doing)}
+AFTER = {
+    EventKind.LEASE_RUNNING: Doing.RUNNING,
+    EventKind.LEASE_RESUMED: Doing.RUNNING,
+    EventKind.LEASE_STARTING: Doing.LOADING,
+    EventKind.LEASE_QUEUED: Doing.PAUSED,
+    EventKind.LEASE_PAUSED: Doing.PAUSED,
+    EventKind.LEASE_INTERRUPTED: Doing.PAUSED,
+    EventKind.LEASE_START_LOST: Doing.PAUSED,
+    EventKind.LEASE_EXITED: Doing.PAUSED,
+    EventKind.LEASE_OFFLINE: Doing.PAUSED,
+    EventKind.LEASE_MISSING: Doing.PAUSED,
+    EventKind.LEASE_FAILED: Doing.PAUSED,
+    EventKind.LEASE_RELEASED_BY_US: Doing.EMPTY,
+    EventKind.LEASE_RELEASED: Doing.EMPTY,
+    EventKind.LEASE_GONE: Doing.EMPTY,
+    EventKind.LEASE_ENDED: Doing.EMPTY,
+}
+"""What a lease does after an event."""
+OPEN = {LeaseState.RUNNING: Doing.RUNNING, LeaseState.STARTING: Doing.LOADING, LeaseState.RELEASING: Doing.EMPTY}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From `begins` to `ends` a slot did one thing, or lost work to `cause`."""
+
+    begins: datetime
+    ends: datetime
+    doing: Doing
+    cause: str = ""
+
+    @property
+    def span(self) -> timedelta:
+        """How long it was."""
+        return self.ends - self.begins
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What one slot did: stretches one after another without a gap, and the work that was lost in them."""
+
+    stretches: Sequence[Stretch]
+    lost: Sequence[Stretch]
+
+    def total(self, doing: Doing) -> timedelta:
+        """Return how long it did something."""
+        return sum((each.span for each in self.stretches if each.doing is doing), timedelta())
+
+    @property
+    def total_lost(self) -> timedelta:
+        """How much work was lost."""
+        return sum((each.span for each in self.lost), timedelta())
+
+
+async def histories(
+    places: Collection[Slot], leases: Iterable[Lease], reader: Reader, since: datetime, now: datetime
+) -> Mapping[Slot, History]:
+    """Return the history of each of these slots; `leases` are the open ones."""
+    happened = await reader.events(since=since, kinds=list(AFTER), limit=MOST_EVENTS)
+    if len(happened) == MOST_EVENTS:
+        since = happened[-1].at
+    known = {lease.lease_id: lease for lease in leases if lease.is_open}
+    ended = {each.lease_id for each in happened if each.lease_id and each.lease_id not in known}
+    known |= {lease.lease_id: lease for lease in await reader.leases(len(ended), ids=ended)} if ended else {}
+    mine = [lease for lease in known.values() if lease.slot in places and not (lease.is_open and lease.is_held)]
+    older = [lease.lease_id for lease in mine if lease.opened_at < since]
+    before = {each.lease_id: each for each in await reader.last_events(older, list(AFTER), since)}
+    taken = await reader.taken(since, now)
+    by_lease: dict[str, list[Event]] = defaultdict(list)
+    for event in reversed(happened):
+        by_lease[event.lease_id].append(event)
+    by_slot: dict[Slot, list[Lease]] = defaultdict(list)
+    for lease in mine:
+        by_slot[lease.slot].append(lease)
+    return {place: history(by_slot[place], by_lease, before, taken, since, now) for place in places}
+
+
+def history(
+    leases: Sequence[Lease],
+    happened: Mapping[str, Sequence[Event]],
+    before: Mapping[str, Event],
+    taken: Iterable[Taken],
+    since: datetime,
+    now: datetime,
+) -> History:
+    """Return the history of the slot of these leases.
+
+    `happened` are the events of each lease, oldest first; `before` is the last one of each before `since`.
+    """
+    lives = [_life(lease, happened.get(lease.lease_id, ()), before.get(lease.lease_id), since, now) for lease in leases]
+    ids = {lease.lease_id for lease in leases}
+    lost = [
+        Stretch(max(each.at - timedelta(microseconds=each.lost), since), each.at, Doing.RUNNING, each.cause.value)
+        for each in taken
+        if each.lease_id in ids and each.lost
+    ]
+    return History(_merged(lives, since, now), lost)
+
+
+def _life(
+    lease: Lease, happened: Sequence[Event], before: Event | None, since: datetime, now: datetime
+) -> list[Stretch]:
+    """Return what one lease did from `since`, or from when it was opened."""
+    if lease.opened_at >= since:
+        doing = Doing.LOADING
+    elif before is not None:
+        doing = AFTER[before.kind]
+    else:
+        doing = OPEN.get(lease.state, Doing.PAUSED) if not happened else Doing.RUNNING
+    begins, end = max(lease.opened_at, since), min(lease.ended_at or now, now)
+    found = []
+    for event in happened:
+        at = min(max(event.at, begins), end)
+        found.append(Stretch(begins, at, doing))
+        begins, doing = at, AFTER[event.kind]
+    return [each for each in (*found, Stretch(begins, end, doing)) if each.ends > each.begins]
+
+
+def _merged(lives: Sequence[Sequence[Stretch]], since: datetime, now: datetime) -> list[Stretch]:
+    """Return one line of stretches without gaps, from those of several leases."""
+    every = [each for life in lives for each in life if each.doing is not Doing.EMPTY]
+    edges = sorted({since, now, *(each.begins for each in every), *(each.ends for each in every)})
+    merged: list[Stretch] = []
+    for begins, ends in itertools.pairwise(edges):
+        there = [each.doing for each in every if each.begins <= begins and each.ends >= ends]
+        doing = min(there, key=RANK.__getitem__, default=Doing.EMPTY)
+        if merged and merged[-1].doing is doing:
+            begins = merged.pop().begins  # noqa: PLW2901 - the stretch goes on
+        merged.append(Stretch(begins, ends, doing))
+    return merged

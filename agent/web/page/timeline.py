@@ -1,0 +1,55 @@
+"""The history of a slot as a band of SVG, and in words: what it did over the last day, and the work it lost."""
+
+from datetime import datetime, timedelta
+
+from markupsafe import Markup, escape
+
+from agent.web.feed.slot_history import Doing, History, Stretch
+
+WIDTH, HEIGHT = 600, 22
+LOST = (13, 9)
+"""Where the mark of lost work is, from the top, and its height: the lower half, so that the stretch is seen too."""
+MARKS = 6
+"""Hours between two marks on the axis."""
+
+
+def drawn(history: History, since: datetime, now: datetime) -> Markup:
+    """Return the band, with a tooltip for each stretch."""
+    if now <= since:
+        return Markup("")
+    seconds = (now - since).total_seconds()
+
+    def across(at: datetime) -> float:
+        return min(max((at - since).total_seconds() / seconds, 0.0), 1.0) * WIDTH
+
+    def field(each: Stretch, name: str, top: int, height: int, said: str) -> str:
+        left = across(each.begins)
+        width = max(across(each.ends) - left, 1.0)
+        place = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{height}"'
+        span = f"{each.begins:%m-%d %H:%M} to {each.ends:%H:%M} UTC, {spoken(each.span)}"
+        return f'<rect class="{name}" {place}><title>{escape(said)}, {span}</title></rect>'
+
+    parts = [field(each, each.doing, 0, HEIGHT, each.doing) for each in history.stretches]
+    parts += [field(each, "lost", *LOST, f"work lost: {each.cause}") for each in history.lost]
+    at = now - timedelta(hours=MARKS)
+    while at > since:
+        parts.append(f'<path d="M{across(at):.1f} 0V{HEIGHT}"/>')
+        at -= timedelta(hours=MARKS)
+    frame = f'class="band" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img"'
+    return Markup(f'<svg {frame} aria-label="{escape(words(history))}">{"".join(parts)}</svg>')  # noqa: S704 - escaped
+
+
+def words(history: History) -> str:
+    """Return the history in words: how long it did what."""
+    spans = [(doing.value, history.total(doing)) for doing in Doing]
+    times = "1 interruption" if len(history.lost) == 1 else f"{len(history.lost)} interruptions"
+    spans.append((f"work lost in {times}", history.total_lost))
+    return ", ".join(f"{name} {spoken(span)}" for name, span in spans if span) or "nothing is known"
+
+
+def spoken(span: timedelta) -> str:
+    """Return a time in hours and minutes."""
+    minutes = round(span.total_seconds() / 60)
+    if not minutes:
+        return f"{span.total_seconds():.0f} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 - minutes
