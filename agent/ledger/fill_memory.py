@@ -29,14 +29,17 @@ MOST_LOSSES = 10_000
 
 
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
-    """Return the memory from the tables; spend from the first of last month on, as clocks may be set back."""
-    memory = Memory()
+    """Return the memory from the tables; spend from the first of last month on, as clocks may be set back.
+
+    A clock that is ahead at a start drops nothing: what is over by then may be in force again when it is corrected.
+    """
+    memory, now = Memory(), _no_later_than_recorded(link, now)
     for row in rows(link, lease_rows.OPEN):
         memory.put_lease(lease_rows.lease_of(row))
     for row in rows(link, intent_rows.OPEN):
         memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
-    for row in rows(link, rest_rows.in_force(now)):
+    for row in rows(link, rest_rows.ALL):
         rest = rest_rows.rest_of(row)
         memory.rests[rest.place] = rest
     records = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
@@ -87,6 +90,14 @@ def _under(prefix: str, single: dict[str, str]) -> dict[str, str]:
 def meta(link: sa.Connection) -> dict[str, str]:
     """Return everything in the table of single facts."""
     return {row["key"]: row["value"] for row in rows(link, sa.select(schema.meta))}
+
+
+def _no_later_than_recorded(link: sa.Connection, now: dt.datetime) -> dt.datetime:
+    """Return `now`, or the end of the last day on which anything was spent if that is earlier."""
+    last: dt.date | None = link.execute(spend_rows.LAST_DAY).scalar()
+    if last is None:
+        return now
+    return min(now, dt.datetime.combine(last, dt.time.max, dt.UTC))
 
 
 def _first_of_last_month(now: dt.datetime) -> dt.date:

@@ -130,7 +130,8 @@ class Memory:
         self._made = None
 
     def forget_old(self, now: dt.datetime) -> None:
-        """Forget rests that are over, and every last price: its sample may be gone from the tables."""
+        """Forget what is over or too old, and every last price: its sample may be gone from the tables."""
+        self.losses, self.starts = self._recent_losses(now), self._recent_starts(now)
         self.rests = {place: rest for place, rest in self.rests.items() if not rest.is_over(now)}
         self.prices.clear()
 
@@ -215,12 +216,11 @@ class Memory:
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         rests = [rest for _, rest in sorted(self.rests.items()) if not rest.is_over(now)]
-        recent = [loss for loss in self.losses if loss.at >= now - LOSSES_KEPT]
-        self.losses = sorted(recent, key=lambda loss: loss.at)
+        losses = sorted(self._recent_losses(now), key=lambda loss: loss.at)
+        starts = self._recent_starts(now)
         self._made_from = now
-        self.starts = {key: start for key, start in self.starts.items() if start.at >= now - STARTS_KEPT}
-        forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in self.losses[:1]]
-        forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in self.starts.values()]
+        forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in losses[:1]]
+        forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in starts.values()]
         ends = [*forgotten, *(rest.until for rest in rests if rest.until is not None)]
         self._made_until = min([midnight + dt.timedelta(days=1), *ends])
         payers = self._spend_of(midnight)
@@ -240,16 +240,22 @@ class Memory:
             told=tuple(rest for rest in rests if isinstance(rest, ToldCrossing)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
-            losses=tuple(self.losses),
+            losses=tuple(losses),
             vacated=dict(self.vacated),
             left=dict(self.left),
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
-            starts=tuple(self.starts.values()),
+            starts=tuple(starts.values()),
             spend_of=spent,
             credits=dict(self.credits),
             capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),
         )
+
+    def _recent_losses(self, now: dt.datetime) -> list[Loss]:
+        return [loss for loss in self.losses if loss.at >= now - LOSSES_KEPT]
+
+    def _recent_starts(self, now: dt.datetime) -> dict[str, Start]:
+        return {key: start for key, start in self.starts.items() if start.at >= now - STARTS_KEPT}
 
     def _is_of_month(self, workload: str, now: dt.datetime) -> bool:
         return any(name == workload for name, _ in self.months.get((now.year, now.month), {}))

@@ -219,10 +219,7 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         assert len(await world.events("operator.halted")) == (1 if minutes else 0)
         assert not [order for order in world.orders[orders:] if order.kind.is_paying]
         assert not any(contract.holds_gpu for contract in world.live())
-        if not minutes:
-            # The ledger is read anew by whoever comes first.
-            with pytest.raises(LedgerError):
-                await spending.lift(world.app)
+        # The first who writes reads the ledger anew; a cooldown that ended meanwhile is no change that refuses the order.
         await spending.lift(world.app)
         await cycles(world, 90)
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]

@@ -11,6 +11,7 @@ from agent.clock import SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -174,6 +175,27 @@ def test_a_record_that_is_ahead_of_the_market_too_proves_no_clock_wrong() -> Non
         done = await world.cycle()
         assert world.simulator.weather.names()
         assert abs((done.fleet.now - world.clock.now()).total_seconds()) < 60
+
+    play(story, seed=1)
+
+
+@pytest.mark.parametrize("days", [1, 100])
+def test_a_machine_that_is_ahead_at_a_start_forgets_no_hold_and_no_spend(days: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        await world.app.say(Order("kill", "train", span=dt.timedelta(hours=3)), "a test")
+        before = world.app.ledger.recollection(world.clock.now())
+        await jump(world, 86_400 * days, is_restarted=True)
+        await world.cycle(minutes=5)
+        await jump(world, 0)
+        orders = len(world.orders)
+        await world.cycle(minutes=30)
+        assert not any(order.kind.is_paying for order in world.orders[orders:]), "rented in spite of the hold"
+        after = world.app.ledger.recollection(world.clock.now())
+        assert after.holds == before.holds
+        assert after.starts == before.starts != ()
+        assert after.total.month >= before.total.month > money.ZERO
 
     play(story, seed=1)
 

@@ -15,12 +15,12 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
 from agent.domain.record.told_crossing import CROSSED, ToldCrossing
 from agent.ledger.tables import schema
-from agent.ledger.tables.types import Query
 
 STORED = sa.insert(schema.cooldowns).prefix_with("OR REPLACE")
 LIFTED = sa.delete(schema.cooldowns).where(
     schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
 )
+ALL = sa.select(schema.cooldowns)
 _WORDS = frozenset(Word)
 _COUNTED = frozenset(Counted)
 
@@ -64,12 +64,6 @@ def _told(key: str, since: datetime, until: datetime | None, ground: str) -> Tol
 def named(place: tuple[str, str]) -> dict[str, str]:
     """Return what names a rest, by scope and key."""
     return {"this_scope": place[0], "this_key": place[1]}
-
-
-def in_force(now: datetime) -> Query:
-    """Return the query for rests that are not over; one without an end never is."""
-    table = schema.cooldowns
-    return sa.select(table).where(sa.or_(table.c.until.is_(None), table.c.until > now))
 
 
 def over(now: datetime) -> sa.Delete:

@@ -83,6 +83,7 @@ def _added() -> sqlite.Insert:
 
 
 ADDED = _added()
+LAST_DAY = sa.select(sa.func.max(schema.spend.c.day))
 
 
 def row(entry: SpendEntry) -> dict[str, Any]:
